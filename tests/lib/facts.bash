@@ -1,0 +1,143 @@
+# shellcheck shell=bash
+# Facts that a test can wait for, and assertions that bats-assert lacks.
+
+now_us() {
+  local now=$EPOCHREALTIME
+  echo "${now/[.,]/}"
+}
+
+now_ms() {
+  local now=$EPOCHREALTIME
+  now=${now/[.,]/}
+  echo "$((now / 1000))"
+}
+
+# wait_until COMMAND [ARG...]: polls until it succeeds; 20 s are long enough for a sanitizer on a busy machine.
+wait_until() {
+  local deadline=$(($(now_ms) + 20000))
+  until "$@"; do
+    if (($(now_ms) > deadline)); then
+      echo "never became true: $*"
+      return 1
+    fi
+    sleep 0.02
+  done
+}
+
+gone() {
+  local pid=$1
+  ! process_alive "$pid"
+}
+
+in_state() {
+  local pid=$1 wanted=$2
+  [[ $(process_state "$pid") == "$wanted" ]]
+}
+
+says() {
+  local file=$1 text=$2
+  grep -qsaF -e "$text" "$file"
+}
+
+line_count_is() {
+  local file=$1 wanted=$2
+  [[ -e $file ]] && (($(wc -l <"$file") == wanted))
+}
+
+held() {
+  local key=$1
+  [[ $(redis exists "$key") == 1 ]]
+}
+
+free() {
+  local key=$1
+  [[ $(redis exists "$key") == 0 ]]
+}
+
+queued() {
+  local key=$1 count=$2
+  [[ $(redis zcard "$(companion "$key" queue)") == "$count" ]]
+}
+
+value_differs() {
+  local key=$1 from=$2 value
+  value=$(redis get "$key")
+  [[ -n $value && $value != "$from" ]]
+}
+
+wait_held() { wait_until held "$1"; }
+wait_free() { wait_until free "$1"; }
+wait_queued() { wait_until queued "$1" "$2"; }
+
+# companion KEY SUFFIX: the name of a key that goes with KEY, in the same Cluster slot.
+companion() {
+  local key=$1 suffix=$2
+  if [[ $key =~ ^[^{]*\{[^}]+\} ]]; then
+    echo "$key:rlock:$suffix"
+  else
+    echo "{$key}:rlock:$suffix"
+  fi
+}
+
+# The last fence given out for KEY.
+fence() {
+  local key=$1 value
+  value=$(redis get "$(companion "$key" fence)")
+  echo "${value%% *}"
+}
+
+# Keys of KEY's family that are there now, sorted.
+family() {
+  local key=$1
+  redis --raw keys "*" | grep -F -e "$key" | sort
+}
+
+# wire FILE: MONITOR into FILE until the test ends; `wire_lines FILE` are the commands that clients
+# sent between two marks; commands inside scripts (`lua]`) are not on the wire.
+watch_wire() {
+  local file=$1
+  launch monitor redis-cli -s "$SERVER/redis.sock" monitor
+  wait_until says "$T/monitor.out" OK
+  ln -s "$T/monitor.out" "$file"
+}
+
+wire_mark() {
+  local file=$1 mark=$2
+  redis echo "mark-$mark" >/dev/null
+  wait_until says "$file" "mark-$mark"
+}
+
+wire_between() {
+  local file=$1 from=$2 to=$3
+  sed -n "/\"mark-$from\"/,/\"mark-$to\"/p" "$file" | grep -vE ' lua\] |"mark-' || true
+}
+
+end_watching() {
+  kill "${PIDS[monitor]}"
+  wait_until gone "${PIDS[monitor]}"
+}
+
+assert_stderr_line() {
+  local text=$1
+  # shellcheck disable=SC2154
+  [[ $stderr == *"$text"* ]] || fail "stderr does not say: $text
+stderr: $stderr"
+}
+
+assert_one_stderr_line() {
+  local text
+  [[ -n $stderr && $stderr != *$'\n'* ]] || fail "stderr is not one line: $stderr"
+  [[ $stderr == 'rlock: '* ]] || fail "stderr does not begin with 'rlock: ': $stderr"
+  for text in "$@"; do
+    assert_stderr_line "$text"
+  done
+}
+
+assert_silent() {
+  [[ -z $stderr ]] || fail "stderr says: $stderr"
+}
+
+assert_less() {
+  local small=$1 large=$2
+  ((small < large)) || fail "$small is not less than $large"
+}

@@ -1,0 +1,213 @@
+# shellcheck shell=bash
+# What every test file loads. It gives
+#   a private server per file ($SERVER, RLOCK_SERVER), a key ($K) and a directory ($T) per test,
+#   rlock in the background (start, finish), facts to wait for (wait_until ...),
+#   and a teardown that ends what the test started, by pid, and fails if something was left over.
+# Tests of one file may run at the same time: a test that hurts its server takes one of its own.
+
+bats_require_minimum_version 1.5.0
+load /usr/lib/bats/bats-support/load
+load /usr/lib/bats/bats-assert/load
+
+LIB=$BATS_TEST_DIRNAME/lib
+REPO=${BATS_TEST_DIRNAME%/*}
+RLOCK_BIN=$(realpath -m "${RLOCK_BIN:-$REPO/build/release/rlock}")
+PYTHON=/usr/bin/python3
+[[ -x $PYTHON ]] || PYTHON=python3
+export LIB REPO RLOCK_BIN PYTHON
+
+# shellcheck source=tests/lib/server.bash
+source "$LIB/server.bash"
+# shellcheck source=tests/lib/facts.bash
+source "$LIB/facts.bash"
+
+setup_file() {
+  FILE_SERVER=$(mktemp -d /tmp/rlock-test.XXXXXX)   # short: a Unix socket's path ends at 108 bytes
+  export FILE_SERVER
+  start_redis "$FILE_SERVER"
+}
+
+teardown_file() {
+  stop_redis "$FILE_SERVER"
+  rm -rf "$FILE_SERVER"
+}
+
+setup() {
+  clean_environment
+  T=$BATS_TEST_TMPDIR
+  K=${BATS_TEST_FILENAME##*/}:$BATS_TEST_NUMBER
+  mkdir -p "$HOME"
+  declare -gA PIDS=()
+  OWN_SERVERS=()
+  use_server "$FILE_SERVER"
+  export T K
+}
+
+teardown() {
+  local pid dir left
+  left=$(marked_processes)
+  for pid in $left; do
+    kill -KILL "$pid" 2>/dev/null || true
+  done
+  for pid in $left; do
+    wait_until gone "$pid"
+  done
+  for dir in "${OWN_SERVERS[@]}"; do
+    stop_redis "$dir"
+    rm -rf "$dir"
+  done
+  if [[ -n $left && -n ${BATS_TEST_COMPLETED:-} ]]; then
+    echo "left running: $left"
+    return 1
+  fi
+}
+
+# No variable of the person who runs the tests reaches rlock; everything started carries TEST_MARK.
+clean_environment() {
+  local name
+  for name in $(compgen -e); do
+    case $name in
+      RLOCK_BIN) ;;
+      RLOCK_* | XDG_* | REDISCLI_*) unset "$name" ;;
+    esac
+  done
+  export HOME=$BATS_TEST_TMPDIR/home
+  export TEST_MARK=$BATS_TEST_TMPDIR
+  export TERM=dumb LC_ALL=C.UTF-8
+}
+
+# Pids of what this test started and is still there; servers of its own are not counted.
+marked_processes() {
+  local file pid dir servers=' '
+  for dir in "${OWN_SERVERS[@]}"; do
+    servers+="$(<"$dir/pid") "
+  done
+  while read -r file; do
+    pid=${file#/proc/}
+    pid=${pid%/environ}
+    if [[ $servers != *" $pid "* ]] && process_alive "$pid"; then
+      echo "$pid"
+    fi
+  done < <(grep -lazsxF "TEST_MARK=$TEST_MARK" /proc/[0-9]*/environ || true)
+}
+
+# For a test whose point is that something stays: end it, so that teardown finds nothing.
+end_leftovers() {
+  local pid
+  for pid in $(marked_processes); do
+    kill -KILL "$pid" 2>/dev/null || true
+    wait_until gone "$pid"
+  done
+}
+
+use_server() {
+  SERVER=$1
+  export SERVER RLOCK_SERVER=unix://$SERVER/redis.sock
+}
+
+# own_server [REDIS-SERVER OPTION...]: a server for this test alone, free to be paused, flushed and killed.
+own_server() {
+  local dir
+  dir=$(mktemp -d /tmp/rlock-test.XXXXXX)
+  chmod 755 "$dir"
+  start_redis "$dir" "$@"
+  OWN_SERVERS+=("$dir")
+  use_server "$dir"
+}
+
+redis() {
+  redis-cli -s "$SERVER/redis.sock" "$@"
+}
+
+rlock() {
+  "$RLOCK_BIN" "$@" 3>&-
+}
+
+# launch NAME COMMAND [ARG...]: in the background, signals at their defaults (a shell without job
+# control starts background commands with INT and QUIT ignored), output in $T/NAME.out and .err.
+launch() {
+  local name=$1
+  shift
+  env --default-signal "$@" </dev/null >"$T/$name.out" 2>"$T/$name.err" 3>&- &
+  PIDS[$name]=$!
+}
+
+start() {
+  local name=$1
+  shift
+  launch "$name" "$RLOCK_BIN" "$@"
+}
+
+# hold NAME [RLOCK OPTION...]: rlock with a job that runs until `let_go NAME`; returns when the job runs.
+hold() {
+  local name=$1
+  shift
+  start "$name" "$@" -- "$LIB/until-file" "$T/$name.go"
+  wait_until says "$T/$name.out" started
+}
+
+let_go() {
+  local name=$1
+  touch "$T/$name.go"
+  finish "$name"
+}
+
+# finish NAME: waits for its end; sets status, output and stderr as `run --separate-stderr` does.
+finish() {
+  local name=$1
+  wait_until gone "${PIDS[$name]}"
+  status=0
+  wait "${PIDS[$name]}" || status=$?
+  output=$(<"$T/$name.out")
+  stderr=$(<"$T/$name.err")
+  mapfile -t lines <"$T/$name.out"
+}
+
+signal() {
+  local signal=$1 name=$2
+  kill "-$signal" "${PIDS[$name]}"
+}
+
+# run rlock with stdout and stderr apart
+attempt() {
+  run --separate-stderr rlock "$@"
+}
+
+# start_proxy [DIR-OF-SERVER]: a fault proxy in front of the server; rlock talks through it, redis() does not.
+start_proxy() {
+  mkfifo "$T/proxy.control"
+  : >"$T/proxy.log"
+  launch proxy "$PYTHON" "$LIB/proxy.py" "unix:$SERVER/proxy.sock" "unix:$SERVER/redis.sock" \
+    "$T/proxy.control" "$T/proxy.log"
+  wait_until says "$T/proxy.log" 'listening'
+  export RLOCK_SERVER=unix://$SERVER/proxy.sock
+}
+
+# proxy MODE [ARG...]: returns when the mode is on.
+proxy() {
+  local marker
+  marker=$(grep -c '^mode ' "$T/proxy.log" || true)
+  echo "$*" >"$T/proxy.control"
+  wait_until modes_switched "$marker"
+}
+
+modes_switched() {
+  local before=$1
+  (($(grep -c '^mode ' "$T/proxy.log") > before))
+}
+
+stop_proxy() {
+  kill "${PIDS[proxy]}"
+  wait_until gone "${PIDS[proxy]}"
+}
+
+# in_terminal STEP... -- COMMAND: see lib/terminal.py
+in_terminal() {
+  "$PYTHON" "$LIB/terminal.py" "$@" 3>&-
+}
+
+# interactive_shell: SHELL_THERE is a shell with job control for in_terminal; its prompt is "ready> ".
+interactive_shell() {
+  echo "PS1='ready> '; set +o history" >"$T/rc"
+  SHELL_THERE=(bash --noprofile --rcfile "$T/rc" -i)
+}

@@ -1,0 +1,128 @@
+# shellcheck shell=bash
+# Private Redis servers for tests and demos. All that a server owns lies in one directory:
+# its socket DIR/redis.sock, its pid DIR/pid, its log, and the options it was started with.
+#
+# Call start_redis and restart_redis from the shell that outlives the server, never inside $( ):
+# the kernel kills the server when that shell is gone, so an interrupted run leaves nothing behind.
+
+# The redis-server program. Debian's package redis-server also enables a system service, so only
+# redis-tools is needed: there the server is the same file as redis-check-rdb, told apart by argv[0].
+redis_program() {
+  local dir=$1
+  if command -v redis-server; then
+    return 0
+  fi
+  ln -sfn "$(command -v redis-check-rdb)" "$dir/redis-server"
+  echo "$dir/redis-server"
+}
+
+# start_redis DIR [REDIS-SERVER OPTION...]
+start_redis() {
+  local dir=$1
+  shift
+  mkdir -p "$dir"
+  : >"$dir/options"
+  if (($# > 0)); then
+    printf '%s\0' "$@" >"$dir/options"
+  fi
+  restart_redis "$dir"
+}
+
+# restart_redis DIR: the same options again; without a saved file the data is gone, scripts too.
+restart_redis() {
+  local dir=$1 program
+  local -a options
+  mapfile -d '' -t options <"$dir/options"
+  program=$(redis_program "$dir")
+  rm -f "$dir/redis.sock"
+  setpriv --pdeathsig KILL "$program" --port 0 --unixsocket "$dir/redis.sock" --unixsocketperm 777 \
+    --dir "$dir" --logfile "$dir/log" --save '' --appendonly no "${options[@]}" \
+    </dev/null >/dev/null 2>&1 3>&- &
+  echo "$!" >"$dir/pid"
+  await_redis "$dir"
+}
+
+# Any answer counts, also NOAUTH or LOADING: it is up.
+await_redis() {
+  local dir=$1 tries
+  for ((tries = 0; tries < 1000; tries++)); do
+    if redis-cli -s "$dir/redis.sock" ping >/dev/null 2>&1; then
+      return 0
+    fi
+    if ! process_alive "$(<"$dir/pid")"; then
+      break
+    fi
+    sleep 0.01
+  done
+  echo "redis-server did not come up in $dir" >&2
+  tail -n 5 "$dir/log" >&2
+  return 1
+}
+
+# A zombie is gone: only its parent has not looked yet.
+process_alive() {
+  local pid=$1 state
+  state=$(process_state "$pid")
+  [[ -n $state && $state != [ZX] ]]
+}
+
+process_state() {
+  local pid=$1
+  sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null || true
+}
+
+await_process_state() {
+  local pid=$1 wanted=$2 tries
+  for ((tries = 0; tries < 1000; tries++)); do
+    if [[ $(process_state "$pid") == "$wanted" ]]; then
+      return 0
+    fi
+    sleep 0.01
+  done
+  return 1
+}
+
+# A silent server: connections are accepted by the kernel, nothing answers.
+pause_redis() {
+  local dir=$1 pid
+  pid=$(<"$dir/pid")
+  kill -STOP "$pid"
+  await_process_state "$pid" T
+}
+
+resume_redis() {
+  local dir=$1
+  kill -CONT "$(<"$dir/pid")"
+}
+
+# A dead server: connections are refused, the data is gone.
+kill_redis() {
+  local dir=$1
+  signal_redis "$dir" KILL
+}
+
+stop_redis() {
+  local dir=$1
+  if [[ -e $dir/pid ]]; then
+    kill -CONT "$(<"$dir/pid")" 2>/dev/null || true
+    signal_redis "$dir" TERM || signal_redis "$dir" KILL
+  fi
+}
+
+signal_redis() {
+  local dir=$1 signal=$2 pid tries
+  pid=$(<"$dir/pid")
+  kill "-$signal" "$pid" 2>/dev/null || true
+  for ((tries = 0; tries < 300; tries++)); do
+    if ! process_alive "$pid"; then
+      return 0
+    fi
+    sleep 0.01
+  done
+  return 1
+}
+
+# A TCP port on loopback that nobody uses at this moment.
+free_port() {
+  "${PYTHON:-python3}" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
