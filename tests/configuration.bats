@@ -1,0 +1,139 @@
+#!/usr/bin/env bats
+# Command line before environment before config files, user's before system's; named files stand alone.
+load lib/rlock
+
+# The lease in whole seconds that a run with these arguments gets.
+lease_of() {
+  local kept
+  kept=$(rlock "$@" -k "$K" -- redis-cli -s "$SERVER/redis.sock" pttl "$K") || return
+  echo $(((kept + 999) / 1000))
+}
+
+assert_lease() {
+  local wanted=$1 got
+  shift
+  got=$(lease_of "$@")
+  ((got > wanted - 5 && got <= wanted)) || fail "lease $got, not $wanted"
+}
+
+user_config() {
+  mkdir -p "$HOME/.config/rlock"
+  cat >"$HOME/.config/rlock/rlock.conf"
+}
+
+@test "the command line comes before the environment, that before the config" {
+  user_config <<<'ttl = 100s'
+  assert_lease 100
+  RLOCK_TTL=200s assert_lease 200
+  RLOCK_TTL=200s assert_lease 300 -t 300s
+}
+
+@test "a config file has names of the long options, comments and blank lines" {
+  user_config <<CONF
+# the fleet's server
+server = unix://$SERVER/redis.sock
+
+  ttl=100s
+conflict-exit-code =   9
+label = night batch
+CONF
+  unset RLOCK_SERVER
+  assert_lease 100
+  redis set "$K" somebody px 60000
+  attempt -k "$K" -- true
+  assert_equal "$status" 9
+  redis del "$K"
+  run rlock -k "$K" -- sh -c 'echo "$RLOCK_TOKEN"'
+  assert_output --partial '/night batch#'
+}
+
+@test "XDG_CONFIG_HOME is where the user's file is looked for" {
+  mkdir -p "$T/xdg/rlock"
+  echo 'ttl = 150s' >"$T/xdg/rlock/rlock.conf"
+  user_config <<<'ttl = 100s'
+  XDG_CONFIG_HOME=$T/xdg assert_lease 150
+}
+
+@test "a file named by --config or RLOCK_CONFIG stands alone" {
+  user_config <<<'ttl = 100s'
+  echo '# nothing' >"$T/empty"
+  echo 'ttl = 200s' >"$T/named"
+  echo 'ttl = 250s' >"$T/other"
+  assert_lease 30 --config "$T/empty"
+  assert_lease 200 --config "$T/named"
+  RLOCK_CONFIG=$T/named assert_lease 200
+  RLOCK_CONFIG=$T/named assert_lease 250 --config "$T/other"
+}
+
+@test "a named file that is missing exits 78" {
+  attempt --config "$T/missing" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/missing"
+  RLOCK_CONFIG=$T/missing attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  [[ ! -e $T/ran ]]
+}
+
+@test "a config error names file and line, exits 78 and touches nothing" {
+  local bad
+  for bad in 'nonsense' 'ttl' 'ttl = 5x' 'colour = red' 'on-lost = explode' '= 5' 'key = x' 'server = http://x'; do
+    printf '# one\n%s\n' "$bad" >"$T/conf"
+    attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
+    assert_equal "$status" 78
+    assert_one_stderr_line "$T/conf:2"
+    [[ ! -e $T/ran ]]
+  done
+}
+
+@test "the system's file is read, the user's value comes first" {
+  local inside=(unshare --mount)
+  if ((EUID != 0)); then
+    inside=(unshare --map-root-user --mount)
+  fi
+  "${inside[@]}" true 2>/dev/null || skip "mount namespaces are not permitted here"
+  mkdir "$T/etc"
+  cp /etc/passwd /etc/group /etc/nsswitch.conf "$T/etc"
+  printf 'ttl = 100s\nlabel = system\n' >"$T/etc/rlock.conf"
+  user_config <<<'ttl = 200s'
+  run "${inside[@]}" sh -c 'mount --bind "$T/etc" /etc && exec "$RLOCK_BIN" -k "$K" -- \
+    sh -c "echo \$RLOCK_TOKEN; redis-cli -s $SERVER/redis.sock pttl $K"'
+  assert_line --partial '/system#'
+  assert_less 190000 "${lines[1]}"
+  assert_less "${lines[1]}" 200001
+}
+
+@test "every option has its variable" {
+  redis set "$K" somebody px 60000
+  RLOCK_CONFLICT_EXIT_CODE=9 attempt -k "$K" -- true
+  assert_equal "$status" 9
+  RLOCK_WAIT=100ms attempt -k "$K" -- true
+  assert_stderr_line 'was not free within 100ms'
+  RLOCK_QUIET=1 attempt -k "$K" -- true
+  assert_equal "$status" 75
+  assert_silent
+  redis del "$K"
+  RLOCK_LABEL=night run rlock -k "$K" -- sh -c 'echo "$RLOCK_TOKEN"'
+  assert_output --partial '/night#'
+  RLOCK_VERBOSE=1 attempt -k "$K" -- true
+  [[ -n $stderr ]]
+  RLOCK_TTL=10s RLOCK_GRACE=6s attempt -k "$K" -- true
+  assert_equal "$status" 64
+}
+
+@test "what is told to the job is never read as an option" {
+  RLOCK_KEY=other RLOCK_TOKEN=x RLOCK_FENCE=y RLOCK_HELD=0 run rlock -k "$K" -- sh -c 'echo "$RLOCK_KEY $RLOCK_HELD"'
+  assert_output "$K 1"
+  RLOCK_KEY=$K attempt -- true
+  assert_equal "$status" 64
+}
+
+@test "--quiet says nothing on busy, --verbose says more" {
+  redis set "$K" somebody px 60000
+  attempt -q -k "$K" -- true
+  assert_equal "$status" 75
+  assert_silent
+  redis del "$K"
+  attempt -v -k "$K" -- echo ran
+  assert_output ran
+  [[ $stderr == 'rlock: '* ]]
+}

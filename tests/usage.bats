@@ -1,0 +1,150 @@
+#!/usr/bin/env bats
+# Bad input gets one line that says what was seen and what is accepted; nothing was touched.
+load lib/rlock
+
+# refuses CODE 'TEXT' ARG...: exit CODE, one line with TEXT, the job not run, the server not touched.
+refuses() {
+  local code=$1 text=$2
+  shift 2
+  attempt "$@"
+  assert_equal "$status" "$code"
+  assert_output ''
+  assert_one_stderr_line "$text"
+  [[ ! -e $T/ran ]]
+  free "$K"
+}
+
+# refuses_option OPTION VALUE: names both, and says what is accepted.
+refuses_option() {
+  local option=$1 value=$2
+  refuses 64 "$option" -k "$K" "$option=$value" -- touch "$T/ran"
+  assert_stderr_line "saw '$value'"
+  assert_stderr_line "accepted:"
+}
+
+@test "no argument at all is a usage error" {
+  refuses 64 '--help'
+}
+
+@test "a key without a command is a usage error" {
+  refuses 64 'COMMAND' -k "$K"
+  refuses 64 'COMMAND' -k "$K" --
+}
+
+@test "an unknown word without -k is not run" {
+  refuses 64 'frobnicate' frobnicate
+}
+
+@test "an unknown option is named" {
+  refuses 64 '--frobnicate' -k "$K" --frobnicate -- touch "$T/ran"
+  refuses 64 '-Z' -k "$K" -Z -- touch "$T/ran"
+  refuses 64 '--frobnicate' inspect "$K" --frobnicate
+}
+
+@test "an option without its value is named" {
+  refuses 64 'ttl' -k "$K" --ttl
+  refuses 64 'key' -k
+}
+
+@test "an empty key is refused" {
+  refuses 64 'key' -k '' -- touch "$T/ran"
+}
+
+@test "two keys are refused, not one of them taken" {
+  refuses 64 'key' -k "$K" -k other -- touch "$T/ran"
+  free other
+}
+
+@test "options of later versions are unknown, not ignored" {
+  local option
+  for option in --permits=2 --min-hold=5s --wait-all --reentrant -s --shared; do
+    refuses 64 "${option%%=*}" -k "$K" "$option" -- touch "$T/ran"
+  done
+}
+
+@test "--ttl takes no garbled, negative, empty, short or endless duration" {
+  local value
+  for value in 5x '' -5s 1h30 5ss s .s 1.2.3s '5 s' nan inf 0 99ms 99999999999999999999d; do
+    if [[ $value == 1h30 ]]; then
+      continue # compound with a bare end: not a promise either way
+    fi
+    refuses_option --ttl "$value"
+  done
+}
+
+@test "--wait takes a duration or forever" {
+  local value
+  for value in soon '' -1 5x 99999999999999999999d; do
+    refuses_option --wait "$value"
+  done
+}
+
+@test "--grace is a duration and at most half the ttl" {
+  refuses_option --grace 5x
+  refuses 64 --grace -k "$K" --ttl 10s --grace 6s -- touch "$T/ran"
+  assert_stderr_line 6s
+  rlock -k "$K" --ttl 10s --grace 5s -- true
+}
+
+@test "--conflict-exit-code takes 0 to 255" {
+  local value
+  for value in 256 -1 x '' 7x 1.5; do
+    refuses_option --conflict-exit-code "$value"
+  done
+}
+
+@test "--on-lost takes stop or warn" {
+  refuses_option --on-lost explode
+  refuses_option --on-lost ''
+}
+
+@test "a URL of another scheme, or a broken one, exits 78" {
+  local url
+  for url in http://x rediss://x localhost:6379 redis://x:99999 redis://x:y redis://x/one unix:// redis://:6379:1 ''; do
+    refuses 78 "$url" -S "$url" -k "$K" -- touch "$T/ran"
+  done
+}
+
+@test "a broken URL with a password shows no password" {
+  refuses 78 'http' -S http://user:hunter2@x -k "$K" -- touch "$T/ran"
+  [[ $stderr != *hunter2* ]]
+  refuses 78 'redis' -S redis://user:hunter2@x:99999 -k "$K" -- touch "$T/ran"
+  [[ $stderr != *hunter2* ]]
+}
+
+@test "inspect and force-release want exactly one key" {
+  refuses 64 KEY inspect
+  refuses 64 two inspect "$K" two
+  refuses 64 KEY force-release
+}
+
+@test "force-release --wait takes a duration" {
+  refuses 64 "saw '5x'" force-release "$K" --yes --wait 5x
+}
+
+@test "a variable with a bad value is named" {
+  RLOCK_TTL=5x refuses 64 RLOCK_TTL -k "$K" -- touch "$T/ran"
+  RLOCK_ON_LOST=explode refuses 64 RLOCK_ON_LOST -k "$K" -- touch "$T/ran"
+  RLOCK_SERVER=http://x refuses 78 http://x -k "$K" -- touch "$T/ran"
+}
+
+@test "control characters in bad input do not reach the terminal raw" {
+  attempt -k "$K" --ttl $'5\e[31mx\n' -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line --ttl
+  [[ $stderr != *$'\e'* ]]
+}
+
+@test "--help and --version answer on stdout and touch nothing" {
+  local words
+  export RLOCK_SERVER=unix://$T/nowhere.sock
+  for words in '--help' '-h' '--version' '-V' 'inspect --help' 'list --help' 'force-release --help'; do
+    # shellcheck disable=SC2086
+    attempt $words
+    assert_success
+    assert_silent
+    [[ -n $output ]]
+  done
+  attempt --version
+  assert_output --regexp '^rlock [0-9]+\.[0-9]+'
+}
