@@ -58,7 +58,7 @@ setup_program() {
 @test "arguments pass through byte for byte" {
   local long
   long=$(printf '%0100000d' 0)
-  local arguments=('' '[a,b]' '{x}' '%d' '%s' $'line\nbreak' $'\ttab\r' 'quote"s'"'" '\' '$HOME' '*' 'grüße' $'\xff\xfe' \
+  local arguments=('' '[a,b]' '{x}' '%d' '%s' $'line\nbreak' $'\ttab\r' 'quote"s'"'" "\\" '$HOME' '*' 'grüße' $'\xff\xfe' \
     '--' '-k' '--ttl=5x' '=' '@file' '"' "$long" '')
   /usr/bin/printf '%s|' "${arguments[@]}" >"$T/plain"
   rlock -k "$K" -- /usr/bin/printf '%s|' "${arguments[@]}" >"$T/locked"

@@ -1,0 +1,186 @@
+#!/usr/bin/env bats
+# Passwords, ACL users and databases; no output, process list or token ever shows a password.
+load lib/rlock
+
+ACL_LINE='+eval +evalsha +get +set +del +pexpire +pttl +zadd +zrem +zrange +zrangebyscore
+  +zremrangebyscore +zscore +zrank +zcard +rpush +blpop +time +ping'
+
+# acl_user NAME PASSWORD RULE...
+acl_user() {
+  local name=$1 password=$2
+  shift 2
+  redis acl setuser "$name" on ">$password" resetchannels "$@" >/dev/null
+}
+
+as_root_of_server() {
+  REDISCLI_AUTH=right redis --no-auth-warning "$@"
+}
+
+@test "the password comes from the URL" {
+  own_server --requirepass 'p@ss:w/rd'
+  run rlock -S "unix://:p%40ss%3Aw%2Frd@$SERVER/redis.sock" -k "$K" -- echo ran
+  assert_success
+  assert_output ran
+}
+
+@test "the password comes from --password-file, its first line" {
+  own_server --requirepass right
+  printf 'right\nsecond line\n' >"$T/password"
+  run rlock --password-file "$T/password" -k "$K" -- echo ran
+  assert_output ran
+  printf 'right' >"$T/password"
+  RLOCK_PASSWORD_FILE=$T/password run rlock -k "$K" -- echo ran
+  assert_output ran
+  run rlock inspect "$K" --password-file "$T/password"
+  assert_success
+}
+
+@test "the password comes from REDISCLI_AUTH" {
+  own_server --requirepass right
+  REDISCLI_AUTH=right run rlock -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "the password comes from the config file" {
+  own_server --requirepass right
+  printf 'server = unix://:right@%s/redis.sock\n' "$SERVER" >"$T/conf"
+  unset RLOCK_SERVER
+  run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "URL before password file before REDISCLI_AUTH" {
+  own_server --requirepass right
+  echo wrong >"$T/wrong"
+  echo right >"$T/right"
+  REDISCLI_AUTH=wrong run rlock -S "unix://:right@$SERVER/redis.sock" --password-file "$T/wrong" -k "$K" -- echo ran
+  assert_output ran
+  REDISCLI_AUTH=wrong run rlock --password-file "$T/right" -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "a password file that is missing exits 78" {
+  attempt --password-file "$T/missing" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/missing"
+  [[ ! -e $T/ran ]]
+}
+
+@test "no password exits 77 with the server's words" {
+  own_server --requirepass right
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 77
+  assert_one_stderr_line NOAUTH
+  attempt inspect "$K"
+  assert_equal "$status" 77
+  [[ ! -e $T/ran ]]
+}
+
+@test "a wrong password exits 77 at once, waiting or not" {
+  local before
+  own_server --requirepass right
+  before=$(now_ms)
+  REDISCLI_AUTH=wrong attempt -k "$K" -w 60s -- touch "$T/ran"
+  assert_equal "$status" 77
+  assert_one_stderr_line WRONGPASS
+  assert_less $(($(now_ms) - before)) 20000
+  [[ ! -e $T/ran ]]
+}
+
+@test "a user who may not exits 77 with NOPERM" {
+  own_server
+  acl_user guest guest '+@read' '~*'
+  attempt -S "unix://guest:guest@$SERVER/redis.sock" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 77
+  assert_one_stderr_line NOPERM
+  acl_user outsider outsider '+@all' '~other:*'
+  attempt -S "unix://outsider:outsider@$SERVER/redis.sock" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 77
+  assert_stderr_line NOPERM
+  [[ ! -e $T/ran ]]
+}
+
+@test "the ACL line of the protocol page is enough to run, wait, inspect and force-release" {
+  local url
+  own_server
+  # shellcheck disable=SC2086
+  acl_user locker secret $ACL_LINE "~$K" "~{$K}:*"
+  url=unix://locker:secret@$SERVER/redis.sock
+  export RLOCK_SERVER=$url
+  hold first -k "$K" -t 900ms
+  start second -k "$K" -w 60s -- echo second
+  wait_queued "$K" 1
+  run rlock inspect "$K"
+  assert_success
+  assert_output --partial "$(id -un)@"
+  run rlock force-release "$K" --yes
+  assert_success
+  finish first
+  assert_equal "$status" 76
+  finish second
+  assert_output second
+  hold third -k "$K" -t 600ms
+  wait_until lease_was_renewed
+  let_go third
+  assert_success
+  assert_silent
+}
+
+# Longer than the lease since the grant, and still held: the fence is the grant's time in µs.
+lease_was_renewed() {
+  (($(now_us) - $(fence "$K") > 900000)) && held "$K"
+}
+
+@test "list needs SCAN besides, and says so" {
+  own_server
+  # shellcheck disable=SC2086
+  acl_user locker secret $ACL_LINE "~*"
+  attempt list -S "unix://locker:secret@$SERVER/redis.sock"
+  assert_equal "$status" 77
+  assert_stderr_line NOPERM
+  acl_user locker secret +scan
+  attempt list -S "unix://locker:secret@$SERVER/redis.sock"
+  assert_success
+}
+
+@test "a database number is selected" {
+  run rlock -S "unix://$SERVER/redis.sock?db=3" -k "$K" -- redis-cli -s "$SERVER/redis.sock" -n 3 exists "$K"
+  assert_output 1
+  hold first -S "unix://$SERVER/redis.sock?db=3" -k "$K"
+  run rlock -k "$K" -- echo other database
+  assert_output 'other database'
+  let_go first
+  attempt -S "unix://$SERVER/redis.sock?db=99" -k "$K" -- touch "$T/ran"
+  [[ $status -ne 0 && ! -e $T/ran ]]
+  assert_stderr_line 'DB index'
+}
+
+@test "redis:// over TCP, with user, password and database" {
+  local port
+  port=$(free_port)
+  own_server --port "$port" --bind 127.0.0.1
+  acl_user locker 's:cret' '+@all' '~*'
+  run rlock -S "redis://locker:s%3Acret@127.0.0.1:$port/2" -k "$K" -- redis-cli -s "$SERVER/redis.sock" -n 2 exists "$K"
+  assert_output 1
+  run rlock -S "redis://localhost:$port" -k "$K" -- redis-cli -s "$SERVER/redis.sock" exists "$K"
+  assert_output 1
+  redis config set requirepass right
+  run rlock -S "redis://:right@localhost:$port/0" -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "no password in messages, tokens, the process list or the job's environment" {
+  local url=unix://:hunter2@$FILE_SERVER/nowhere.sock
+  attempt -v -S "$url" -k "$K" -- true
+  assert_equal "$status" 69
+  [[ $stderr != *hunter2* ]]
+  own_server --requirepass hunter2
+  echo hunter2 >"$T/password"
+  run rlock -v --password-file "$T/password" -k "$K" -- sh -c 'env; tr "\0" " " <"/proc/$PPID/cmdline"'
+  assert_success
+  [[ $output != *hunter2* ]]
+  run rlock -v -S "unix://:hunter2@$SERVER/redis.sock" -k "$K" -- sh -c 'env; tr "\0" " " <"/proc/$PPID/cmdline"'
+  assert_success
+  [[ $output == *RLOCK_TOKEN=* ]]
+  [[ ${output//RLOCK_SERVER=*redis.sock/} != *hunter2* ]]
+}

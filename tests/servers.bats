@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# Servers that are away, silent, loading, full or read-only: the job does not run, the answer comes in time.
+load lib/rlock
+
+@test "connection refused exits 69 at once" {
+  local before
+  own_server
+  kill_redis "$SERVER"
+  before=$(now_ms)
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line "cannot reach"
+  attempt -S redis://127.0.0.1:1 -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line redis://127.0.0.1:1
+  assert_less $(($(now_ms) - before)) 15000
+  [[ ! -e $T/ran ]]
+}
+
+@test "a host that does not exist exits 69" {
+  attempt -S redis://nosuch.invalid -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line nosuch.invalid
+  [[ ! -e $T/ran ]]
+}
+
+@test "a silent server exits 69 within bounds, also for inspect" {
+  local before
+  own_server
+  pause_redis "$SERVER"
+  before=$(now_ms)
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line "cannot reach"
+  [[ ! -e $T/ran ]]
+  attempt inspect "$K"
+  assert_equal "$status" 69
+  assert_less $(($(now_ms) - before)) 20000
+}
+
+@test "a question that a silent server answers later leaves no lock behind" {
+  own_server
+  pause_redis "$SERVER"
+  attempt -k "$K" -t 60s -- touch "$T/ran"
+  assert_equal "$status" 69
+  resume_redis "$SERVER"
+  wait_free "$K"
+  [[ ! -e $T/ran ]]
+}
+
+@test "a waiter is not kept past --wait by a silent server" {
+  local before
+  own_server
+  redis set "$K" other px 600000
+  start waiter -k "$K" -w 700ms -- touch "$T/ran"
+  wait_queued "$K" 1
+  pause_redis "$SERVER"
+  before=$(now_ms)
+  finish waiter
+  [[ $status -eq 75 || $status -eq 69 ]] || fail "exit $status"
+  assert_less $(($(now_ms) - before)) 12000
+  [[ ! -e $T/ran ]]
+}
+
+@test "something that is not Redis exits 69, and the job does not run" {
+  launch stranger "$PYTHON" -c '
+import os, socket
+s = socket.socket(socket.AF_UNIX); s.bind(os.environ["T"] + "/s"); s.listen(); print("up", flush=True)
+while True:
+    c, _ = s.accept(); c.recv(100); c.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"); c.close()'
+  wait_until says "$T/stranger.out" up
+  attempt -S "unix://$T/s" -k "$K" -- touch "$T/ran"
+  kill "${PIDS[stranger]}"
+  assert_equal "$status" 69
+  [[ ! -e $T/ran ]]
+}
+
+@test "a read-only replica holds no locks: 69, with its word" {
+  own_server --replicaof '127.0.0.1 1'
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line READONLY
+  [[ ! -e $T/ran ]]
+}
+
+@test "a waiter outlasts a replica that becomes the master" {
+  own_server --replicaof '127.0.0.1 1'
+  start waiter -k "$K" -w 60s -- echo ran
+  wait_until in_state "${PIDS[waiter]}" S
+  redis replicaof no one
+  finish waiter
+  assert_success
+  assert_output ran
+}
+
+@test "a server out of memory grants nothing and says why" {
+  own_server --maxmemory 1 --maxmemory-policy noeviction
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line OOM
+  [[ ! -e $T/ran ]]
+  free "$K"
+}
+
+@test "a holder releases, and refreshes, on a server that ran out of memory" {
+  own_server
+  hold first -k "$K" -t 1s
+  redis config set maxmemory 1
+  let_go first
+  assert_success
+  free "$K"
+  redis config set maxmemory 0
+}
+
+@test "a release with a waiter on a server out of memory leaves a free lock" {
+  own_server
+  hold first -k "$K"
+  start second -k "$K" -w 60s -- echo second
+  wait_queued "$K" 1
+  redis config set maxmemory 1
+  let_go first
+  assert_success
+  redis config set maxmemory 0
+  finish second
+  assert_output second
+}
+
+# A server that reads its data for seconds: a file of 1000 values, 3 ms each.
+loading_server() {
+  own_server
+  redis eval 'for i = 1, 1000 do redis.call("set", "filler" .. i, string.rep("x", 2000)) end' 0
+  redis config set save '3600 1'
+  redis save
+  kill_redis "$SERVER"
+  printf '%s\0' --key-load-delay "$1" --loading-process-events-interval-bytes 1024 --rdbcompression no >"$SERVER/options"
+  restart_redis "$SERVER"
+}
+
+@test "a server that still loads its data grants nothing: 69" {
+  loading_server 20000
+  run redis get x
+  assert_output --partial LOADING
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line LOADING
+  [[ ! -e $T/ran ]]
+  kill_redis "$SERVER"
+}
+
+@test "a waiter outlasts the loading" {
+  loading_server 1000
+  run rlock -q -k "$K" -w 60s -- echo ran
+  assert_success
+  assert_output ran
+}
