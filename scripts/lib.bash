@@ -2,6 +2,7 @@
 # What the scripts share. Source it; it changes into the top of the checkout.
 
 set -euo pipefail
+script=$(realpath "$0")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # All talk goes to stderr, so that the output of a job that a script runs stays the job's own.
@@ -29,6 +30,6 @@ quietly() {
 # usage CODE: print the comment at the top of the calling script and leave.
 usage() {
   local code=$1
-  sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"
+  sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$script"
   exit "$code"
 }
