@@ -39,6 +39,13 @@ says() {
   grep -qsaF -e "$text" "$file"
 }
 
+unsaid() {
+  local file=$1 text=$2
+  if says "$file" "$text"; then
+    return 1
+  fi
+}
+
 line_count_is() {
   local file=$1 wanted=$2
   [[ -e $file ]] && (($(wc -l <"$file") == wanted))
@@ -63,6 +70,17 @@ value_differs() {
   local key=$1 from=$2 value
   value=$(redis get "$key")
   [[ -n $value && $value != "$from" ]]
+}
+
+expiry_differs() {
+  local key=$1 from=$2
+  [[ $(redis pexpiretime "$key") != "$from" ]]
+}
+
+# wait_refreshed KEY: until the next refresh has come.
+wait_refreshed() {
+  local key=$1
+  wait_until expiry_differs "$key" "$(redis pexpiretime "$key")"
 }
 
 wait_held() { wait_until held "$1"; }

@@ -1,0 +1,73 @@
+#!/usr/bin/env bats
+# rlock as PID 1, as in a container: forwards, reaps, exits.
+load lib/rlock
+
+need_namespaces() {
+  INSIDE=(unshare --pid --fork --mount-proc --kill-child)
+  if ((EUID != 0)); then
+    INSIDE=(unshare --map-root-user --pid --fork --mount-proc --kill-child)
+  fi
+  "${INSIDE[@]}" true 2>/dev/null || skip "PID namespaces are not permitted here"
+}
+
+# The process that is PID 1 inside, by its number outside.
+init_of() {
+  local name=$1 children
+  children=$(</proc/"${PIDS[$name]}"/task/"${PIDS[$name]}"/children)
+  echo "${children%% *}"
+}
+
+@test "PID 1 runs the job and exits with its code" {
+  need_namespaces
+  run "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- sh -c 'echo "$PPID"; exit 7'
+  assert_equal "$status" 7
+  assert_output 1
+  free "$K"
+}
+
+@test "PID 1 forwards TERM, and the code is 143" {
+  need_namespaces
+  launch holder "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- "$LIB/log-signals" "$T/job.log" "$T/job.end" 6
+  wait_until says "$T/job.log" started
+  kill -TERM "$(init_of holder)"
+  wait_until says "$T/job.log" TERM
+  kill -USR1 "$(init_of holder)"
+  wait_until says "$T/job.log" USR1
+  touch "$T/job.end"
+  finish holder
+  assert_equal "$status" 6
+  launch holder "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- "$LIB/until-file" "$T/never"
+  wait_until says "$T/holder.out" started
+  kill -TERM "$(init_of holder)"
+  finish holder
+  assert_equal "$status" 143
+  free "$K"
+}
+
+@test "PID 1 that waits leaves the queue on TERM" {
+  need_namespaces
+  redis set "$K" other px 60000
+  launch waiter "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  kill -TERM "$(init_of waiter)"
+  finish waiter
+  assert_equal "$status" 143
+  queued "$K" 0
+}
+
+@test "PID 1 reaps orphans" {
+  need_namespaces
+  launch holder "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- bash -c '
+    for i in 1 2 3; do (sh -c "exit 0" &); done
+    zombies() { grep -l "^State:.Z" /proc/[0-9]*/status 2>/dev/null; }
+    while zombies >/dev/null; do sleep 0.02; done; echo clean'
+  finish holder
+  assert_success
+  assert_output clean
+}
+
+@test "a token made by PID 1 still names host and label" {
+  need_namespaces
+  run "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" --label box -- sh -c 'echo "$RLOCK_TOKEN"'
+  assert_output --regexp '@[^:]+:1/box#[0-9a-f]{40}$'
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env bats
+# The grant and the release under faults of the network: a grant is counted from before the question.
+load lib/rlock
+
+setup_faults() {
+  own_server
+  start_proxy
+  rlock -k "$K" -- true # the server knows the scripts now
+}
+
+nothing_held() {
+  wait_free "$K"
+  [[ ! -e $T/ran ]]
+}
+
+@test "a grant that comes later than its lease lasts is none, and is given back" {
+  setup_faults
+  proxy delay 500
+  attempt -k "$K" -t 300ms -- touch "$T/ran"
+  proxy pass
+  [[ $status -eq 69 || $status -eq 75 ]] || fail "exit $status"
+  nothing_held
+  stop_proxy
+}
+
+@test "a late grant is tried again while there is patience" {
+  setup_faults
+  proxy delay 500
+  start waiter -k "$K" -t 300ms -w 60s -- echo ran
+  wait_until two_questions
+  [[ ! -s $T/waiter.out ]]
+  proxy pass
+  finish waiter
+  assert_success
+  assert_output ran
+  stop_proxy
+}
+
+two_questions() {
+  (($(sed -n '/^mode delay/,$p' "$T/proxy.log" | grep -c '^answered') >= 2))
+}
+
+@test "validity counts from before the question: a slow grant leaves so much less" {
+  local sent ended
+  setup_faults
+  proxy delay 700
+  sent=$(now_ms)
+  start holder -k "$K" -t 1500ms --grace 100ms -- bash -c 'trap "" TERM; exec 9<> <(:)
+    while :; do echo "${EPOCHREALTIME/[.,]/}" >>"$T/beat"; read -rt 0.005 -u 9; done'
+  wait_until says "$T/beat" 1
+  proxy stall
+  finish holder
+  assert_equal "$status" 76
+  ended=$(tail -n 2 "$T/beat" | head -n 1)
+  # Refreshes may have been answered before the stall: the server knows how long the lease really was.
+  if held "$K"; then
+    assert_less $((ended / 1000)) "$(redis pexpiretime "$K")"
+  fi
+  assert_less "$sent" $((ended / 1000))
+  stop_proxy
+}
+
+@test "a grant whose answer is lost is found again by the same token: one fence, one grant" {
+  local told
+  setup_faults
+  proxy drop-reply EVAL
+  run rlock -k "$K" -- sh -c 'echo "$RLOCK_FENCE $RLOCK_TOKEN"'
+  assert_success
+  assert_equal "$output" "$(redis get "$(companion "$K" fence)")"
+  told=$(grep -A1 -c '^dropped reply' "$T/proxy.log")
+  assert_equal "$told" 1
+  # The fence in the answer that was lost is the one that the job got.
+  run grep -B1 '^dropped reply' "$T/proxy.log"
+  assert_output --partial "$(fence "$K")"
+  nothing_held
+  stop_proxy
+}
+
+@test "a question that is lost is asked again" {
+  setup_faults
+  proxy drop-request EVAL
+  run rlock -k "$K" -- echo ran
+  assert_success
+  assert_output ran
+  stop_proxy
+}
+
+@test "a release whose answer is lost still frees the lock; the job's code stays" {
+  setup_faults
+  start holder -k "$K" -- "$LIB/until-file" "$T/holder.go" 6
+  wait_until says "$T/holder.out" started
+  proxy drop-reply release
+  let_go holder
+  assert_equal "$status" 6
+  says "$T/proxy.log" 'dropped reply'
+  nothing_held
+  stop_proxy
+}
+
+@test "a release that is lost is sent again" {
+  setup_faults
+  start holder -k "$K" -- "$LIB/until-file" "$T/holder.go" 6
+  wait_until says "$T/holder.out" started
+  proxy drop-request release
+  let_go holder
+  assert_equal "$status" 6
+  says "$T/proxy.log" 'dropped request'
+  nothing_held
+  assert_silent
+  stop_proxy
+}
+
+@test "refused connections while waiting are survived, and the place is kept" {
+  setup_faults
+  redis set "$K" other px 600000
+  start waiter -k "$K" -w 60s -- echo ran
+  wait_queued "$K" 1
+  proxy refuse
+  redis del "$K"
+  proxy pass
+  finish waiter
+  assert_success
+  assert_output ran
+  stop_proxy
+}
+
+@test "an interrupt while the server is silent ends the wait, and what was asked is given back" {
+  setup_faults
+  proxy stall
+  start waiter -k "$K" -w 60s -- touch "$T/ran"
+  wait_until asked_since_stall
+  signal TERM waiter
+  finish waiter
+  assert_equal "$status" 143
+  proxy pass
+  nothing_held
+  queued "$K" 0
+  stop_proxy
+}
+
+asked_since_stall() {
+  sed -n '/^mode stall/,$p' "$T/proxy.log" | grep -q '^request'
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env bats
+# Fidelity: the job finds everything as it would without rlock.
+load lib/rlock
+
+# same_with_lock [PREFIX...] -- COMMAND...: COMMAND prints the same with and without rlock around it.
+same_with_lock() {
+  local prefix=()
+  while [[ $1 != -- ]]; do
+    prefix+=("$1")
+    shift
+  done
+  shift
+  "${prefix[@]}" "$@" >"$T/out" 3>&-
+  mv "$T/out" "$T/without"
+  "${prefix[@]}" "$RLOCK_BIN" -k "$K" -- "$@" >"$T/out" 3>&-
+  mv "$T/out" "$T/with"
+  [[ -s $T/without ]]
+  diff "$T/without" "$T/with"
+}
+
+SIGNAL_STATE=(grep -E '^(Sig|Shd)(Blk|Ign|Cgt|Pnd)' /proc/self/status)
+
+@test "stdin arrives untouched, stdout and stderr are the job's alone" {
+  head -c 300000 /dev/urandom >"$T/input"
+  rlock -k "$K" -- sh -c 'cat; echo problem >&2' <"$T/input" >"$T/output" 2>"$T/errors"
+  cmp "$T/input" "$T/output"
+  assert_equal "$(<"$T/errors")" problem
+}
+
+@test "stdin can be a pipe, a closed descriptor or nothing" {
+  run bash -c 'echo piped | "$RLOCK_BIN" -k "$K" -- cat'
+  assert_output piped
+  run bash -c '"$RLOCK_BIN" -k "$K" -- sh -c "read x || echo none" </dev/null'
+  assert_output none
+  same_with_lock bash -c 'exec "$@" <&-' _ -- sh -c 'ls /proc/$$/fd; [ -e /proc/$$/fd/0 ] || echo closed'
+}
+
+@test "closed standard descriptors stay closed, and the lock's connection does not take their place" {
+  bash -c 'exec "$RLOCK_BIN" -k "$K" -- sh -c "ls /proc/\$\$/fd >\"$T/fds\"" <&- >&- 2>&-' || true
+  bash -c 'exec sh -c "ls /proc/\$\$/fd >\"$T/fds-without\"" <&- >&- 2>&-' || true
+  diff "$T/fds-without" "$T/fds"
+}
+
+@test "what reads rlock's output sees its end when the job has closed it" {
+  run timeout 20 bash -c '"$RLOCK_BIN" -k "$K" -- sh -c "echo out; exec >&- 2>&-; until [ -e \"$T/go\" ]; do sleep 0.02; done" 2>/dev/null |
+    (cat; touch "$T/go"; echo end)'
+  assert_output $'out\nend' || skip "rlock keeps its own stdout, as flock does"
+}
+
+@test "descriptors are inherited, and none is added" {
+  exec 7</dev/null 8>"$T/eight" 9<>"$T/nine"
+  same_with_lock -- bash -c 'for fd in /proc/$$/fd/*; do echo "${fd##*/} $(readlink "$fd")"; done'
+  run grep -c . "$T/with"
+  ((output >= 6))
+  exec 7<&- 8>&- 9>&-
+}
+
+@test "signal mask and dispositions are the defaults when they were" {
+  same_with_lock env --default-signal -- "${SIGNAL_STATE[@]}"
+}
+
+@test "ignored signals are ignored in the job: HUP, PIPE, CHLD, INT, TERM, TSTP, USR1, WINCH" {
+  local name
+  for name in HUP PIPE CHLD INT TERM TSTP TTOU USR1 WINCH HUP,PIPE,CHLD; do
+    same_with_lock env --default-signal --ignore-signal="$name" -- "${SIGNAL_STATE[@]}"
+  done
+}
+
+@test "blocked signals are blocked in the job" {
+  local name
+  for name in USR1 TERM CHLD PIPE INT,HUP,WINCH; do
+    same_with_lock env --default-signal --block-signal="$name" -- "${SIGNAL_STATE[@]}"
+  done
+}
+
+@test "every signal, real-time ones too, can be ignored or blocked before" {
+  same_with_lock env --ignore-signal -- "${SIGNAL_STATE[@]}"
+  same_with_lock env --default-signal --block-signal -- "${SIGNAL_STATE[@]}"
+}
+
+@test "the environment is the same but for RLOCK_*" {
+  local name=$'od\xffd'
+  same_with_lock env "$name=value" EMPTY= 'MULTI=a
+b' RLOCK_MINE=x -- sh -c 'tr "\0" "\n" <"/proc/$$/environ" | grep -av -e ^RLOCK_ -e ^_= '
+  run env RLOCK_MINE=x "$RLOCK_BIN" -k "$K" -- sh -c 'echo "$RLOCK_MINE"'
+  assert_output x
+}
+
+@test "directory, umask, limits, priority and terminal group are the same" {
+  mkdir "$T/here"
+  cd "$T/here"
+  umask 0137
+  ulimit -n 100
+  ulimit -c 0
+  same_with_lock nice -n 3 -- sh -c 'pwd; umask; ulimit -a; nice; cut -d" " -f5,6,7,8 "/proc/$$/stat"'
+}
+
+@test "the job's parent is rlock, in the same session and process group" {
+  run rlock -k "$K" -- sh -c 'tr "\0" " " <"/proc/$PPID/cmdline"'
+  assert_output --partial "$K"
+}
+
+@test "oom score, scheduling, no_new_privs and dumpable state are the same" {
+  same_with_lock choom -n 300 -- sh -c 'cat "/proc/$$/oom_score_adj" "/proc/$$/timerslack_ns" 2>/dev/null; grep -E "^(NoNewPrivs|Seccomp|Cpus_allowed|THP_enabled):" "/proc/$$/status"'
+}
+
+@test "no parent-death signal or subreaper state surprises the job's children" {
+  # A daemon of the job that outlives it belongs to init afterwards, as without rlock.
+  rlock -k "$K" -- sh -c '(setsid "$LIB/until-file" "$T/daemon.go" >"$T/daemon.out" 2>&1 3>&- & echo $! >"$T/daemon.pid")'
+  wait_until says "$T/daemon.out" started
+  process_alive "$(<"$T/daemon.pid")"
+  touch "$T/daemon.go"
+  wait_until gone "$(<"$T/daemon.pid")"
+}
+
+@test "rlock adds nothing to stdout or stderr of a job that succeeds" {
+  attempt -k "$K" -- true
+  assert_success
+  assert_output ''
+  assert_silent
+}

@@ -1,0 +1,181 @@
+#!/usr/bin/env bats
+# What crosses the wire: how many commands, and how the scripts behave when played by hand.
+load lib/rlock
+
+# commands_of_run RLOCK ARG...: client commands of one run on a server that knows the scripts.
+commands_of_run() {
+  rlock "$@"
+  watch_wire "$T/wire"
+  wire_mark "$T/wire" begin
+  rlock "$@"
+  wire_mark "$T/wire" end
+  end_watching
+  wire_between "$T/wire" begin end
+}
+
+@test "an uncontended run is exactly two commands" {
+  own_server
+  run commands_of_run -k "$K" -- true
+  assert_success
+  assert_equal "${#lines[@]}" 2
+}
+
+@test "with a password, or a database, it is three" {
+  own_server
+  run commands_of_run -S "unix://$SERVER/redis.sock?db=1" -k "$K" -- true
+  assert_success
+  assert_equal "${#lines[@]}" 3
+  rm -f "$T"/monitor.* "$T/wire"
+  redis acl setuser locker on '>x' '+@all' '~*'
+  run commands_of_run -S "unix://locker:x@$SERVER/redis.sock" -k "$K" -- true
+  assert_success
+  assert_equal "${#lines[@]}" 3
+}
+
+@test "a busy answer is one command" {
+  own_server
+  redis set "$K" other px 60000
+  watch_wire "$T/wire"
+  attempt -k "$K" -- true # loads the script
+  wire_mark "$T/wire" begin
+  attempt -k "$K" -- true
+  wire_mark "$T/wire" end
+  end_watching
+  run wire_between "$T/wire" begin end
+  assert_equal "${#lines[@]}" 1
+}
+
+@test "a hand-off is at most ten commands" {
+  own_server
+  hold holder -k "$K"
+  start waiter -k "$K" -w 60s -- "$LIB/until-file" "$T/waiter.go"
+  wait_queued "$K" 1
+  watch_wire "$T/wire"
+  wire_mark "$T/wire" begin
+  touch "$T/holder.go"
+  wait_until says "$T/waiter.out" started
+  wire_mark "$T/wire" end
+  run wire_between "$T/wire" begin end
+  assert_less "${#lines[@]}" 11
+  end_watching
+  finish holder
+  let_go waiter
+}
+
+@test "idle waiters send at most 0.2 commands a second each" {
+  local number
+  own_server
+  hold holder -k "$K"
+  for number in {1..10}; do
+    start "waiter-$number" -k "$K" -q -w 60s -- true
+    wait_queued "$K" "$number"
+  done
+  watch_wire "$T/wire"
+  wire_mark "$T/wire" begin
+  sleep 2 # the length of the observation, not a wait for anything
+  wire_mark "$T/wire" end
+  end_watching
+  run wire_between "$T/wire" begin end
+  assert_less "${#lines[@]}" 5 # 10 waiters * 2 s * 0.2
+  let_go holder
+  for number in {1..10}; do
+    finish "waiter-$number"
+    assert_success
+  done
+}
+
+# script NAME ARG...: one of the embedded scripts, with its prologue, on the keys of $K.
+script() {
+  local name=$1
+  shift
+  cat "$REPO/src/store/redis/lua/prologue.lua" "$REPO/src/store/redis/lua/$name.lua" >"$T/$name.lua"
+  redis --raw --eval "$T/$name.lua" "$K" "$(companion "$K" queue)" "$(companion "$K" alive)" \
+    "$(companion "$K" fence)" , "$(companion "$K" mail):" "$@" | paste -sd' '
+}
+
+enter() {
+  local id=$1 ttl=$2 claim=$3 grace=$4 ticket=${5-}
+  script enter "$id" "$ttl" "$claim" "$grace" "$ticket"
+}
+
+leave() {
+  local id=$1 claim=$2 how=$3
+  script leave "$id" "$claim" "$how"
+}
+
+@test "a late confirm does not get the previous holder's fence" {
+  local first second
+  first=$(enter A 30000 2000 0)
+  [[ $first == 'granted '* ]]
+  [[ $(enter B 30000 2000 300) == 'queued A '* ]]
+  sleep 0.25 # of the 300 ms that B said it would be heard of
+  assert_equal "$(leave A 2000 release)" 1
+  assert_equal "$(redis get "$K")" B
+  sleep 0.2 # past those 300 ms
+  second=$(enter B 30000 2000 300)
+  [[ $second == 'granted '* ]] || fail "$second"
+  ((${second#granted } > ${first#granted }))
+}
+
+@test "the same id gets the same fence when its answer was lost" {
+  local first
+  first=$(enter A 30000 2000 0)
+  assert_equal "$(enter A 30000 2000 0)" "$first"
+}
+
+@test "a release of what was already released says so, and another's is not touched" {
+  enter A 30000 2000 0
+  assert_equal "$(leave A 2000 release)" 1
+  assert_equal "$(leave A 2000 release)" 0
+  enter B 30000 2000 0
+  assert_equal "$(leave A 2000 release)" -1
+  assert_equal "$(redis get "$K")" B
+}
+
+@test "a cancelled reservation goes to the next" {
+  enter A 30000 2000 0
+  enter B 30000 2000 30000
+  enter C 30000 2000 30000
+  leave A 2000 release
+  assert_equal "$(redis get "$K")" B
+  leave B 2000 cancel
+  assert_equal "$(redis get "$K")" C
+}
+
+@test "a waiter whose heartbeat stopped is dropped with its mailbox" {
+  enter A 30000 2000 0
+  enter B 30000 2000 50
+  enter C 30000 2000 30000
+  redis rpush "$(companion "$K" mail):B" wake
+  wait_until forgotten B
+  assert_equal "$(redis exists "$(companion "$K" mail):B")" 0
+  leave A 2000 release
+  assert_equal "$(redis get "$K")" C
+}
+
+forgotten() {
+  local id=$1
+  enter C 30000 2000 30000 >/dev/null
+  [[ -z $(redis zscore "$(companion "$K" queue)" "$id") ]]
+}
+
+@test "a ticket to come back with restores the place" {
+  local ticket
+  enter A 30000 2000 0
+  ticket=$(enter B 30000 2000 30000)
+  ticket=${ticket##* }
+  enter C 30000 2000 30000
+  redis del "$(companion "$K" queue)" "$(companion "$K" alive)"
+  enter C 30000 2000 30000
+  enter B 30000 2000 30000 "$ticket"
+  assert_equal "$(redis zrange "$(companion "$K" queue)" 0 0)" B
+}
+
+@test "a lock that ended while others wait is handed to the first, not to who asks" {
+  enter A 60 2000 0
+  enter B 30000 2000 30000
+  wait_free "$K"
+  [[ $(enter C 30000 2000 0) == 'busy B '* ]]
+  assert_equal "$(redis get "$K")" B
+  [[ $(enter B 30000 2000 30000) == 'granted '* ]]
+}
