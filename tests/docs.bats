@@ -1,0 +1,102 @@
+#!/usr/bin/env bats
+# What --help, the man page, the README and the source say is the same.
+load lib/rlock
+
+# options_in_help [COMMAND]: its long options, sorted.
+options_in_help() {
+  rlock "$@" --help | grep -oE -e '--[a-z][a-z-]+' | sort -u
+}
+
+man_text() {
+  sed 's/\\-/-/g; s/\\&//g' "$REPO/man/rlock.1"
+}
+
+# The words after .Fl, each an option: `Fl -ttl` is --ttl.
+options_in_man() {
+  man_text | grep -oE -e '(Fl -|--)[a-z][a-z-]+' | sed 's/^Fl -/--/' | sort -u
+}
+
+@test "every option of every command's --help is in the man page" {
+  local command
+  for command in '' inspect list force-release; do
+    # shellcheck disable=SC2086
+    options_in_help $command >"$T/help"
+    options_in_man >"$T/man"
+    run comm -23 "$T/help" "$T/man"
+    assert_output ''
+  done
+}
+
+@test "every option of the man page is in some --help" {
+  local command
+  for command in '' inspect list force-release; do
+    # shellcheck disable=SC2086
+    options_in_help $command
+  done | sort -u >"$T/help"
+  man_text | grep -oE -e '^\.(It|Op) .*Fl -[a-z][a-z-]+' | grep -oE -e 'Fl -[a-z][a-z-]+' | sed 's/^Fl -/--/' | sort -u >"$T/man"
+  [[ -s $T/man ]]
+  run comm -13 "$T/help" "$T/man"
+  assert_output ''
+}
+
+@test "every option of a run is in the README's table and the other way round" {
+  options_in_help | grep -vxE -e '--(help|version)' >"$T/help"
+  grep -E '^\| *`-' "$REPO/README.md" | grep -oE -e '--[a-z][a-z-]+' | grep -vxE -e '--(help|version)' | sort -u >"$T/readme"
+  [[ -s $T/readme ]]
+  diff "$T/help" "$T/readme"
+}
+
+@test "the exit codes of the man page are those of src/cmd/exit_code.hpp" {
+  grep -oE '= *[0-9]+' "$REPO/src/cmd/exit_code.hpp" | grep -oE '[0-9]+' | sort -un >"$T/source"
+  man_text | sed -n '/^\.Sh EXIT STATUS/,/^\.Sh ENV/p' | grep -E '^\.It' | grep -oE '[0-9]+' | sort -un >"$T/man"
+  [[ -s $T/source && -s $T/man ]]
+  # every code of the source is documented; the page also has 128+N and the operators' codes
+  run comm -23 <(sort "$T/source") <(sort "$T/man")
+  assert_output ''
+}
+
+@test "every variable in the man page's ENVIRONMENT is known to the program, and the other way round" {
+  grep -ohE 'RLOCK_[A-Z_]+|REDISCLI_AUTH' -r "$REPO/src" --include='*.cpp' --include='*.hpp' | sort -u >"$T/source"
+  man_text | sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/p' | grep -oE 'RLOCK_[A-Z_]+|REDISCLI_AUTH' | sort -u >"$T/man"
+  [[ -s $T/man ]]
+  local variable
+  while read -r variable; do
+    grep -qx "$variable" "$T/source" || [[ -n $(variable_of_option "$variable") ]] || fail "unknown: $variable"
+  done <"$T/man"
+}
+
+# A variable named after a long option may be spelled by a rule and stand nowhere in the source.
+variable_of_option() {
+  local option=${1#RLOCK_}
+  option=--${option//_/-}
+  options_in_help | grep -x -e "${option,,}" || true
+}
+
+@test "commands that the README shows exist" {
+  local word
+  grep -oE '^ *(\$ )?(scripts/[a-z-]+|\.ci/run)' "$REPO/README.md" | grep -oE '(scripts/|\.ci/).*' | sort -u >"$T/scripts"
+  [[ -s $T/scripts ]]
+  while read -r word; do
+    [[ -x $REPO/$word ]] || fail "not there: $word"
+  done <"$T/scripts"
+  while read -r word; do
+    rlock "$word" --help >/dev/null || fail "no command: $word"
+  done < <(grep -oE 'rlock (inspect|list|force-release|cancel|acquire|refresh|check|doctor)\>' "$REPO/README.md" | cut -d' ' -f2 | sort -u)
+}
+
+@test "the version is the same everywhere" {
+  local version
+  version=$(rlock --version)
+  version=${version#rlock }
+  version=${version%% *}
+  grep -qF "$version" "$REPO/CHANGELOG.md"
+  grep -qF "VERSION $version" "$REPO/CMakeLists.txt"
+}
+
+@test "man pages are lint clean" {
+  if ! command -v mandoc >/dev/null; then
+    skip "mandoc is not installed"
+  fi
+  run mandoc -T lint -W warning "$REPO/man/rlock.1" "$REPO/man/rlock-protocol.7"
+  assert_success
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+# force-release: exactly the holder that was shown, told at once, and whether it stopped.
+load lib/rlock
+
+@test "without a terminal and without --yes it does nothing: 64" {
+  hold holder -k "$K"
+  run --separate-stderr bash -c '"$RLOCK_BIN" force-release "$K" </dev/null'
+  assert_equal "$status" 64
+  assert_stderr_line --yes
+  held "$K"
+  let_go holder
+  assert_success
+}
+
+@test "nobody holds it: 1" {
+  attempt force-release "$K" --yes
+  assert_equal "$status" 1
+}
+
+@test "the holder is told at once, stops its job and exits 76 with who did it" {
+  local before
+  hold holder -k "$K" -t 60s --label nightly
+  wait_until listening holder # the second connection comes when the job outlives a second
+  before=$(now_ms)
+  attempt force-release "$K" --yes
+  assert_success
+  finish holder
+  assert_less $(($(now_ms) - before)) 5000 # a refresh would come after 20 s
+  assert_equal "$status" 76
+  assert_stderr_line "force-released by $(id -un)@$(hostname)"
+  free "$K"
+}
+
+# listening NAME: a client blocks in BLPOP on the mailbox of the holder.
+listening() {
+  redis client list | grep -q 'cmd=blpop'
+}
+
+@test "it shows whom it removed, and says that the holder stopped" {
+  hold holder -k "$K" -t 60s --label nightly
+  wait_until listening holder
+  run rlock force-release "$K" --yes
+  assert_success
+  assert_output --partial nightly
+  assert_output --partial stopped
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "a holder that is deaf is not said to have stopped" {
+  start holder -k "$K" -t 3s --label nightly -- "$LIB/until-file" "$T/holder.go"
+  wait_until says "$T/holder.out" started
+  kill -STOP "${PIDS[holder]}"
+  run rlock force-release "$K" --yes --wait 200ms
+  assert_success
+  assert_output --partial 'not'
+  free "$K"
+  kill -CONT "${PIDS[holder]}"
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "a foreign holder is removed, too" {
+  redis set "$K" redlock-token px 60000
+  run rlock force-release "$K" --yes --wait 100ms
+  assert_success
+  assert_output --partial redlock-token
+  free "$K"
+}
+
+@test "the lock goes to the one who waits longest" {
+  hold holder -k "$K" -t 60s
+  wait_until listening holder
+  start first -k "$K" -q -w 60s -- "$LIB/until-file" "$T/first.go"
+  wait_queued "$K" 1
+  start second -k "$K" -q -w 60s -- true
+  wait_queued "$K" 2
+  run rlock force-release "$K" --yes
+  assert_success
+  wait_until says "$T/first.out" started
+  finish holder
+  assert_equal "$status" 76
+  let_go first
+  assert_success
+  finish second
+  assert_success
+}
+
+@test "with --on-lost warn the job of a removed holder runs on" {
+  start holder -k "$K" -t 60s --on-lost warn -- "$LIB/until-file" "$T/holder.go" 3
+  wait_until says "$T/holder.out" started
+  wait_until listening holder
+  rlock force-release "$K" --yes --wait 200ms
+  wait_until says "$T/holder.err" 'force-released by'
+  let_go holder
+  assert_equal "$status" 3
+}
+
+@test "the removed holder's job is gone when force-release says stopped" {
+  start holder -k "$K" -t 60s --grace 5s -- bash -c 'trap "sleep 0.3; exit" TERM; echo started; while :; do sleep 0.02; done'
+  wait_until says "$T/holder.out" started
+  wait_until listening holder
+  run rlock force-release "$K" --yes
+  assert_success
+  assert_output --partial stopped
+  run pgrep_own 'trap "sleep 0.3'
+  assert_output ''
+  finish holder
+  assert_equal "$status" 76
+}
+
+# Processes of this test, without rlock itself, whose command line has TEXT.
+pgrep_own() {
+  local text=$1 pid
+  for pid in $(marked_processes); do
+    if [[ $pid != "${PIDS[holder]}" ]] && tr '\0' ' ' <"/proc/$pid/cmdline" | grep -qF -e "$text"; then
+      echo "$pid"
+    fi
+  done
+}
+
+@test "a fence after a forced release is greater than before" {
+  local before
+  hold holder -k "$K" -t 60s
+  before=$(fence "$K")
+  wait_until listening holder
+  rlock force-release "$K" --yes
+  finish holder
+  run rlock -k "$K" -- sh -c 'echo "$RLOCK_FENCE"'
+  assert_less "$before" "$output"
+}
