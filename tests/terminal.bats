@@ -53,7 +53,7 @@ logger_line() {
 @test "^Z stops job and rlock, fg continues both" {
   interactive_shell
   run in_terminal 'expect ready>' "send $(logger_line)\\r" "until grep -qs started '$T/job.log'" 'send \x1a' \
-    'expect Stopped' 'expect ready>' 'send fg\r' "until grep -q CONT '$T/job.log'" "run touch '$T/job.end'" \
+    'expect Stopped' 'send fg\r' "until grep -q CONT '$T/job.log'" "run touch '$T/job.end'" \
     'expect ready>' 'send exit $?\r' -- "${SHELL_THERE[@]}"
   assert_equal "$status" 7
   free "$K"
@@ -78,8 +78,9 @@ logger_line() {
 
 @test "a job in the background that reads the terminal is stopped, and goes on with fg" {
   interactive_shell
-  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -- bash -c 'echo started; read -r x; echo \"got <\$x>\"; exit 5' &\\r" \
-    'expect started' 'expect Stopped' 'send fg\r' 'expect bash -c' 'send hello\r' 'expect got <' \
+  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -- bash -c 'echo \$\$ >\$T/pid; read -r x; echo \"got <\$x>\"; exit 5' &\\r" \
+    'expect Stopped' 'send fg\r' "until grep -q '^State:.S' /proc/\$(cat '$T/pid')/status" \
+    'send hello\r' 'expect got <hello>' \
     'expect ready>' 'send exit $?\r' -- "${SHELL_THERE[@]}"
   assert_equal "$status" 5
 }
@@ -112,8 +113,8 @@ logger_line() {
 @test "^Z while waiting stops rlock, and fg waits on" {
   interactive_shell
   redis set "$K" other px 60000
-  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -w 60s -- echo ran; exit 6\\r" "expect waiting for" 'send \x1a' \
-    'expect Stopped' 'expect ready>' "run redis-cli -s '$SERVER/redis.sock' del '$K'" 'send fg\r' 'expect ran' \
+  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -w 60s -- echo ran\\r" "expect waiting for" 'send \x1a' \
+    'expect Stopped' 'expect ready>' "run redis-cli -s '$SERVER/redis.sock' del '$K'" 'send fg\r' 'expect ran' 'expect ready>' \
     'send exit 6\r' -- "${SHELL_THERE[@]}"
   assert_equal "$status" 6
 }

@@ -208,6 +208,6 @@ in_terminal() {
 
 # interactive_shell: SHELL_THERE is a shell with job control for in_terminal; its prompt is "ready> ".
 interactive_shell() {
-  echo "PS1='ready> '; set +o history" >"$T/rc"
+  echo "PS1='ready> '; set -b; set +o history" >"$T/rc"
   SHELL_THERE=(bash --noprofile --rcfile "$T/rc" -i)
 }
