@@ -1,0 +1,17 @@
+// Text from outside, made fit for a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace base {
+
+/// The same text with control characters (C0, DEL, C1) and bytes that are not UTF-8 written as
+/// \n, \t or \xHH, and a backslash as \\: what a server or a user named can then be printed on a
+/// terminal, or put into JSON, whatever it is.
+std::string printable(std::string_view text);
+
+/// As printable(), but at most `most` bytes of the text, with "…" for the rest.
+std::string printable(std::string_view text, std::size_t most);
+
+}  // namespace base

@@ -1,0 +1,14 @@
+#include "cmd/output.hpp"
+
+#include <cstdio>
+
+#include "os/check.hpp"
+
+namespace cmd {
+
+void print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) os::fail("writing to stdout");
+}
+
+}  // namespace cmd

@@ -1,0 +1,83 @@
+#include "cmd/server_options.hpp"
+
+#include <cstdlib>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "cmd/refusal.hpp"
+#include "os/check.hpp"
+#include "os/file.hpp"
+
+namespace cmd {
+namespace {
+
+constexpr auto anywhere = Settings::Elsewhere::environment_and_config;
+
+void set_log_level(const Settings& settings) {
+  const bool quiet = settings.is_on("quiet");
+  const bool verbose = settings.is_on("verbose");
+  if (settings.on_command_line("quiet") && settings.on_command_line("verbose")) {
+    throw Refusal{ExitCode::usage, "--quiet and --verbose contradict each other"};
+  }
+  // What the command line says beats what a config file has for every day.
+  const bool loud = verbose && (!quiet || settings.on_command_line("verbose"));
+  if (loud) {
+    base::log::set_level(base::log::Level::verbose);
+  } else if (quiet) {
+    base::log::set_level(base::log::Level::quiet);
+  }
+}
+
+/// The password of --password-file, else of REDISCLI_AUTH, for a URL that has none.
+base::Secret password_beside_the_url(const Settings& settings) {
+  if (const auto file = settings.find("password-file")) {
+    const auto line = os::first_line_of(file->text);
+    if (!line) {
+      throw Refusal{ExitCode::bad_config,
+                    fmt::format("{}: cannot read '{}': {}", file->source,
+                                base::printable(file->text), os::describe(errno))};
+    }
+    return base::Secret{*line};
+  }
+  const char* variable = std::getenv("REDISCLI_AUTH");  // as redis-cli reads it
+  return base::Secret{variable == nullptr ? "" : variable};
+}
+
+}  // namespace
+
+void declare_server_options(CLI::App& app, Settings& settings) {
+  settings.option(app, "-S,--server", "URL",
+                  "where locks live: redis://[[user]:pass@]host[:port][/db] or "
+                  "unix:///path[?db=N]; default redis://127.0.0.1:6379",
+                  anywhere);
+  settings.option(app, "--password-file", "FILE", "the password is this file's first line",
+                  anywhere);
+  settings.option(app, "--config", "FILE", "read options from this file, and from no other",
+                  anywhere);
+  settings.flag(app, "-q,--quiet", "say less on stderr: errors only", anywhere);
+  settings.flag(app, "-v,--verbose", "say more on stderr", anywhere);
+}
+
+ServerChoice understand_server_options(const Settings& settings) {
+  set_log_level(settings);
+  const auto chosen = settings.find("server");
+  const std::string url = chosen ? chosen->text : std::string{store::default_server};
+  auto parsed = store::parse_server(url);
+  if (const auto* bad = std::get_if<store::BadUrl>(&parsed)) {
+    throw Refusal{ExitCode::bad_config,
+                  fmt::format("{}: saw '{}' ({}), accepted: {}", chosen->source,
+                              base::printable(store::without_secret(url), 200), bad->why,
+                              store::accepted_servers)};
+  }
+  ServerChoice choice{std::get<store::ServerSpec>(std::move(parsed)),
+                      base::printable(store::without_secret(url)), std::nullopt};
+  store::default_password(choice.spec, password_beside_the_url(settings));
+  if (chosen) {
+    // A secret of a config file stays there; what is in argv or the environment is seen anyway.
+    const bool from_config = !chosen->source.starts_with("-") && !chosen->source.starts_with("R");
+    choice.exported = from_config ? store::without_secret(url) : url;
+  }
+  return choice;
+}
+
+}  // namespace cmd

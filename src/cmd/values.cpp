@@ -1,0 +1,42 @@
+#include "cmd/values.hpp"
+
+#include "base/duration.hpp"
+#include "base/text.hpp"
+#include "cmd/refusal.hpp"
+
+namespace cmd {
+
+base::Millis duration_in(const Setting& setting) {
+  const auto length = base::parse_duration(setting.text);
+  if (!length) throw not_accepted(setting.source, setting.text, base::accepted_durations);
+  return *length;
+}
+
+base::Millis wait_in(const Setting& setting) {
+  if (setting.text == "forever") return base::Millis::max();
+  const auto length = base::parse_duration(setting.text);
+  if (!length) {
+    throw not_accepted(setting.source, setting.text,
+                       fmt::format("{}, or 'forever'", base::accepted_durations));
+  }
+  return *length;
+}
+
+store::LockName key_in(std::string_view source, const std::string& text) {
+  auto name = store::LockName::from(text);
+  if (!name) {
+    throw not_accepted(source, text,
+                       fmt::format("a key of 1 to {} bytes", store::LockName::longest));
+  }
+  return *std::move(name);
+}
+
+store::LockName only_key(const std::vector<std::string>& operands) {
+  if (operands.empty()) throw Refusal{ExitCode::usage, "no KEY given, accepted: one KEY"};
+  if (operands.size() > 1) {
+    throw not_accepted("KEY", operands[1], "nothing after the one KEY");
+  }
+  return key_in("KEY", operands.front());
+}
+
+}  // namespace cmd

@@ -1,0 +1,27 @@
+#include "hold/held.hpp"
+
+#include "os/poll.hpp"
+
+namespace hold {
+namespace {
+
+// A server that is restarting or failing over needs a moment; a tight loop would not help it.
+constexpr base::Millis between_tries{50};
+
+}  // namespace
+
+store::Release Held::release(const os::Patience& patience) && {
+  const auto store = std::exchange(store_, nullptr);
+  for (bool unheard = false;;) {
+    auto release = store->release(lease_, patience);
+    if (std::holds_alternative<store::NotOurs>(release) && unheard) return store::Released{};
+    const auto* fault = std::get_if<store::Fault>(&release);
+    if (fault == nullptr || patience.until.passed(base::now())) return release;
+    if (fault->kind == store::Fault::Kind::denied) return release;
+    unheard = unheard || fault->kind == store::Fault::Kind::silent;
+    os::wait_any({patience.interrupt},
+                 std::min(patience.until, base::Deadline::after(base::now(), between_tries)));
+  }
+}
+
+}  // namespace hold

@@ -1,0 +1,119 @@
+#include "hold/steward.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/match.hpp"
+#include "base/text.hpp"
+
+namespace hold {
+namespace {
+
+// Between two rounds of KILL, for what forked while we were looking.
+constexpr base::Millis kill_rounds{10};
+
+}  // namespace
+
+Actions Steward::on_signal(const os::Signal& signal) {
+  switch (signal.number) {
+    case SIGCONT: return {ResumeTree{}};
+    case SIGTERM:
+    case SIGINT:
+    case SIGHUP:
+    case SIGQUIT: heard_.push_back(signal.number); break;
+    default: break;
+  }
+  // What comes from the terminal went to the whole foreground group, so the job has it already.
+  if (signal.sender == os::Sender::terminal) return {};
+  return pass_on(signal);
+}
+
+Actions Steward::pass_on(const os::Signal& signal) {
+  // HUP and QUIT mean "reload" and "dump" to many a program, USR1 and USR2 mean anything: those are
+  // for the job's own process. TERM and INT mean "stop", and that is for all of it: a shell that
+  // waits for its command would otherwise not even see them before the command ends.
+  const bool stop = signal.number == SIGTERM || signal.number == SIGINT;
+  if (!stop) return {ToJob{signal.number}};
+  if (std::exchange(stop_passed_on_, true)) return kill_tree();
+  return {ToTree{signal.number}};
+}
+
+Actions Steward::on_news(const News& news, base::Moment now) {
+  return base::match(
+      news,
+      [&](const Extended& extended) -> Actions {
+        trouble_.clear();
+        terms_.valid_until = extended.valid_until;
+        return {};
+      },
+      [&](const Trouble& trouble) -> Actions {
+        trouble_ = " (" + trouble.why + ")";
+        return {};
+      },
+      [&](const Lost& lost) { return lose(lost.why, now); });
+}
+
+Actions Steward::on_job_stopped(int signal) const {
+  const bool by_job_control = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+  // SIGSTOP means this one process; then the lease is kept alive for it.
+  return by_job_control ? Actions{Follow{signal}} : Actions{};
+}
+
+Actions Steward::on_job_ended(os::ExitStatus status, base::Moment now) {
+  ended_ = status;
+  if (phase_ != Phase::running) return {};
+  const bool died_of_heard =
+      status.signalled() && std::count(heard_.begin(), heard_.end(), status.signal()) > 0;
+  // It ended by itself: what it left behind is its business.
+  if (!stop_passed_on_ && !died_of_heard) return {};
+  return stop_tree(now);
+}
+
+Actions Steward::on_time(base::Moment now) {
+  if (phase_ == Phase::running && terms_.valid_until.earlier_by(terms_.grace).passed(now)) {
+    return lose("the lease could not be refreshed in time" + trouble_, now);
+  }
+  if (phase_ == Phase::stopping && kill_at_.passed(now)) return kill_tree();
+  if (phase_ == Phase::killing && kill_at_.passed(now)) {
+    kill_at_ = store::Deadline::after(now, kill_rounds);
+    return {ToTree{SIGKILL}};
+  }
+  return {};
+}
+
+store::Deadline Steward::due() const {
+  if (phase_ != Phase::running) return kill_at_;
+  return warned_ ? store::Deadline::never() : terms_.valid_until.earlier_by(terms_.grace);
+}
+
+Actions Steward::lose(const std::string& why, base::Moment now) {
+  const std::string key = base::printable(terms_.key);
+  if (terms_.on_lost == OnLost::warn) {
+    terms_.valid_until = store::Deadline::never();
+    if (std::exchange(warned_, true)) return {};
+    return {Say{fmt::format("lost the lock '{}': {}; the job runs on", key, why)}};
+  }
+  if (std::exchange(stopped_for_loss_, true) || ended_) return {};
+  Actions actions{Say{fmt::format("lost the lock '{}': {}; stopping the job", key, why)}};
+  if (phase_ == Phase::running) {
+    Actions stop = stop_tree(now);
+    actions.insert(actions.end(), stop.begin(), stop.end());
+  }
+  return actions;
+}
+
+Actions Steward::stop_tree(base::Moment now) {
+  if (terms_.valid_until.passed(now)) return kill_tree();  // we were not running when it was time
+  phase_ = Phase::stopping;
+  kill_at_ = std::min(terms_.valid_until, store::Deadline::after(now, terms_.grace));
+  return {ToTree{SIGTERM}};
+}
+
+Actions Steward::kill_tree() {
+  phase_ = Phase::killing;
+  kill_at_ = store::Deadline::at({});  // at once, and then in rounds
+  return {};
+}
+
+}  // namespace hold

@@ -1,0 +1,82 @@
+// Decides what happens to the job: events in, actions out. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hold/keeper.hpp"
+#include "os/exit_status.hpp"
+#include "os/signals.hpp"
+
+namespace hold {
+
+enum class OnLost { stop, warn };
+
+/// Actions, to be carried out in order.
+struct ToJob {
+  int signal;  // to the job's own process
+};
+struct ToTree {
+  int signal;  // to the job and all its descendants
+};
+struct ResumeTree {};  // SIGCONT to those that are stopped
+struct Follow {
+  int signal;  // our job was stopped by the terminal: stop as well, until continued
+};
+struct Say {
+  std::string text;
+};
+using Action = std::variant<ToJob, ToTree, ResumeTree, Follow, Say>;
+using Actions = std::vector<Action>;
+
+/// The rules of design.md, "Signals and the job's processes" and "Timing". It knows the lease's
+/// validity, not the store; the job's state, not its pid; and the time only as it is told.
+class Steward {
+ public:
+  struct Terms {
+    std::string key;  // for messages
+    store::Deadline valid_until;
+    base::Millis grace;
+    OnLost on_lost;
+  };
+  explicit Steward(Terms terms) : terms_{std::move(terms)} {}
+
+  Actions on_signal(const os::Signal& signal);
+  Actions on_news(const News& news, base::Moment now);
+  Actions on_job_stopped(int signal) const;
+  Actions on_job_ended(os::ExitStatus status, base::Moment now);
+  /// To be called whenever due() passed; harmless at any other time.
+  Actions on_time(base::Moment now);
+  [[nodiscard]] store::Deadline due() const;
+
+  /// The job itself ended, and nobody waits for the rest of its tree.
+  [[nodiscard]] bool is_done() const { return ended_ && phase_ == Phase::running; }
+  /// It ended and its tree was told to: done once the tree is empty.
+  [[nodiscard]] bool awaits_tree() const { return ended_ && phase_ != Phase::running; }
+
+  [[nodiscard]] const std::optional<os::ExitStatus>& ended() const { return ended_; }
+  /// The job was stopped because the lock was, or would have been, lost.
+  [[nodiscard]] bool stopped_for_loss() const { return stopped_for_loss_; }
+
+ private:
+  enum class Phase { running, stopping, killing };
+
+  Actions pass_on(const os::Signal& signal);
+  Actions lose(const std::string& why, base::Moment now);
+  Actions stop_tree(base::Moment now);
+  Actions kill_tree();
+
+  Terms terms_;
+  Phase phase_ = Phase::running;
+  store::Deadline kill_at_ = store::Deadline::never();
+  bool stop_passed_on_ = false;  // a TERM or INT that a process sent us went to the tree
+  std::vector<int> heard_;       // deadly signals that reached us, whoever sent them
+  std::string trouble_;
+  bool stopped_for_loss_ = false;
+  bool warned_ = false;
+  std::optional<os::ExitStatus> ended_;
+};
+
+}  // namespace hold

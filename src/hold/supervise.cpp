@@ -1,0 +1,104 @@
+#include "hold/supervise.hpp"
+
+#include <csignal>
+
+#include "base/log.hpp"
+#include "base/match.hpp"
+#include "os/poll.hpp"
+#include "os/timer.hpp"
+
+namespace hold {
+namespace {
+
+class Supervisor {
+ public:
+  Supervisor(const os::Child& job, const os::ProcessTree& tree, Keeper& keeper, Steward steward,
+             os::Signals& signals)
+      : job_{job}, tree_{tree}, keeper_{keeper}, steward_{std::move(steward)}, signals_{signals} {}
+
+  Ending run();
+
+ private:
+  void carry_out(const Actions& actions);
+  void look_at_clock();
+  void look_at_signals();
+  void look_at_children();
+  [[nodiscard]] bool done() const {
+    return steward_.is_done() || (steward_.awaits_tree() && tree_.empty());
+  }
+
+  const os::Child& job_;
+  const os::ProcessTree& tree_;
+  Keeper& keeper_;
+  Steward steward_;
+  os::Signals& signals_;
+  os::Timer timer_;
+};
+
+Ending Supervisor::run() {
+  for (;;) {
+    timer_.set(std::min(steward_.due(), keeper_.begin_at()));
+    os::wait_any({signals_.descriptor(), keeper_.descriptor(), timer_.descriptor()},
+                 base::Deadline::never());
+    // The clock first: after a pause the lease may be over, and then nothing else matters.
+    look_at_clock();
+    look_at_signals();
+    while (const auto news = keeper_.take()) carry_out(steward_.on_news(*news, base::now()));
+    look_at_clock();
+    if (done()) return {*steward_.ended(), steward_.stopped_for_loss()};
+  }
+}
+
+void Supervisor::look_at_clock() {
+  const auto now = base::now();
+  if (keeper_.begin_at().passed(now)) keeper_.begin();
+  carry_out(steward_.on_time(now));
+}
+
+void Supervisor::look_at_signals() {
+  while (const auto signal = signals_.take()) {
+    if (signal->number == SIGCHLD) {
+      look_at_children();
+    } else {
+      carry_out(steward_.on_signal(*signal));
+    }
+  }
+}
+
+void Supervisor::look_at_children() {
+  // One SIGCHLD may stand for many changes, and may be about an orphan that came to us.
+  while (const auto change = os::reap()) {
+    if (change->pid != job_.pid()) continue;
+    if (change->kind == os::Change::Kind::stopped) {
+      carry_out(steward_.on_job_stopped(change->stop_signal()));
+    } else {
+      carry_out(steward_.on_job_ended(os::ExitStatus{change->status}, base::now()));
+    }
+  }
+}
+
+void Supervisor::carry_out(const Actions& actions) {
+  for (const Action& action : actions) {
+    base::match(
+        action,
+        [&](const ToJob& to) {
+          if (!steward_.ended()) job_.signal(to.signal);
+        },
+        [&](const ToTree& to) {
+          // Where /proc is not to be had, at least the job itself.
+          if (tree_.signal(to.signal) == 0 && !steward_.ended()) job_.signal(to.signal);
+        },
+        [&](const ResumeTree&) { tree_.resume(); },
+        [&](const Follow& follow) { os::Signals::suspend(follow.signal); },
+        [&](const Say& say) { base::log::error("{}", say.text); });
+  }
+}
+
+}  // namespace
+
+Ending supervise(const os::Child& job, const os::ProcessTree& tree, Keeper& keeper, Steward steward,
+                 os::Signals& signals) {
+  return Supervisor{job, tree, keeper, std::move(steward), signals}.run();
+}
+
+}  // namespace hold

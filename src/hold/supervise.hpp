@@ -1,0 +1,22 @@
+// Watches over a running job until it, or what must go with it, is gone.
+#pragma once
+
+#include "hold/keeper.hpp"
+#include "hold/steward.hpp"
+#include "os/child.hpp"
+#include "os/process_tree.hpp"
+
+namespace hold {
+
+struct Ending {
+  os::ExitStatus status;
+  bool stopped_for_loss;
+};
+
+/// Signals, the children's changes, the keeper's news and the clock go to the steward; what it
+/// decides is done. Touches no server: whatever stalls there, the deadline here is kept. Main
+/// thread.
+Ending supervise(const os::Child& job, const os::ProcessTree& tree, Keeper& keeper, Steward steward,
+                 os::Signals& signals);
+
+}  // namespace hold

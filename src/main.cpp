@@ -1,0 +1,31 @@
+// argv in, exit code out.
+#include <cstdio>
+#include <exception>
+#include <system_error>
+
+#include "base/log.hpp"
+#include "base/match.hpp"
+#include "cmd/output.hpp"
+#include "cmd/parse.hpp"
+#include "cmd/refusal.hpp"
+
+int main(int argc, char** argv) {
+  try {
+    auto parsed = cmd::parse({argv + 1, argv + argc});
+    return base::match(
+        std::move(parsed), [](cmd::Act&& act) { return act(); },
+        [](cmd::Answer&& answer) {
+          cmd::print(answer.text);
+          return static_cast<int>(cmd::ExitCode::ok);
+        });
+  } catch (const cmd::Refusal& refusal) {
+    base::log::error("{}", refusal.line);
+    return refusal.code;
+  } catch (const std::system_error& error) {
+    base::log::error("{}", error.what());
+    return cmd::ExitCode::system_refused;
+  } catch (const std::exception& error) {
+    base::log::error("a fault of rlock itself: {}", error.what());
+    return cmd::ExitCode::internal;
+  }
+}

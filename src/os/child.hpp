@@ -1,0 +1,57 @@
+// The job's process: started exactly as if we had not been there.
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "os/exit_status.hpp"
+
+namespace os {
+
+class Signals;
+
+/// The command could not be run; the job never existed.
+struct NotStarted {
+  enum class Stage { fork, exec } stage;
+  int error;  // errno
+};
+
+/// What became of a process of ours since we last asked.
+struct Change {
+  enum class Kind { ended, stopped } kind;
+  pid_t pid;
+  int status;  // as from waitpid(2)
+
+  [[nodiscard]] int stop_signal() const { return WSTOPSIG(status); }
+};
+
+/// A started process. Passive: it waits for nobody by itself; the supervisor asks reap() whenever
+/// SIGCHLD was taken.
+class Child {
+ public:
+  /// Runs argv[0], found in PATH, with `environment` ("NAME=value" each), the signal mask and
+  /// dispositions that `signals` found, and everything else inherited: process group, terminal,
+  /// descriptors, limits. To be called before any thread of ours exists.
+  static std::variant<Child, NotStarted> spawn(const std::vector<std::string>& argv,
+                                               const std::vector<std::string>& environment,
+                                               const Signals& signals);
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Only while it has not been reaped: later the pid may be a stranger's.
+  void signal(int number) const { (void)::kill(pid_, number); }
+
+ private:
+  explicit Child(pid_t pid) : pid_{pid} {}
+  pid_t pid_;
+};
+
+/// The next change among all our children (orphans of the job that came to us, too); the ended ones
+/// are reaped. Never blocks: nothing if there is none, or no child at all.
+std::optional<Change> reap();
+
+}  // namespace os

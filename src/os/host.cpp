@@ -1,0 +1,38 @@
+#include "os/host.hpp"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+namespace os {
+
+std::string user_name() {
+  // The environment first: the password database may be a network service away.
+  for (const char* variable : {"LOGNAME", "USER"}) {
+    if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return value;
+  }
+  if (const passwd* entry = ::getpwuid(::geteuid())) return entry->pw_name;
+  return "uid" + std::to_string(::geteuid());
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
+}
+
+int process_id() {
+  return ::getpid();
+}
+
+bool stderr_is_terminal() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
+bool stdin_is_terminal() {
+  return ::isatty(STDIN_FILENO) == 1;
+}
+
+}  // namespace os

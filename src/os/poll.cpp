@@ -1,0 +1,48 @@
+#include "os/poll.hpp"
+
+#include <poll.h>
+
+#include <array>
+#include <cassert>
+
+#include "os/check.hpp"
+
+namespace os {
+namespace {
+
+// One sleep is cut into pieces of this length: poll() counts on CLOCK_MONOTONIC, which stands still
+// while the machine is suspended, and our deadlines do not.
+constexpr base::Millis longest_sleep{10'000};
+
+int timeout_of(base::Deadline until) {
+  return static_cast<int>(std::min(until.left(base::now()), longest_sleep).count());
+}
+
+bool poll_once(pollfd* fds, nfds_t count, base::Deadline until) {
+  const int ready = ::poll(fds, count, timeout_of(until));
+  if (ready < 0 && errno != EINTR) fail("waiting for a descriptor");
+  return ready > 0;
+}
+
+}  // namespace
+
+Ready wait_for(int fd, short events, const Patience& patience) {
+  std::array<pollfd, 2> fds{pollfd{fd, events, 0}, pollfd{patience.interrupt, POLLIN, 0}};
+  for (;;) {
+    if (poll_once(fds.data(), fds.size(), patience.until)) {
+      return fds[1].revents != 0 ? Ready::interrupted : Ready::yes;
+    }
+    if (patience.until.passed(base::now())) return Ready::timed_out;
+  }
+}
+
+void wait_any(std::initializer_list<int> fds, base::Deadline until) {
+  std::array<pollfd, 4> polled{};
+  assert(fds.size() <= polled.size());
+  std::size_t count = 0;
+  for (const int fd : fds) polled[count++] = pollfd{fd, POLLIN, 0};
+  while (!poll_once(polled.data(), count, until) && !until.passed(base::now())) {
+  }
+}
+
+}  // namespace os

@@ -1,0 +1,137 @@
+#include "os/process_tree.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern "C" {  // glibc 2.36 forgot to say so itself
+#include <sys/pidfd.h>
+}
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "os/check.hpp"
+#include "os/fd.hpp"
+
+namespace os {
+namespace {
+
+struct Process {
+  pid_t pid;
+  pid_t parent;
+  char state;                 // R S D T Z ... of proc(5)
+  unsigned long long start;   // with the pid, the process's identity
+};
+
+std::optional<Process> look_at(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  const Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!file) return std::nullopt;
+  std::array<char, 1024> text{};
+  const ssize_t size = ::read(file.number(), text.data(), text.size() - 1);
+  if (size <= 0) return std::nullopt;
+  // The name in parentheses may hold anything, parentheses too: fields count from the last one.
+  const std::string_view line{text.data(), static_cast<std::size_t>(size)};
+  const auto close = line.rfind(')');
+  if (close == std::string_view::npos) return std::nullopt;
+  Process process{pid, 0, '?', 0};
+  const int fields = std::sscanf(text.data() + close + 1,
+                                 " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+                                 "%*d %*d %*d %llu",
+                                 &process.state, &process.parent, &process.start);
+  if (fields != 3) return std::nullopt;
+  return process;
+}
+
+std::vector<Process> all_processes() {
+  std::vector<Process> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir("/proc"), &::closedir};
+  if (!directory) return found;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name{entry->d_name};
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc{} || end != name.data() + name.size()) continue;
+    if (auto process = look_at(pid)) found.push_back(*process);
+  }
+  return found;
+}
+
+/// The members of the tree below this process, parents before children.
+std::vector<Process> members(const std::vector<pid_t>& not_ours) {
+  const std::vector<Process> all = all_processes();
+  const pid_t self = ::getpid();
+  std::vector<Process> tree;
+  const auto add_children_of = [&](pid_t parent) {
+    for (const Process& process : all) {
+      const bool excluded = parent == self &&
+                            std::binary_search(not_ours.begin(), not_ours.end(), process.pid);
+      if (process.parent == parent && !excluded) tree.push_back(process);
+    }
+  };
+  add_children_of(self);
+  for (std::size_t i = 0; i < tree.size(); ++i) add_children_of(tree[i].pid);
+  return tree;
+}
+
+/// A pid may have been given to a stranger since we read it. A pidfd pins whoever has it now; if
+/// that one started when ours did, it is ours and stays so.
+void signal_exactly(const Process& process, int number) {
+  const Fd pidfd{::pidfd_open(process.pid, 0)};
+  if (!pidfd) return;
+  const auto now = look_at(process.pid);
+  if (!now || now->start != process.start) return;
+  (void)::pidfd_send_signal(pidfd.number(), number, nullptr, 0);
+}
+
+std::vector<pid_t> children_now() {
+  // One cheap question first: nearly always there are none.
+  siginfo_t info{};
+  if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return {};
+  std::vector<pid_t> pids;
+  for (const Process& process : members({})) {
+    if (process.parent == ::getpid()) pids.push_back(process.pid);
+  }
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
+}  // namespace
+
+ProcessTree::ProcessTree() : not_ours_{children_now()} {
+  check(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "becoming a subreaper");
+}
+
+std::size_t ProcessTree::signal(int number) const {
+  const std::vector<Process> tree = members(not_ours_);
+  for (const Process& process : tree) {
+    signal_exactly(process, number);
+    // A stopped process acts on a signal only once it runs again.
+    if (number != SIGKILL && process.state == 'T') signal_exactly(process, SIGCONT);
+  }
+  return tree.size();
+}
+
+void ProcessTree::resume() const {
+  for (const Process& process : members(not_ours_)) {
+    if (process.state == 'T') signal_exactly(process, SIGCONT);
+  }
+}
+
+bool ProcessTree::empty() const {
+  siginfo_t info{};
+  if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return true;  // ECHILD
+  return !not_ours_.empty() && members(not_ours_).empty();
+}
+
+}  // namespace os

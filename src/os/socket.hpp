@@ -1,0 +1,25 @@
+// Connecting to a server, bounded in time.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "os/fd.hpp"
+#include "os/poll.hpp"
+
+namespace os {
+
+/// Why there is no connection, in the system's words.
+struct NotConnected {
+  std::string why;
+};
+
+using Connected = std::variant<Fd, NotConnected>;
+
+/// Non-blocking, close-on-exec stream sockets. TCP tries every address the name has, in the
+/// resolver's order, with TCP_NODELAY and keep-alive. The resolver itself cannot be interrupted:
+/// its time-out is that of resolv.conf(5).
+Connected connect_unix(const std::string& path, const Patience& patience);
+Connected connect_tcp(const std::string& host, const std::string& port, const Patience& patience);
+
+}  // namespace os

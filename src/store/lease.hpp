@@ -1,0 +1,62 @@
+// A lease: the time for which a lock is ours, and the proof of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.hpp"
+#include "store/names.hpp"
+
+namespace store {
+
+using base::Deadline;
+using base::Millis;
+using base::Moment;
+
+/// Greater for every grant of a key than for all earlier ones (design.md, promise 2). On Redis it
+/// is the server's time of the grant in µs wherever that keeps the order.
+using Fence = std::uint64_t;
+
+/// How long a server keeps the lock without hearing from us; at least 100 ms.
+class Ttl {
+ public:
+  static constexpr Millis shortest{100};
+  /// A year: beyond it, a crashed holder's lock is as good as never freed.
+  static constexpr Millis longest{Millis{1000} * 60 * 60 * 24 * 365};
+
+  static std::optional<Ttl> from(Millis length) {
+    if (length < shortest || length > longest) return std::nullopt;
+    return Ttl{length};
+  }
+
+  [[nodiscard]] Millis length() const { return length_; }
+  /// What our clock may differ from the server's over a whole lease: 1 % of rate (a quartz is off
+  /// by 0.01 %) and 2 ms for the server's own granularity, as Redlock reckons.
+  [[nodiscard]] Millis drift() const { return length_ / 100 + Millis{2}; }
+
+ private:
+  explicit Ttl(Millis length) : length_{length} {}
+  Millis length_;
+};
+
+/// Until when a lease granted or refreshed by a command is certainly valid: counted from the moment
+/// *before* the command was sent, because the server cannot have started its clock earlier. There
+/// is no parameter for "now" on purpose.
+inline Deadline validity(Moment asked_at, Ttl ttl) {
+  return Deadline::after(asked_at, ttl.length() - ttl.drift());
+}
+
+struct Lease {
+  LockName name;
+  Token token;
+  Ttl ttl;
+  Deadline valid_until;
+  Fence fence;
+
+  /// When the command that granted or last refreshed it was sent.
+  [[nodiscard]] Moment asked_at() const {
+    return valid_until.moment() - (ttl.length() - ttl.drift());
+  }
+};
+
+}  // namespace store

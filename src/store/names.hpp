@@ -1,0 +1,69 @@
+// What a lock is called, and who holds it: names that are built valid or not at all.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace store {
+
+/// The key of a lock: 1 to 1024 bytes, any but NUL.
+class LockName {
+ public:
+  static constexpr std::size_t longest = 1024;
+  static std::optional<LockName> from(std::string_view text);
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  auto operator<=>(const LockName&) const = default;
+
+ private:
+  explicit LockName(std::string text) : text_{std::move(text)} {}
+  std::string text_;
+};
+
+/// What others are told about a holder: 1 to 100 bytes, printable ASCII without '#'.
+class Label {
+ public:
+  static constexpr std::string_view accepted = "1 to 100 printable ASCII characters without '#'";
+  static std::optional<Label> from(std::string_view text);
+  /// From any text, e.g. a command's base name: what does not fit becomes '_'.
+  static Label tamed(std::string_view text);
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  explicit Label(std::string text) : text_{std::move(text)} {}
+  std::string text_;
+};
+
+/// What a token says about whoever made it.
+struct Holder {
+  std::string user;
+  std::string host;
+  int pid;
+  std::string label;
+};
+
+/// The value of a held key: `user@host:pid/label#<40 hex digits from the kernel>`, unique for every
+/// claim, so that owning it proves holding the lock.
+class Token {
+ public:
+  /// A fresh token for this process.
+  static Token mint(const Label& label);
+  /// Any text: what another client of the same key wrote is a token as well.
+  static Token foreign(std::string text) { return Token{std::move(text)}; }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// Nothing if this token was not minted by an rlock.
+  [[nodiscard]] std::optional<Holder> holder() const;
+  /// For people: "user@host:pid/label", or the foreign text, made printable and cut short.
+  [[nodiscard]] std::string shown() const;
+
+  auto operator<=>(const Token&) const = default;
+
+ private:
+  explicit Token(std::string text) : text_{std::move(text)} {}
+  std::string text_;
+};
+
+}  // namespace store

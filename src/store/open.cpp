@@ -1,0 +1,19 @@
+#include "store/open.hpp"
+
+#include "base/match.hpp"
+#include "store/redis/redis_admin.hpp"
+#include "store/redis/redis_store.hpp"
+
+namespace store {
+
+std::unique_ptr<LockStore> open(const ServerSpec& server) {
+  return base::match(server,
+                     [](const RedisServer& redis) { return redis::open_store(redis); });
+}
+
+std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server) {
+  return base::match(server,
+                     [](const RedisServer& redis) { return redis::open_admin(redis); });
+}
+
+}  // namespace store

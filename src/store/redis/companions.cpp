@@ -1,0 +1,56 @@
+#include "store/redis/companions.hpp"
+
+namespace store::redis {
+namespace {
+
+constexpr std::string_view infix = ":rlock:";
+
+/// Redis Cluster hashes what stands between the first '{' and the first '}' behind it, if that is
+/// not empty (cluster specification, "Hash tags").
+bool has_tag(std::string_view key) {
+  const auto open = key.find('{');
+  if (open == std::string_view::npos) return false;
+  const auto close = key.find('}', open + 1);
+  return close != std::string_view::npos && close > open + 1;
+}
+
+constexpr std::string_view spacer = "{}";
+
+/// Whether a tagged text is "{K}" of an untagged K, with any number of spacers behind it.
+bool looks_like_stem(std::string_view text) {
+  while (text.size() > spacer.size() && text.ends_with(spacer)) text.remove_suffix(spacer.size());
+  return text.size() > 2 && text.front() == '{' && text.back() == '}' &&
+         !has_tag(text.substr(1, text.size() - 2));
+}
+
+std::string stem_of(std::string_view key) {
+  if (!has_tag(key)) return '{' + std::string{key} + '}';
+  return std::string{key}.append(looks_like_stem(key) ? spacer : "");
+}
+
+std::string_view key_of(std::string_view stem) {
+  if (!looks_like_stem(stem)) return stem;
+  if (stem.ends_with(spacer)) return stem.substr(0, stem.size() - spacer.size());
+  return stem.substr(1, stem.size() - 2);
+}
+
+}  // namespace
+
+Companions::Companions(const LockName& name) {
+  const std::string prefix = stem_of(name.text()) + std::string{infix};
+  queue = prefix + "queue";
+  alive = prefix + "alive";
+  fence = prefix + "fence";
+  mailbox = prefix + "mail:";
+}
+
+std::optional<LockName> lock_of_companion(std::string_view key) {
+  const auto end = key.rfind(infix);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view kind = key.substr(end + infix.size());
+  if (kind != "fence" && kind != "queue") return std::nullopt;
+  const std::string_view stem = key.substr(0, end);
+  return has_tag(stem) || looks_like_stem(stem) ? LockName::from(key_of(stem)) : std::nullopt;
+}
+
+}  // namespace store::redis

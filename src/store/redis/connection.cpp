@@ -1,0 +1,139 @@
+#include "store/redis/connection.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "base/match.hpp"
+#include "base/text.hpp"
+#include "os/socket.hpp"
+
+namespace store::redis {
+namespace {
+
+// An error line of a server is for people, and may be anything.
+constexpr std::size_t longest_words = 200;
+
+Fault ended(os::Ready why) {
+  return {Fault::Kind::silent, why == os::Ready::interrupted ? "interrupted" : "no answer in time"};
+}
+
+Fault broken(const redisContext& context) {
+  return {Fault::Kind::silent, "the connection broke: " + base::printable(context.errstr)};
+}
+
+bool mentions(std::string_view error, std::string_view code) {
+  // At the start; or, from within a script, further on: "ERR Error running script … -OOM …".
+  return error.starts_with(code) || error.find("-" + std::string{code}) != std::string_view::npos;
+}
+
+template <std::size_t N>
+bool mentions_any(std::string_view error, const std::array<std::string_view, N>& codes) {
+  return std::any_of(codes.begin(), codes.end(),
+                     [&](std::string_view code) { return mentions(error, code); });
+}
+
+}  // namespace
+
+Fault classify(std::string_view error) {
+  // Credentials and permissions: asking again cannot help.
+  static constexpr std::array<std::string_view, 7> denials{
+      "NOAUTH",  "WRONGPASS", "NOPERM", "ERR invalid password", "ERR AUTH", "ERR Client sent AUTH",
+      "DENIED"};
+  // It cannot now; another moment, or another server behind the same name, can.
+  static constexpr std::array<std::string_view, 11> excuses{
+      "LOADING",     "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",   "UNBLOCKED",
+      "MISCONF",     "OOM",      "NOREPLICAS", "BUSY",        "ERR max number of clients"};
+  const bool denied_in_script = error.find("user executing the script can't") != error.npos ||
+                                error.find("can't run this command or subcommand") != error.npos;
+  auto kind = Fault::Kind::unusable;
+  if (denied_in_script || mentions_any(error, denials)) {
+    kind = Fault::Kind::denied;
+  } else if (mentions_any(error, excuses)) {
+    kind = Fault::Kind::unavailable;
+  }
+  return {kind, "the server says: " + base::printable(error, longest_words)};
+}
+
+std::variant<Connection, Fault> Connection::open(const RedisServer& server,
+                                                 const Patience& patience) {
+  os::Connected connected = base::match(
+      server.endpoint,
+      [&](const RedisServer::Tcp& tcp) { return os::connect_tcp(tcp.host, tcp.port, patience); },
+      [&](const RedisServer::Unix& unix_) { return os::connect_unix(unix_.path, patience); });
+  if (const auto* failed = std::get_if<os::NotConnected>(&connected)) {
+    return Fault{Fault::Kind::unreachable, failed->why};
+  }
+  redisContext* context = redisConnectFd(std::get<os::Fd>(connected).number());
+  if (context == nullptr) throw std::bad_alloc{};
+  (void)std::get<os::Fd>(connected).release();  // the context closes it
+  Connection connection{context};
+  if (auto fault = connection.greet(server, patience)) return *std::move(fault);
+  return connection;
+}
+
+std::optional<Fault> Connection::greet(const RedisServer& server, const Patience& patience) {
+  std::vector<Command> commands;
+  if (!server.password.empty()) {
+    Command auth{"AUTH"};
+    if (!server.user.empty()) auth.push_back(server.user);
+    auth.push_back(server.password.reveal());
+    commands.push_back(std::move(auth));
+  }
+  if (server.database != 0) commands.push_back({"SELECT", std::to_string(server.database)});
+  for (const Command& command : commands) {
+    auto answer = ask(command, patience);
+    if (auto* fault = std::get_if<Fault>(&answer)) {
+      // Nothing of ours can have happened yet.
+      if (fault->kind == Fault::Kind::silent) fault->kind = Fault::Kind::unreachable;
+      return std::move(*fault);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Fault> Connection::send(const Command& command, const Patience& patience) {
+  std::vector<const char*> texts;
+  std::vector<std::size_t> sizes;
+  for (const std::string& word : command) {
+    texts.push_back(word.data());
+    sizes.push_back(word.size());
+  }
+  redisAppendCommandArgv(context_.get(), static_cast<int>(command.size()), texts.data(),
+                         sizes.data());
+  for (int done = 0;;) {
+    if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return broken(*context_);
+    if (done != 0) return std::nullopt;
+    const auto ready = os::wait_for(descriptor(), POLLOUT, patience);
+    if (ready != os::Ready::yes) return ended(ready);
+  }
+}
+
+std::variant<Reply, Fault, std::monostate> Connection::receive(const Patience& patience) {
+  for (;;) {
+    void* reply = nullptr;
+    if (redisReaderGetReply(context_->reader, &reply) != REDIS_OK) {
+      return Fault{Fault::Kind::unusable, "not an answer of a Redis server"};
+    }
+    if (reply != nullptr) return Reply{static_cast<redisReply*>(reply)};
+    if (os::wait_for(descriptor(), POLLIN, patience) != os::Ready::yes) return std::monostate{};
+    if (redisBufferRead(context_.get()) != REDIS_OK) return broken(*context_);
+  }
+}
+
+std::variant<Reply, Fault> Connection::ask(const Command& command, const Patience& patience) {
+  if (auto fault = send(command, patience)) return *std::move(fault);
+  auto answer = receive(patience);
+  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
+  if (std::holds_alternative<std::monostate>(answer)) {
+    const bool late = patience.until.passed(base::now());
+    return ended(late ? os::Ready::timed_out : os::Ready::interrupted);
+  }
+  Reply& reply = std::get<Reply>(answer);
+  if (reply.is_error() && !reply.text().starts_with("NOSCRIPT")) return classify(reply.text());
+  return std::move(reply);
+}
+
+}  // namespace store::redis

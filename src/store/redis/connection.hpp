@@ -1,0 +1,51 @@
+// One connection to one Redis server: hiredis, made bounded in time and interruptible.
+#pragma once
+
+#include <hiredis/hiredis.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "store/lock_store.hpp"
+#include "store/redis/reply.hpp"
+#include "store/spec.hpp"
+
+namespace store::redis {
+
+using Command = std::vector<std::string>;
+
+/// A hiredis context never heals, so a connection is thrown away after its first Fault, and also
+/// to abandon a command that it is blocked in. Its socket is non-blocking and close-on-exec. One
+/// thread at a time.
+class Connection {
+ public:
+  /// Connects, authenticates and selects the database.
+  static std::variant<Connection, Fault> open(const RedisServer& server, const Patience& patience);
+
+  /// Hands the command to the kernel.
+  std::optional<Fault> send(const Command& command, const Patience& patience);
+  /// The next answer; nothing when patience ended first, in which case it may be asked for again.
+  std::variant<Reply, Fault, std::monostate> receive(const Patience& patience);
+  /// Both; patience that ends is a Fault here. An error the server answers is one, too, except
+  /// NOSCRIPT, which is returned for the caller to resolve.
+  std::variant<Reply, Fault> ask(const Command& command, const Patience& patience);
+
+  [[nodiscard]] int descriptor() const { return context_->fd; }
+
+ private:
+  struct Free {
+    void operator()(redisContext* context) const { redisFree(context); }
+  };
+  explicit Connection(redisContext* context) : context_{context} {}
+  std::optional<Fault> greet(const RedisServer& server, const Patience& patience);
+
+  std::unique_ptr<redisContext, Free> context_;
+};
+
+/// What an error answer of the server means.
+Fault classify(std::string_view error);
+
+}  // namespace store::redis

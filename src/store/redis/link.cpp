@@ -1,0 +1,55 @@
+#include "store/redis/link.hpp"
+
+#include <fmt/format.h>
+
+namespace store::redis {
+
+std::optional<Fault> Link::connect(const Patience& patience) {
+  if (connection_) return std::nullopt;
+  auto opened = Connection::open(server_, patience);
+  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
+  connection_ = std::get<Connection>(std::move(opened));
+  return std::nullopt;
+}
+
+std::variant<Reply, Fault> Link::run(const Script& script, const std::vector<std::string>& keys,
+                                     const std::vector<std::string>& arguments,
+                                     const Patience& patience) {
+  Command command{"EVALSHA", std::string{script.sha1}, std::to_string(keys.size())};
+  command.insert(command.end(), keys.begin(), keys.end());
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  auto answer = ask(command, patience);
+  const auto* reply = std::get_if<Reply>(&answer);
+  if (reply == nullptr || !reply->is_error()) return answer;
+  command[0] = "EVAL";
+  command[1] = script.body;
+  return ask(command, patience);
+}
+
+std::variant<Reply, Fault> Link::ask(const Command& command, const Patience& patience) {
+  if (auto fault = connect(patience)) return *std::move(fault);
+  auto answer = connection_->ask(command, patience);
+  if (std::holds_alternative<Fault>(answer)) drop();
+  return answer;
+}
+
+std::optional<Fault> Link::send(const Command& command, const Patience& patience) {
+  auto fault = connect(patience);
+  if (!fault) fault = connection_->send(command, patience);
+  if (fault) drop();
+  return fault;
+}
+
+std::variant<Reply, Fault, std::monostate> Link::receive(const Patience& patience) {
+  if (!connection_) return Fault{Fault::Kind::unreachable, "not connected"};
+  auto answer = connection_->receive(patience);
+  if (std::holds_alternative<Fault>(answer)) drop();
+  return answer;
+}
+
+Command blocking_pop(const std::string& key, Millis timeout) {
+  const auto ms = std::max<std::int64_t>(timeout.count(), 1);
+  return {"BLPOP", key, fmt::format("{}.{:03}", ms / 1000, ms % 1000)};
+}
+
+}  // namespace store::redis

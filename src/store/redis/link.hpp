@@ -1,0 +1,45 @@
+// The way to one Redis server, through as many connections as it takes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "store/redis/connection.hpp"
+#include "store/redis/script.hpp"
+
+namespace store::redis {
+
+/// Connects when first needed and again after every fault, resolving the name anew: behind it there
+/// may be another server by now. One thread at a time.
+class Link {
+ public:
+  explicit Link(RedisServer server) : server_{std::move(server)} {}
+
+  /// EVALSHA, or EVAL where the server does not know the script (a restart, SCRIPT FLUSH, another
+  /// node): decided per call, because that can happen at any time.
+  std::variant<Reply, Fault> run(const Script& script, const std::vector<std::string>& keys,
+                                 const std::vector<std::string>& arguments,
+                                 const Patience& patience);
+  std::variant<Reply, Fault> ask(const Command& command, const Patience& patience);
+
+  /// The two halves of ask(), for commands that block on the server.
+  std::optional<Fault> send(const Command& command, const Patience& patience);
+  std::variant<Reply, Fault, std::monostate> receive(const Patience& patience);
+
+  /// Throws the connection away, and with it whatever it is blocked in.
+  void drop() { connection_.reset(); }
+  [[nodiscard]] int descriptor() const { return connection_ ? connection_->descriptor() : -1; }
+
+ private:
+  std::optional<Fault> connect(const Patience& patience);
+
+  RedisServer server_;
+  std::optional<Connection> connection_;
+};
+
+/// BLPOP `key` for at most `timeout` (from 1 ms; Redis reads 0 as "forever").
+Command blocking_pop(const std::string& key, Millis timeout);
+
+}  // namespace store::redis

@@ -1,0 +1,123 @@
+#include "store/redis/redis_admin.hpp"
+
+#include <fnmatch.h>
+
+#include <set>
+
+#include "os/random.hpp"
+#include "store/redis/answers.hpp"
+#include "store/redis/companions.hpp"
+#include "store/redis/link.hpp"
+#include "store/redis/nap.hpp"
+
+namespace store::redis {
+namespace {
+
+// Keys a SCAN step looks at: some hundred µs of the server's time.
+constexpr const char* scan_step = "1000";
+
+class RedisAdmin final : public LockAdmin {
+ public:
+  explicit RedisAdmin(const RedisServer& server) : link_{server} {}
+
+  std::variant<LockReport, Fault> inspect(const LockName& name, const Patience& patience) override;
+  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
+                                                    const Patience& patience) override;
+  Removal force_release(const LockName& name, const Token& shown, const std::string& by,
+                        const Patience& patience) override;
+  LastWord await_last_word(const LockName& name, const Patience& patience) override;
+
+ private:
+  std::variant<std::set<LockName>, Fault> known_locks(const std::string& pattern,
+                                                      const Patience& patience);
+  std::variant<Reply, Fault> run(const Script& script, const LockName& name,
+                                 std::vector<std::string> arguments, const Patience& patience) {
+    const Companions keys{name};
+    arguments.insert(arguments.begin(), keys.mailbox);
+    return link_.run(script, {name.text(), keys.queue, keys.alive, keys.fence}, arguments,
+                     patience);
+  }
+
+  Link link_;
+  // Where a removed holder's last word arrives.
+  std::string reply_id_ = os::random_hex(20);
+};
+
+std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name,
+                                                    const Patience& patience) {
+  auto answer = run(scripts::inspect, name, {}, patience);
+  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
+  const Reply& reply = std::get<Reply>(answer);
+  if (reply.size() < 6) return nonsense();
+  LockReport report{name, occupant_in(reply, 0), fence_in(reply[4]), {}};
+  const Reply waiters = reply[5];
+  for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
+    report.waiters.push_back({Token::foreign(std::string{waiters[i].text()}),
+                              Millis{waiters[i + 1].integer()}});
+  }
+  return report;
+}
+
+std::variant<std::set<LockName>, Fault> RedisAdmin::known_locks(const std::string& pattern,
+                                                                const Patience& patience) {
+  std::set<LockName> names;
+  std::string cursor = "0";
+  do {
+    auto answer = link_.ask(
+        {"SCAN", cursor, "MATCH", std::string{companion_glob}, "COUNT", scan_step}, patience);
+    if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
+    const Reply& reply = std::get<Reply>(answer);
+    cursor = reply[0].text();
+    const Reply keys = reply[1];
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto name = lock_of_companion(keys[i].text());
+      if (name && ::fnmatch(pattern.c_str(), name->text().c_str(), 0) == 0) names.insert(*name);
+    }
+  } while (!cursor.empty() && cursor != "0");
+  return names;
+}
+
+std::variant<std::vector<LockReport>, Fault> RedisAdmin::list(const std::string& pattern,
+                                                              const Patience& patience) {
+  auto names = known_locks(pattern, patience);
+  if (auto* fault = std::get_if<Fault>(&names)) return std::move(*fault);
+  std::vector<LockReport> reports;
+  for (const LockName& name : std::get<std::set<LockName>>(names)) {
+    auto report = inspect(name, patience);
+    if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
+    auto& found = std::get<LockReport>(report);
+    if (found.occupant || !found.waiters.empty()) reports.push_back(std::move(found));
+  }
+  return reports;
+}
+
+Removal RedisAdmin::force_release(const LockName& name, const Token& shown, const std::string& by,
+                                  const Patience& patience) {
+  // Only an rlock reads a mailbox.
+  const std::string reply_to = shown.holder() ? reply_id_ : "";
+  auto answer = run(scripts::force_release, name,
+                    {shown.text(), std::to_string(claim.count()), reply_to, by}, patience);
+  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
+  const Reply& reply = std::get<Reply>(answer);
+  if (reply[0].text() == "removed") return Removed{};
+  if (reply[0].text() == "changed") return Changed{occupant_in(reply, 1)};
+  return nonsense();
+}
+
+LastWord RedisAdmin::await_last_word(const LockName& name, const Patience& patience) {
+  const base::Millis length = patience.until.left(base::now());
+  const std::string mailbox = Companions{name}.mailbox + reply_id_;
+  // The server's timer is coarse: ours decides, and the connection goes with it.
+  const auto answer = link_.ask(blocking_pop(mailbox, length + Millis{1000}), patience);
+  const auto* reply = std::get_if<Reply>(&answer);
+  return reply != nullptr && (*reply)[1].text() == "stopped" ? LastWord::stopped
+                                                             : LastWord::silence;
+}
+
+}  // namespace
+
+std::unique_ptr<LockAdmin> open_admin(const RedisServer& server) {
+  return std::make_unique<RedisAdmin>(server);
+}
+
+}  // namespace store::redis

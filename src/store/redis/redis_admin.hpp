@@ -1,0 +1,13 @@
+// Inspecting and taking away locks on one Redis server.
+#pragma once
+
+#include <memory>
+
+#include "store/lock_admin.hpp"
+#include "store/spec.hpp"
+
+namespace store::redis {
+
+std::unique_ptr<LockAdmin> open_admin(const RedisServer& server);
+
+}  // namespace store::redis

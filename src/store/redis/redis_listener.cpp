@@ -1,0 +1,71 @@
+#include "store/redis/redis_listener.hpp"
+
+#include "base/text.hpp"
+#include "store/redis/link.hpp"
+
+namespace store::redis {
+namespace {
+
+// BLPOP comes back empty after this and is sent again: a connection that died unnoticed is found.
+constexpr Millis sleep{60'000};
+constexpr Millis late_server{5'000};
+// Between attempts to connect: a refresh would find out the same, so there is no hurry.
+constexpr Millis retry{1'000};
+constexpr std::size_t longest_name = 200;
+
+class RedisListener final : public Listener {
+ public:
+  RedisListener(const RedisServer& server, std::string mailbox)
+      : link_{server}, mailbox_{std::move(mailbox)}, due_{Deadline::at(base::now())} {}
+
+  [[nodiscard]] int descriptor() const override { return link_.descriptor(); }
+  [[nodiscard]] Deadline due() const override { return due_; }
+
+  void listen(const Patience& patience) override {
+    link_.drop();
+    const bool failed = link_.send(blocking_pop(mailbox_, sleep), patience).has_value();
+    due_ = Deadline::after(base::now(), failed ? retry : sleep + late_server);
+  }
+
+  std::optional<Notice> take() override {
+    const Patience at_once{Deadline::at(base::now())};
+    auto answer = link_.receive(at_once);
+    if (std::holds_alternative<std::monostate>(answer)) return std::nullopt;
+    const auto* reply = std::get_if<Reply>(&answer);
+    if (reply == nullptr || reply->is_error()) {
+      link_.drop();
+      due_ = Deadline::after(base::now(), retry);
+      return std::nullopt;
+    }
+    auto notice = notice_in((*reply)[1].text());
+    if (!notice) {  // asleep for a minute in vain, or a wake from when we were waiting
+      const bool failed = link_.send(blocking_pop(mailbox_, sleep), at_once).has_value();
+      due_ = Deadline::after(base::now(), failed ? retry : sleep + late_server);
+    }
+    return notice;
+  }
+
+ private:
+  /// "lost <reply mailbox> <who>"
+  static std::optional<Notice> notice_in(std::string_view message) {
+    constexpr std::string_view lost = "lost ";
+    if (!message.starts_with(lost)) return std::nullopt;
+    message.remove_prefix(lost.size());
+    const auto space = std::min(message.find(' '), message.size());
+    const std::string_view who = message.substr(std::min(space + 1, message.size()));
+    return Notice{"force-released by " + base::printable(who, longest_name),
+                  std::string{message.substr(0, space)}};
+  }
+
+  Link link_;
+  std::string mailbox_;
+  Deadline due_;
+};
+
+}  // namespace
+
+std::unique_ptr<Listener> open_listener(const RedisServer& server, std::string mailbox) {
+  return std::make_unique<RedisListener>(server, std::move(mailbox));
+}
+
+}  // namespace store::redis

@@ -1,0 +1,21 @@
+// The Lua scripts, embedded at build time from lua/*.lua, each behind lua/prologue.lua.
+#pragma once
+
+#include <string_view>
+
+namespace store::redis {
+
+struct Script {
+  std::string_view sha1;  // of the body, as EVALSHA wants it
+  std::string_view body;
+};
+
+namespace scripts {
+extern const Script enter;
+extern const Script leave;
+extern const Script renew;
+extern const Script inspect;
+extern const Script force_release;
+}  // namespace scripts
+
+}  // namespace store::redis
