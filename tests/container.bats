@@ -2,12 +2,16 @@
 # rlock as PID 1, as in a container: forwards, reaps, exits.
 load lib/rlock
 
+# In a bare chroot the root directory is no mount point, whose propagation could be changed.
 need_namespaces() {
-  INSIDE=(unshare --pid --fork --mount-proc --kill-child)
+  local flags=(--pid --fork --mount-proc --kill-child)
+  INSIDE=(unshare "${flags[@]}")
   if ((EUID != 0)); then
-    INSIDE=(unshare --map-root-user --pid --fork --mount-proc --kill-child)
+    INSIDE=(unshare --map-root-user "${flags[@]}")
+  elif ! "${INSIDE[@]}" true 2>/dev/null; then
+    INSIDE=(unshare --propagation unchanged "${flags[@]}")
   fi
-  "${INSIDE[@]}" true 2>/dev/null || skip "PID namespaces are not permitted here"
+  "${INSIDE[@]}" true || skip "PID namespaces are not permitted here"
 }
 
 # The process that is PID 1 inside, by its number outside.

@@ -3,23 +3,11 @@
 load lib/rlock
 
 @test "two batch servers: rows are enqueued twice without the lock, and never with it" {
-  if ! command -v sqlite3 >/dev/null; then
-    skip "sqlite3 is not installed"
-  fi
   own_server
   mkdir "$T/demo"
   run "$REPO/scripts/demo/two-servers" "$SERVER/redis.sock" "$T/demo"
   assert_success
   assert_output --partial 'two-servers: ok: 60 rows, enqueued once 60, twice 0, never 0;'
-}
-
-@test "the demo leaves no lock behind" {
-  if ! command -v sqlite3 >/dev/null; then
-    skip "sqlite3 is not installed"
-  fi
-  own_server
-  mkdir "$T/demo"
-  run "$REPO/scripts/demo/two-servers" "$SERVER/redis.sock" "$T/demo"
   free batch:task:list
   queued batch:task:list 0
 }

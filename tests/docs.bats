@@ -94,9 +94,6 @@ variable_of_option() {
 }
 
 @test "man pages are lint clean" {
-  if ! command -v mandoc >/dev/null; then
-    skip "mandoc is not installed"
-  fi
   run mandoc -T lint -W warning "$REPO/man/rlock.1" "$REPO/man/rlock-protocol.7"
   assert_success
 }

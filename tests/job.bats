@@ -41,12 +41,6 @@ SIGNAL_STATE=(grep -E '^(Sig|Shd)(Blk|Ign|Cgt|Pnd)' /proc/self/status)
   diff "$T/fds-without" "$T/fds"
 }
 
-@test "what reads rlock's output sees its end when the job has closed it" {
-  run timeout 20 bash -c '"$RLOCK_BIN" -k "$K" -- sh -c "echo out; exec >&- 2>&-; until [ -e \"$T/go\" ]; do sleep 0.02; done" 2>/dev/null |
-    (cat; touch "$T/go"; echo end)'
-  assert_output $'out\nend' || skip "rlock keeps its own stdout, as flock does"
-}
-
 @test "descriptors are inherited, and none is added" {
   exec 7</dev/null 8>"$T/eight" 9<>"$T/nine"
   same_with_lock -- bash -c 'for fd in /proc/$$/fd/*; do printf "%s " "${fd##*/}"; readlink "$fd" || echo; done'
