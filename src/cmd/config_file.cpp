@@ -1,9 +1,7 @@
 #include "cmd/config_file.hpp"
 
-#include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <vector>
 
 #include "base/text.hpp"
 #include "cmd/refusal.hpp"
@@ -25,25 +23,39 @@ std::optional<std::string> users_file() {
   return file ? file : under(std::getenv("HOME"), "/.config/rlock/rlock.conf");
 }
 
-/// Values that are already there stay: they come from a file that goes before.
-void read_into(Config& config, const std::string& path, std::istream& file) {
-  std::vector<CLI::ConfigItem> items;
-  try {
-    items = CLI::ConfigINI{}.from_config(file);
-  } catch (const CLI::Error& error) {
-    throw Refusal{ExitCode::bad_config,
-                  fmt::format("{}: {}", path, base::printable(error.what()))};
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+/// One line of a file. Values that are there already stay: they come from a file that goes before.
+void read_line(Config& config, const std::string& path, std::size_t number, std::string_view line) {
+  if (line.empty() || line.front() == '#') return;
+  const std::string where = fmt::format("{}:{}", base::printable(path), number);
+  const auto equals = line.find('=');
+  if (equals == std::string_view::npos) {
+    throw not_accepted(where, line, "'name = value' or a '# comment'", ExitCode::bad_config);
   }
-  for (const CLI::ConfigItem& item : items) {
-    const std::string name = item.fullname();
-    if (!Settings::may_stand_in_config(name)) {
-      throw not_accepted(path, name, Settings::config_names(), ExitCode::bad_config);
-    }
-    if (item.inputs.size() != 1) {
-      throw Refusal{ExitCode::bad_config, fmt::format("{}: {}: one value is wanted", path, name)};
-    }
-    config.try_emplace(name, ConfigValue{item.inputs.front(), path});
+  const std::string name{trimmed(line.substr(0, equals))};
+  if (!Settings::may_stand_in_config(name)) {
+    throw not_accepted(where, name, Settings::config_names(), ExitCode::bad_config);
   }
+  config.try_emplace(name, ConfigValue{std::string{trimmed(line.substr(equals + 1))}, where});
+}
+
+void read_text(Config& config, const std::string& path, std::string_view text) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto end = std::min(text.find('\n'), text.size());
+    read_line(config, path, number, trimmed(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+[[noreturn]] void cannot_read(const std::string& path) {
+  throw Refusal{ExitCode::bad_config, fmt::format("cannot read the config file '{}': {}",
+                                                  base::printable(path), os::describe(errno))};
 }
 
 }  // namespace
@@ -51,22 +63,17 @@ void read_into(Config& config, const std::string& path, std::istream& file) {
 Config read_config(const std::optional<std::string>& named) {
   Config config;
   if (named) {
-    std::ifstream file{*named};
-    // A directory opens well and then cannot be read.
-    if (!file || file.peek() == std::ifstream::traits_type::eof()) {
-      if (!file.eof()) {
-        throw Refusal{ExitCode::bad_config, fmt::format("cannot read the config file '{}': {}",
-                                                        base::printable(*named),
-                                                        os::describe(errno))};
-      }
-    }
-    read_into(config, *named, file);
+    const auto text = os::contents_of(*named);
+    if (!text) cannot_read(*named);
+    read_text(config, *named, *text);
     return config;
   }
   for (const auto& path : {users_file(), std::optional<std::string>{system_file}}) {
-    if (!path || !os::is_readable_file(*path)) continue;
-    std::ifstream file{*path};
-    read_into(config, *path, file);
+    if (!path) continue;
+    const auto text = os::contents_of(*path);
+    // Only a file that is not there is none: one we may not read may hold what somebody relies on.
+    if (!text && errno != ENOENT && errno != ENOTDIR) cannot_read(*path);
+    if (text) read_text(config, *path, *text);
   }
   return config;
 }

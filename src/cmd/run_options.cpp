@@ -22,7 +22,7 @@ store::Ttl ttl_in(const Settings& settings) {
   const auto setting = settings.find("ttl");
   if (!setting) return *store::Ttl::from(default_ttl);
   const auto ttl = store::Ttl::from(duration_in(*setting));
-  if (!ttl) throw not_accepted(setting->source, setting->text, "100ms to 365d");
+  if (!ttl) throw not_accepted(*setting, "100ms to 365d");
   return *ttl;
 }
 
@@ -44,7 +44,7 @@ base::Millis grace_in(const Settings& settings, store::Ttl ttl) {
   // The stop begins that long before the lease ends; it must not come before two refreshes failed.
   const base::Millis most = ttl.length() / 2;
   if (grace > most) {
-    throw not_accepted(setting->source, setting->text,
+    throw not_accepted(*setting,
                        fmt::format("at most half the TTL, {}", base::format_duration(most)));
   }
   return grace;
@@ -54,7 +54,7 @@ hold::OnLost on_lost_in(const Settings& settings) {
   const auto setting = settings.find("on-lost");
   if (!setting || setting->text == "stop") return hold::OnLost::stop;
   if (setting->text == "warn") return hold::OnLost::warn;
-  throw not_accepted(setting->source, setting->text, "stop or warn");
+  throw not_accepted(*setting, "stop or warn");
 }
 
 int conflict_exit_code_in(const Settings& settings) {
@@ -64,7 +64,7 @@ int conflict_exit_code_in(const Settings& settings) {
   const char* end = setting->text.data() + setting->text.size();
   const auto [stop, error] = std::from_chars(setting->text.data(), end, code);
   if (error != std::errc{} || stop != end || code < 0 || code > 255) {
-    throw not_accepted(setting->source, setting->text, "a number from 0 to 255");
+    throw not_accepted(*setting, "a number from 0 to 255");
   }
   return code;
 }
@@ -91,7 +91,7 @@ std::vector<std::string> command_in(const Settings& settings,
 store::Label label_in(const Settings& settings, const std::vector<std::string>& command) {
   if (const auto setting = settings.find("label")) {
     auto label = store::Label::from(setting->text);
-    if (!label) throw not_accepted(setting->source, setting->text, store::Label::accepted);
+    if (!label) throw not_accepted(*setting, store::Label::accepted);
     return *std::move(label);
   }
   const std::string& program = command.front();

@@ -31,13 +31,13 @@ void set_log_level(const Settings& settings) {
 /// The password of --password-file, else of REDISCLI_AUTH, for a URL that has none.
 base::Secret password_beside_the_url(const Settings& settings) {
   if (const auto file = settings.find("password-file")) {
-    const auto line = os::first_line_of(file->text);
-    if (!line) {
+    const auto text = os::contents_of(file->text);
+    if (!text) {
       throw Refusal{ExitCode::bad_config,
                     fmt::format("{}: cannot read '{}': {}", file->source,
                                 base::printable(file->text), os::describe(errno))};
     }
-    return base::Secret{*line};
+    return base::Secret{text->substr(0, text->find_first_of("\r\n"))};
   }
   const char* variable = std::getenv("REDISCLI_AUTH");  // as redis-cli reads it
   return base::Secret{variable == nullptr ? "" : variable};
@@ -74,7 +74,7 @@ ServerChoice understand_server_options(const Settings& settings) {
   store::default_password(choice.spec, password_beside_the_url(settings));
   if (chosen) {
     // A secret of a config file stays there; what is in argv or the environment is seen anyway.
-    const bool from_config = !chosen->source.starts_with("-") && !chosen->source.starts_with("R");
+    const bool from_config = chosen->origin == Setting::Origin::config;
     choice.exported = from_config ? store::without_secret(url) : url;
   }
   return choice;

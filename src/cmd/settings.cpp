@@ -5,7 +5,6 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "cmd/refusal.hpp"
 
 namespace cmd {
 namespace {
@@ -27,10 +26,16 @@ bool yes_or_no(const Setting& setting) {
   static constexpr std::array<std::string_view, 4> no{"0", "false", "no", "off"};
   if (std::find(yes.begin(), yes.end(), setting.text) != yes.end()) return true;
   if (std::find(no.begin(), no.end(), setting.text) != no.end()) return false;
-  throw not_accepted(setting.source, setting.text, "1, true, yes, on, 0, false, no or off");
+  throw not_accepted(setting, "1, true, yes, on, 0, false, no or off");
 }
 
 }  // namespace
+
+Refusal not_accepted(const Setting& setting, std::string_view accepted) {
+  return not_accepted(
+      setting.source, setting.text, accepted,
+      setting.origin == Setting::Origin::config ? ExitCode::bad_config : ExitCode::usage);
+}
 
 bool Settings::may_stand_in_config(const std::string& name) {
   return std::find(in_config.begin(), in_config.end(), name) != in_config.end();
@@ -78,15 +83,18 @@ bool Settings::on_command_line(std::string_view long_name) const {
 std::optional<Setting> Settings::find(std::string_view long_name) const {
   const Declared* declared = this->declared(long_name);
   if (declared == nullptr) return std::nullopt;
-  if (declared->option->count() > 0) return Setting{declared->text, declared->shown};
+  if (declared->option->count() > 0) {
+    return Setting{declared->text, declared->shown, Setting::Origin::command_line};
+  }
   if (declared->elsewhere == Elsewhere::none) return std::nullopt;
   const std::string variable = environment_name(long_name);
   if (const char* value = std::getenv(variable.c_str()); value != nullptr && *value != '\0') {
-    return Setting{value, variable};
+    return Setting{value, variable, Setting::Origin::environment};
   }
   const auto entry = config_.find(declared->name);
   if (entry == config_.end()) return std::nullopt;
-  return Setting{entry->second.text, entry->second.file + ": " + entry->first};
+  return Setting{entry->second.text, entry->second.file + ": " + entry->first,
+                 Setting::Origin::config};
 }
 
 bool Settings::is_on(std::string_view long_name) const {

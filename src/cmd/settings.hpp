@@ -8,14 +8,21 @@
 #include <string_view>
 
 #include "cmd/config_file.hpp"
+#include "cmd/refusal.hpp"
 
 namespace cmd {
 
-/// A value and what to call it in an error: "--ttl", "RLOCK_TTL" or "/etc/rlock.conf: ttl".
+/// A value, where it comes from, and what to call that in an error: "--ttl", "RLOCK_TTL" or
+/// "/etc/rlock.conf: ttl".
 struct Setting {
+  enum class Origin { command_line, environment, config };
   std::string text;
   std::string source;
+  Origin origin;
 };
+
+/// "--ttl: saw '5x', accepted: a duration …"; a config file's mistake has an exit code of its own.
+Refusal not_accepted(const Setting& setting, std::string_view accepted);
 
 /// Declares options on a CLI11 app, which parses argv and writes the help; finds values in the
 /// order command line, environment, config file.

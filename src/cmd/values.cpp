@@ -8,7 +8,7 @@ namespace cmd {
 
 base::Millis duration_in(const Setting& setting) {
   const auto length = base::parse_duration(setting.text);
-  if (!length) throw not_accepted(setting.source, setting.text, base::accepted_durations);
+  if (!length) throw not_accepted(setting, base::accepted_durations);
   return *length;
 }
 
@@ -16,7 +16,7 @@ base::Millis wait_in(const Setting& setting) {
   if (setting.text == "forever") return base::Millis::max();
   const auto length = base::parse_duration(setting.text);
   if (!length) {
-    throw not_accepted(setting.source, setting.text,
+    throw not_accepted(setting,
                        fmt::format("{}, or 'forever'", base::accepted_durations));
   }
   return *length;

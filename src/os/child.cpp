@@ -1,6 +1,7 @@
 #include "os/child.hpp"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "os/check.hpp"
@@ -15,12 +16,16 @@ struct Program {
   char** environment;
   const sigset_t* mask;
   bool ignore_child;
+  pid_t parent;
   int report;  // close-on-exec: a successful exec closes it, a failed one writes errno
 };
 
 /// Runs in the child. With vfork() its memory is ours: only system calls, nothing that allocates,
 /// locks or returns.
 [[noreturn]] void become(const Program& program) {
+  // If rlock is killed, nobody can stop the job before the lease ends: then it dies with rlock.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != program.parent) ::_exit(127);
   if (program.ignore_child) ::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, program.mask, nullptr);
   ::execvpe(program.argv[0], program.argv, program.environment);
@@ -49,7 +54,7 @@ std::variant<Child, NotStarted> Child::spawn(const std::vector<std::string>& arg
   const Fd reader{ends[0]};
   Fd writer{ends[1]};
   const Program program{arguments.data(), variables.data(), &signals.inherited_mask(),
-                        signals.inherited_child_ignored(), writer.number()};
+                        signals.inherited_child_ignored(), ::getpid(), writer.number()};
 
   // vfork and not fork: it copies no page table, which is a tenth of what a whole run costs.
   // It is sound here: one thread, all signals blocked, no handlers, and the child only execs.
