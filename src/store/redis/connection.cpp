@@ -26,7 +26,9 @@ Fault broken(const redisContext& context) {
 
 bool mentions(std::string_view error, std::string_view code) {
   // At the start; or, from within a script, further on: "ERR Error running script … -OOM …".
-  return error.starts_with(code) || error.find("-" + std::string{code}) != std::string_view::npos;
+  if (error.starts_with(code)) return true;
+  const auto at = error.find(code);
+  return at != std::string_view::npos && error[at - 1] == '-';
 }
 
 template <std::size_t N>
