@@ -43,7 +43,7 @@ setup_program() {
 @test "options can be glued, abbreviated flags combined" {
   run rlock "-k$K" -t5 -nq -- echo ran
   assert_output ran
-  run rlock "--key=$K" --ttl=5s --wait=1s --nonblock -- echo ran
+  run rlock "--key=$K" --ttl=5s --wait=1s -- echo ran
   assert_output ran
 }
 

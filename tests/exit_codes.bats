@@ -24,7 +24,7 @@ load lib/rlock
   ulimit -c 0
   for number in {1..16} {24..27} {29..31} 34 64; do
     got=0
-    rlock -k "$K" -- bash -c "kill -$number \$\$" || got=$?
+    rlock -k "$K" -- sh -c "kill -$number \$\$" || got=$?
     assert_equal "$got" $((128 + number))
   done
   free "$K"
@@ -77,7 +77,7 @@ load lib/rlock
   redis set "$K" other px 60000
   launch waiter "${as_nobody[@]}" "$RLOCK_BIN" -q -k "$K" -w 60s -- touch "$T/ran"
   wait_queued "$K" 1
-  prlimit --pid "${PIDS[waiter]}" --nproc=1:1
+  "${as_nobody[@]}" prlimit --pid "${PIDS[waiter]}" --nproc=1:1
   redis del "$K"
   finish waiter
   assert_equal "$status" 71

@@ -34,7 +34,16 @@ forwards() {
 @test "USR1 is forwarded" { forwards USR1; }
 @test "USR2 is forwarded" { forwards USR2; }
 @test "WINCH is forwarded" { forwards WINCH; }
-@test "CONT is forwarded" { forwards CONT; }
+
+@test "CONT is forwarded to a job that is stopped" {
+  start_logger holder
+  kill -STOP "$(pgrep_job)"
+  wait_until in_state "$(pgrep_job)" T
+  signal CONT holder
+  wait_until says "$T/job.log" CONT
+  end_logger holder
+  assert_equal "$status" 7
+}
 
 @test "a job that dies of a forwarded signal makes 128+N" {
   local name

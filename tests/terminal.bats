@@ -121,13 +121,13 @@ logger_line() {
 
 @test "force-release asks at a terminal: no leaves the lock, yes removes it" {
   hold holder -k "$K" --label nightly
-  run in_terminal 'expect nightly' 'expect ?' 'send n\r' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect nightly' 'expect lock away' 'send n\r' -- "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 1
   held "$K"
-  run in_terminal 'expect ?' 'send \r' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect lock away' 'send \r' -- "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 1
   held "$K"
-  run in_terminal 'expect nightly' 'expect ?' 'send y\r' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect nightly' 'expect lock away' 'send yes\r' -- "$RLOCK_BIN" force-release "$K"
   assert_success
   finish holder
   assert_equal "$status" 76
@@ -136,9 +136,9 @@ logger_line() {
 
 @test "force-release at a terminal: end of input and ^C are no" {
   hold holder -k "$K"
-  run in_terminal 'expect ?' 'send \x04' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect lock away' 'send \x04' -- "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 1
-  run in_terminal 'expect ?' 'send \x03' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect lock away' 'send \x03' -- "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 130
   held "$K"
   let_go holder
@@ -146,8 +146,8 @@ logger_line() {
 
 @test "a holder that changed while force-release asked is not removed" {
   hold first -k "$K" --label first
-  run in_terminal 'expect first' 'expect ?' "run touch '$T/first.go'; until [ \$(redis-cli -s '$SERVER/redis.sock' exists '$K') = 0 ]; do :; done; redis-cli -s '$SERVER/redis.sock' set '$K' second px 60000" \
-    'send y\r' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect first' 'expect lock away' "run touch '$T/first.go'; until [ \$(redis-cli -s '$SERVER/redis.sock' exists '$K') = 0 ]; do :; done; redis-cli -s '$SERVER/redis.sock' set '$K' second px 60000" \
+    'send yes\r' -- "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 75
   assert_equal "$(redis get "$K")" second
   finish first

@@ -144,8 +144,7 @@ leave() {
 
 @test "a waiter whose heartbeat stopped is dropped with its mailbox" {
   enter A 30000 2000 0
-  enter B 30000 2000 50
-  enter C 30000 2000 30000
+  enter B 30000 2000 600
   redis rpush "$(companion "$K" mail):B" wake
   wait_until forgotten B
   assert_equal "$(redis exists "$(companion "$K" mail):B")" 0
@@ -172,7 +171,7 @@ forgotten() {
 }
 
 @test "a lock that ended while others wait is handed to the first, not to who asks" {
-  enter A 60 2000 0
+  enter A 600 2000 0
   enter B 30000 2000 30000
   wait_free "$K"
   [[ $(enter C 30000 2000 0) == 'busy B '* ]]

@@ -120,7 +120,7 @@ redis() {
 }
 
 rlock() {
-  "$RLOCK_BIN" "$@" 3>&-
+  env --default-signal "$RLOCK_BIN" "$@" 3>&-
 }
 
 # launch NAME COMMAND [ARG...]: in the background, signals at their defaults (a shell without job
@@ -142,6 +142,7 @@ start() {
 hold() {
   local name=$1
   shift
+  rm -f "$T/$name.go" "$T/$name.out"
   start "$name" "$@" -- "$LIB/until-file" "$T/$name.go"
   wait_until says "$T/$name.out" started
 }
@@ -168,9 +169,13 @@ signal() {
   kill "-$signal" "${PIDS[$name]}"
 }
 
-# run rlock with stdout and stderr apart
+# attempt ARG...: rlock with stdout and stderr apart; no `run`, which warns of every exit code 127.
 attempt() {
-  run --separate-stderr rlock "$@"
+  status=0
+  rlock "$@" >"$T/attempt.out" 2>"$T/attempt.err" || status=$?
+  output=$(tr -d '\0' <"$T/attempt.out")
+  stderr=$(tr -d '\0' <"$T/attempt.err")
+  mapfile -t lines <<<"$output"
 }
 
 # start_proxy [DIR-OF-SERVER]: a fault proxy in front of the server; rlock talks through it, redis() does not.
