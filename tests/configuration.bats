@@ -76,11 +76,12 @@ CONF
 
 @test "a config error names the file, exits 78 and touches nothing" {
   local bad
+  unset RLOCK_SERVER # it would come before the file's
   for bad in 'nonsense' 'ttl' 'ttl = 5x' 'colour = red' 'on-lost = explode' '= 5' 'key = x' 'server = http://x'; do
     printf '# one\n%s\n' "$bad" >"$T/conf"
     attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
     assert_equal "$status" 78
-    assert_one_stderr_line "$T/conf"
+    assert_one_stderr_line "$T/conf:2"
     [[ ! -e $T/ran ]]
   done
 }

@@ -194,10 +194,9 @@ mailboxes() {
 
 @test "the lock of a holder that was killed is taken over within its lease, its job is gone before" {
   local before
-  start holder -k "$K" -t 1s -- "$LIB/log-signals" "$T/job.log" "$T/never"
-  wait_until says "$T/job.log" started
-  # The heir looks whether the job still runs: every process of the test has its file's name in its arguments.
-  queue_up heir "$K" 1 -- sh -c 'grep -la job.log /proc/[0-9]*/cmdline 2>/dev/null | grep -v "/$$/" | grep -vw self; date +%s%N'
+  start holder -k "$K" -t 1s -- sh -c 'trap "" TERM; echo $$ >"$T/job.pid"; echo started; exec sleep 300'
+  wait_until says "$T/holder.out" started
+  queue_up heir "$K" 1 -- sh -c 'grep -s "^State:.[^ZX]" "/proc/$(cat "$T/job.pid")/status"; date +%s%N'
   before=$(now_ms)
   kill -KILL "${PIDS[holder]}"
   finish heir
