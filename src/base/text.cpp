@@ -54,6 +54,27 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+bool is_printable(std::string_view text) {
+  while (!text.empty()) {
+    const auto byte = static_cast<std::uint8_t>(text.front());
+    const std::size_t length = character_length(text);
+    if (length == 0 || byte < 0x20 || byte == 0x7F) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) {
+    return std::string{text};
+  }
+  std::string out = "'";
+  for (const char c : text) c == '\'' ? out += "'\\''" : out += c;
+  return out + "'";
+}
+
 std::string printable(std::string_view text, std::size_t most) {
   if (text.size() <= most) return printable(text);
   return printable(text.substr(0, most)) + "…";

@@ -1,5 +1,7 @@
 #include "cmd/run.hpp"
 
+#include <cstdlib>
+
 #include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/match.hpp"
@@ -27,7 +29,7 @@ int report_busy(const RunPlan& plan, const hold::GaveUp& gave_up) {
   const std::string who = hold::describe(gave_up.occupant);
   if (plan.wait == base::Millis{0}) {
     base::log::notice("'{}' is {}; to queue for it: --wait 10m, to see more: rlock inspect {}", key,
-                      who, key);
+                      who, base::printable(base::shell_word(plan.key.text())));
   } else {
     base::log::notice("'{}' was not free within {}: {}, {} waiting before this one", key,
                       base::format_duration(plan.wait), who, gave_up.others);
@@ -91,7 +93,24 @@ int run_job(const RunPlan& plan, hold::Held held, os::Signals& signals) {
   return ending.stopped_for_loss ? static_cast<int>(ExitCode::lost) : ending.status.code();
 }
 
+/// A job that wants the lock it runs under would wait for itself.
+bool is_held_by_our_own_run(const RunPlan& plan) {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string{value == nullptr ? "" : value};
+  };
+  return variable("RLOCK_HELD") == "1" && variable("RLOCK_KEY") == plan.key.text() &&
+         variable("RLOCK_SERVER") == plan.server.exported.value_or("");
+}
+
 int execute(const RunPlan& plan) {
+  if (is_held_by_our_own_run(plan)) {
+    const char* token = std::getenv("RLOCK_TOKEN");
+    base::log::error("'{}' is held by {}, the run that this command is part of; it would wait for "
+                     "itself",
+                     shown_key(plan), store::Token::foreign(token == nullptr ? "" : token).shown());
+    return plan.conflict_exit_code;
+  }
   os::Signals signals;  // before any thread
   const auto on_busy =
       plan.wait == base::Millis{0} ? store::OnBusy::give_up : store::OnBusy::queue;

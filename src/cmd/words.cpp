@@ -16,7 +16,7 @@ bool takes_value(const CLI::App& app, const std::string& name) {
 /// Whether the word that follows `word` belongs to it.
 bool wants_next(const CLI::App& app, const std::string& word) {
   if (word.starts_with("--")) {
-    return word.find('=') == std::string::npos && takes_value(app, word);
+    return takes_value(app, word);
   }
   // A cluster: "-nk" wants a value, "-nkx" and "-t5s" have it.
   for (std::size_t i = 1; i < word.size(); ++i) {
@@ -34,6 +34,14 @@ Words cut(const std::vector<std::string>& argv, const CLI::App& app) {
     if (*word == "--") {
       ++word;
       break;
+    }
+    const auto equals = word->find('=');
+    if (word->starts_with("--") && equals != std::string::npos &&
+        takes_value(app, word->substr(0, equals))) {
+      // In two words, because CLI11 takes "--ttl=" for a value that was forgotten.
+      words.options.push_back(word->substr(0, equals));
+      words.options.push_back(word->substr(equals + 1));
+      continue;
     }
     words.options.push_back(*word);
     if (wants_next(app, *word) && std::next(word) != argv.end()) words.options.push_back(*++word);

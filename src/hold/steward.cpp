@@ -17,7 +17,10 @@ constexpr base::Millis kill_rounds{10};
 
 Actions Steward::on_signal(const os::Signal& signal) {
   switch (signal.number) {
-    case SIGCONT: return {ResumeTree{}};
+    case SIGCONT:
+      // A shell's fg continues the whole group, so after ^Z the job has it already.
+      if (std::exchange(followed_, false)) return {ResumeTree{}};
+      return {ToJob{SIGCONT}, ResumeTree{}};
     case SIGTERM:
     case SIGINT:
     case SIGHUP:
@@ -54,10 +57,12 @@ Actions Steward::on_news(const News& news, base::Moment now) {
       [&](const Lost& lost) { return lose(lost.why, now); });
 }
 
-Actions Steward::on_job_stopped(int signal) const {
+Actions Steward::on_job_stopped(int signal) {
   const bool by_job_control = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
   // SIGSTOP means this one process; then the lease is kept alive for it.
-  return by_job_control ? Actions{Follow{signal}} : Actions{};
+  if (!by_job_control) return {};
+  followed_ = true;
+  return {Follow{signal}};
 }
 
 Actions Steward::on_job_ended(os::ExitStatus status, base::Moment now) {

@@ -45,7 +45,7 @@ class Steward {
 
   Actions on_signal(const os::Signal& signal);
   Actions on_news(const News& news, base::Moment now);
-  Actions on_job_stopped(int signal) const;
+  Actions on_job_stopped(int signal);
   Actions on_job_ended(os::ExitStatus status, base::Moment now);
   /// To be called whenever due() passed; harmless at any other time.
   Actions on_time(base::Moment now);
@@ -76,6 +76,7 @@ class Steward {
   std::string trouble_;
   bool stopped_for_loss_ = false;
   bool warned_ = false;
+  bool followed_ = false;  // we stopped because our job was stopped at the terminal
   std::optional<os::ExitStatus> ended_;
 };
 

@@ -1,6 +1,7 @@
 #include "os/signals.hpp"
 
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <array>
 
@@ -50,7 +51,10 @@ std::optional<Signal> Signals::take() {
   const ssize_t size = ::read(fd_.number(), &info, sizeof info);
   if (size < 0 && errno == EAGAIN) return std::nullopt;
   check(size, "reading a signal");
-  const bool kernel = info.ssi_code == SI_KERNEL;
+  // A hang-up is the exception: the kernel tells the session's leader alone, and if that is us, the
+  // job would never hear of it.
+  const bool leader_only = info.ssi_signo == SIGHUP && ::getsid(0) == ::getpid();
+  const bool kernel = info.ssi_code == SI_KERNEL && !leader_only;
   return Signal{static_cast<int>(info.ssi_signo), kernel ? Sender::terminal : Sender::process};
 }
 

@@ -17,7 +17,8 @@ constexpr std::size_t longest_label = 100;
 constexpr std::size_t longest_shown = 120;
 
 bool fits(char c) {
-  return c > 0x20 && c < 0x7F && c != '#';
+  constexpr std::string_view separators = "#@/:";
+  return c > 0x20 && c < 0x7F && separators.find(c) == std::string_view::npos;
 }
 
 std::string tame(std::string_view text) {
@@ -41,8 +42,7 @@ std::optional<LockName> LockName::from(std::string_view text) {
 }
 
 std::optional<Label> Label::from(std::string_view text) {
-  const bool valid = std::all_of(text.begin(), text.end(), [](char c) { return c == ' ' || fits(c); });
-  if (text.empty() || text.size() > longest_label || !valid) return std::nullopt;
+  if (text.empty() || text.size() > longest_label || !base::is_printable(text)) return std::nullopt;
   return Label{std::string{text}};
 }
 
@@ -58,16 +58,16 @@ Token Token::mint(const Label& label) {
 
 std::optional<Holder> Token::holder() const {
   const std::string_view text{text_};
-  // '#' is in no part but at its end; the label may hold anything else, so cut it off first.
+  // Only the label may hold '#', '/', ':' or '@' of its own, and it ends at the last '#'.
   const auto hash = text.rfind('#');
   if (hash == std::string_view::npos || !is_nonce(text.substr(hash + 1))) return std::nullopt;
-  const auto slash = text.find('/', text.find('@'));
-  const auto colon = text.rfind(':', slash);
-  const auto at = text.rfind('@', colon);
-  if (slash == std::string_view::npos || slash > hash || colon == std::string_view::npos ||
-      at == std::string_view::npos) {
+  const auto at = text.find('@');
+  const auto slash = text.find('/', std::min(at, text.size()));
+  if (at == std::string_view::npos || slash == std::string_view::npos || slash > hash) {
     return std::nullopt;
   }
+  const auto colon = text.rfind(':', slash);
+  if (colon == std::string_view::npos || colon < at) return std::nullopt;
   int pid = 0;
   const char* end = text.data() + slash;
   const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, pid);

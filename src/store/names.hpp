@@ -21,12 +21,12 @@ class LockName {
   std::string text_;
 };
 
-/// What others are told about a holder: 1 to 100 bytes, printable ASCII without '#'.
+/// What others are told about a holder: 1 to 100 bytes of printable text.
 class Label {
  public:
-  static constexpr std::string_view accepted = "1 to 100 printable ASCII characters without '#'";
+  static constexpr std::string_view accepted = "1 to 100 bytes of printable UTF-8";
   static std::optional<Label> from(std::string_view text);
-  /// From any text, e.g. a command's base name: what does not fit becomes '_'.
+  /// From any text, e.g. a command's base name: what is not plain ASCII becomes '_'.
   static Label tamed(std::string_view text);
 
   [[nodiscard]] const std::string& text() const { return text_; }

@@ -143,12 +143,12 @@ std::variant<ServerSpec, BadUrl> parse_server(std::string_view url) {
 }
 
 std::string without_secret(std::string_view url) {
-  const auto colon = url.find("://");
   const auto at = url.rfind('@');
-  if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) {
-    return std::string{url};
-  }
-  return std::string{url.substr(0, colon + 3)} + std::string{url.substr(at + 1)};
+  if (at == std::string_view::npos) return std::string{url};
+  // A garbled URL may hold one, too: without a scheme nothing before the '@' is known to be none.
+  const auto colon = url.find("://");
+  const bool has_scheme = colon != std::string_view::npos && colon < at;
+  return std::string{has_scheme ? url.substr(0, colon + 3) : ""}.append(url.substr(at + 1));
 }
 
 void default_password(ServerSpec& server, const base::Secret& password) {

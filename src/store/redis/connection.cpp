@@ -48,6 +48,10 @@ Fault classify(std::string_view error) {
   static constexpr std::array<std::string_view, 11> excuses{
       "LOADING",     "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",   "UNBLOCKED",
       "MISCONF",     "OOM",      "NOREPLICAS", "BUSY",        "ERR max number of clients"};
+  // Before AUTH Redis reads no command of more than 10 words, and says so in place of NOAUTH.
+  if (error.find("unauthenticated") != std::string_view::npos) {
+    return {Fault::Kind::denied, "the server says: NOAUTH Authentication required"};
+  }
   const bool denied_in_script = error.find("user executing the script can't") != error.npos ||
                                 error.find("can't run this command or subcommand") != error.npos;
   auto kind = Fault::Kind::unusable;
