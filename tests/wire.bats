@@ -107,12 +107,12 @@ leave() {
   local first second
   first=$(enter A 30000 2000 0)
   [[ $first == 'granted '* ]]
-  [[ $(enter B 30000 2000 300) == 'queued A '* ]]
-  sleep 0.25 # of the 300 ms that B said it would be heard of
+  [[ $(enter B 30000 2000 800) == 'queued A '* ]]
+  sleep 0.4 # of the 800 ms for which B is believed alive
   assert_equal "$(leave A 2000 release)" 1
   assert_equal "$(redis get "$K")" B
-  sleep 0.2 # past those 300 ms
-  second=$(enter B 30000 2000 300)
+  sleep 0.6 # past those 800 ms, within the claim
+  second=$(enter B 30000 2000 800)
   [[ $second == 'granted '* ]] || fail "$second"
   ((${second#granted } > ${first#granted }))
 }
