@@ -1,8 +1,8 @@
 #include "hold/environment.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
+
+#include "os/host.hpp"
 
 namespace hold {
 
@@ -14,8 +14,7 @@ std::vector<std::string> job_environment(const store::Lease& lease,
   if (server) ours.push_back("RLOCK_SERVER=" + *server);
 
   std::vector<std::string> result;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text{*entry};
+  for (const std::string_view text : os::environment()) {
     const auto name = text.substr(0, text.find('=') + 1);
     const bool replaced = !name.empty() && std::any_of(ours.begin(), ours.end(), [&](auto& own) {
       return own.starts_with(name);

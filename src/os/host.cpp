@@ -27,6 +27,12 @@ int process_id() {
   return ::getpid();
 }
 
+std::vector<std::string_view> environment() {
+  std::vector<std::string_view> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
 bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }

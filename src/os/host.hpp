@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace os {
 
@@ -9,6 +11,8 @@ namespace os {
 std::string user_name();
 std::string host_name();
 int process_id();
+/// "NAME=value" each, in order; valid until somebody changes the environment.
+std::vector<std::string_view> environment();
 bool stderr_is_terminal();
 bool stdin_is_terminal();
 

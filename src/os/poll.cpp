@@ -26,7 +26,8 @@ bool poll_once(pollfd* fds, nfds_t count, base::Deadline until) {
 
 }  // namespace
 
-Ready wait_for(int fd, short events, const Patience& patience) {
+Ready wait_for(int fd, Want want, const Patience& patience) {
+  const short events = want == Want::read ? POLLIN : POLLOUT;
   std::array<pollfd, 2> fds{pollfd{fd, events, 0}, pollfd{patience.interrupt, POLLIN, 0}};
   for (;;) {
     if (poll_once(fds.data(), fds.size(), patience.until)) {

@@ -20,11 +20,12 @@ struct Patience {
   }
 };
 
+enum class Want { read, write };
 enum class Ready { yes, timed_out, interrupted };
 
-/// Waits until `fd` has one of `events` (POLLIN, POLLOUT; errors and hang-ups count as ready).
-/// An interrupt wins over data, so that nobody has to wait behind a chatty server.
-Ready wait_for(int fd, short events, const Patience& patience);
+/// Waits until `fd` can be read from or written to; errors and hang-ups count as ready, too. An
+/// interrupt wins over data, so that nobody has to wait behind a chatty server.
+Ready wait_for(int fd, Want want, const Patience& patience);
 
 /// Waits until one of `fds` (-1 is skipped) is readable or the deadline passed.
 void wait_any(std::initializer_list<int> fds, base::Deadline until);

@@ -4,7 +4,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -22,7 +21,7 @@ Connected finish_connect(Fd fd, const sockaddr* address, socklen_t size, const P
   if (::connect(fd.number(), address, size) == 0) return fd;
   // A full backlog of a Unix socket says EAGAIN; that is "later", which the caller decides about.
   if (errno != EINPROGRESS) return NotConnected{describe(errno)};
-  switch (wait_for(fd.number(), POLLOUT, patience)) {
+  switch (wait_for(fd.number(), Want::write, patience)) {
     case Ready::timed_out: return NotConnected{"no answer to the connection attempt"};
     case Ready::interrupted: return NotConnected{"interrupted"};
     case Ready::yes: break;

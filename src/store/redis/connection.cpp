@@ -1,7 +1,5 @@
 #include "store/redis/connection.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <array>
 #include <new>
@@ -112,7 +110,7 @@ std::optional<Fault> Connection::send(const Command& command, const Patience& pa
   for (int done = 0;;) {
     if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return broken(*context_);
     if (done != 0) return std::nullopt;
-    const auto ready = os::wait_for(descriptor(), POLLOUT, patience);
+    const auto ready = os::wait_for(descriptor(), os::Want::write, patience);
     if (ready != os::Ready::yes) return ended(ready);
   }
 }
@@ -124,7 +122,7 @@ std::variant<Reply, Fault, std::monostate> Connection::receive(const Patience& p
       return Fault{Fault::Kind::unusable, "not an answer of a Redis server"};
     }
     if (reply != nullptr) return Reply{static_cast<redisReply*>(reply)};
-    if (os::wait_for(descriptor(), POLLIN, patience) != os::Ready::yes) return std::monostate{};
+    if (os::wait_for(descriptor(), os::Want::read, patience) != os::Ready::yes) return std::monostate{};
     if (redisBufferRead(context_.get()) != REDIS_OK) return broken(*context_);
   }
 }
