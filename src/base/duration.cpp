@@ -4,7 +4,6 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
 
 namespace base {
 namespace {
@@ -64,7 +63,8 @@ std::optional<Millis> parse_duration(std::string_view text) {
     first = false;
   }
   if (!(total <= longest_millis)) return std::nullopt;
-  return Millis{std::llround(total)};
+  // Not llround(): it alone would make every run load the maths library.
+  return Millis{static_cast<Millis::rep>(total + 0.5)};
 }
 
 std::string format_duration(Millis length) {
