@@ -110,6 +110,7 @@ as_root_of_server() {
   hold first -k "$K" -t 900ms
   start second -k "$K" -w 60s -- echo second
   wait_queued "$K" 1
+  wait_until listening 2
   run rlock inspect "$K"
   assert_success
   assert_output --partial "$(id -un)@"

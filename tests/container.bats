@@ -2,6 +2,7 @@
 # rlock as PID 1, as in a container: forwards, reaps, exits.
 load lib/rlock
 
+# job_of an unshare is PID 1 inside, by its number outside.
 # In a bare chroot the root directory is no mount point, whose propagation could be changed.
 need_namespaces() {
   local flags=(--pid --fork --mount-proc --kill-child)
@@ -12,13 +13,6 @@ need_namespaces() {
     INSIDE=(unshare --propagation unchanged "${flags[@]}")
   fi
   "${INSIDE[@]}" true || skip "PID namespaces are not permitted here"
-}
-
-# The process that is PID 1 inside, by its number outside.
-init_of() {
-  local name=$1 children
-  children=$(</proc/"${PIDS[$name]}"/task/"${PIDS[$name]}"/children)
-  echo "${children%% *}"
 }
 
 @test "PID 1 runs the job and exits with its code" {
@@ -33,16 +27,16 @@ init_of() {
   need_namespaces
   launch holder "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- "$LIB/log-signals" "$T/job.log" "$T/job.end" 6
   wait_until says "$T/job.log" started
-  kill -TERM "$(init_of holder)"
+  kill -TERM "$(job_of holder)"
   wait_until says "$T/job.log" TERM
-  kill -USR1 "$(init_of holder)"
+  kill -USR1 "$(job_of holder)"
   wait_until says "$T/job.log" USR1
   touch "$T/job.end"
   finish holder
   assert_equal "$status" 6
   launch holder "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- "$LIB/until-file" "$T/never"
   wait_until says "$T/holder.out" started
-  kill -TERM "$(init_of holder)"
+  kill -TERM "$(job_of holder)"
   finish holder
   assert_equal "$status" 143
   free "$K"
@@ -53,7 +47,7 @@ init_of() {
   redis set "$K" other px 60000
   launch waiter "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -w 60s -- true
   wait_queued "$K" 1
-  kill -TERM "$(init_of waiter)"
+  kill -TERM "$(job_of waiter)"
   finish waiter
   assert_equal "$status" 143
   queued "$K" 0

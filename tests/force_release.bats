@@ -19,8 +19,9 @@ load lib/rlock
 
 @test "the holder is told at once, stops its job and exits 76 with who did it" {
   local before
+  own_server
   hold holder -k "$K" -t 60s --label nightly
-  wait_until listening holder # the second connection comes when the job outlives a second
+  wait_until listening 1 # the second connection comes when the job outlives a second
   before=$(now_ms)
   attempt force-release "$K" --yes
   assert_success
@@ -31,14 +32,10 @@ load lib/rlock
   free "$K"
 }
 
-# listening NAME: a client blocks in BLPOP on the mailbox of the holder.
-listening() {
-  redis client list | grep -q 'cmd=blpop'
-}
-
 @test "it shows whom it removed, and says that the holder stopped" {
+  own_server
   hold holder -k "$K" -t 60s --label nightly
-  wait_until listening holder
+  wait_until listening 1
   run rlock force-release "$K" --yes
   assert_success
   assert_output --partial nightly
@@ -69,8 +66,9 @@ listening() {
 }
 
 @test "the lock goes to the one who waits longest" {
+  own_server
   hold holder -k "$K" -t 60s
-  wait_until listening holder
+  wait_until listening 1
   start first -k "$K" -q -w 60s -- "$LIB/until-file" "$T/first.go"
   wait_queued "$K" 1
   start second -k "$K" -q -w 60s -- true
@@ -87,9 +85,10 @@ listening() {
 }
 
 @test "with --on-lost warn the job of a removed holder runs on" {
+  own_server
   start holder -k "$K" -t 60s --on-lost warn -- "$LIB/until-file" "$T/holder.go" 3
   wait_until says "$T/holder.out" started
-  wait_until listening holder
+  wait_until listening 1
   rlock force-release "$K" --yes --wait 200ms
   wait_until says "$T/holder.err" 'force-released by'
   let_go holder
@@ -97,9 +96,10 @@ listening() {
 }
 
 @test "the removed holder's job is gone when force-release says stopped" {
+  own_server
   start holder -k "$K" -t 60s --grace 5s -- bash -c 'trap "sleep 0.3; exit" TERM; echo started; while :; do sleep 0.02; done'
   wait_until says "$T/holder.out" started
-  wait_until listening holder
+  wait_until listening 1
   run rlock force-release "$K" --yes
   assert_success
   assert_output --partial stopped
@@ -121,9 +121,10 @@ pgrep_own() {
 
 @test "a fence after a forced release is greater than before" {
   local before
+  own_server
   hold holder -k "$K" -t 60s
   before=$(fence "$K")
-  wait_until listening holder
+  wait_until listening 1
   rlock force-release "$K" --yes
   finish holder
   run rlock -k "$K" -- sh -c 'echo "$RLOCK_FENCE"'

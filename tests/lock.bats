@@ -70,14 +70,14 @@ ttl_of() {
 @test "the label is the command's base name, or what --label says" {
   run rlock -k "$K" -- /bin/sh -c 'echo "$RLOCK_TOKEN"'
   assert_output --partial '/sh#'
-  run rlock -k "$K" --label 'night run [1] / x' -- sh -c 'echo "$RLOCK_TOKEN"'
-  assert_output --regexp '/night run \[1\] / x#[0-9a-f]{40}$'
+  run rlock -k "$K" --label 'Zürich [1] #2 / x' -- sh -c 'echo "$RLOCK_TOKEN"'
+  assert_output --regexp '/Zürich \[1\] #2 / x#[0-9a-f]{40}$'
   [[ $output == "$(id -un)@"* ]]
 }
 
 @test "a label that a token could not hold is refused" {
   local label
-  for label in '' 'a#b' $'a\nb' $'\e[31m' 'Zürich' "$(printf '%0101d' 0)"; do
+  for label in '' $'a\nb' $'\e[31m' $'\xff' $'\u009b31m' "$(printf '%0101d' 0)"; do
     attempt -k "$K" --label "$label" -- touch "$T/ran"
     assert_equal "$status" 64
     assert_one_stderr_line --label

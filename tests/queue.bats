@@ -2,23 +2,6 @@
 # Those who wait: in the order they came, woken at once, gone without a trace.
 load lib/rlock
 
-# queue_up NAME KEY PLACE [RLOCK OPTION...] -- COMMAND: a waiter that stands in the queue.
-queue_up() {
-  local name=$1 key=$2 place=$3
-  shift 3
-  start "$name" -k "$key" -w 60s "$@"
-  wait_queued "$key" "$place"
-}
-
-token_at() {
-  local key=$1 rank=$2
-  redis zrange "$(companion "$key" queue)" "$rank" "$rank"
-}
-
-mailboxes() {
-  redis --raw keys "*:mail:*" | grep -cF -e "$K" || true
-}
-
 @test "twenty waiters run in the order in which they came" {
   local number
   hold holder -k "$K"
@@ -81,7 +64,7 @@ mailboxes() {
   assert_equal "$status" 75
   assert_stderr_line "'$K' was not free within 300ms: held by $(id -un)@"
   queued "$K" 0
-  assert_equal "$(mailboxes)" 0
+  assert_equal "$(mailboxes "$K")" 0
   [[ ! -e $T/ran ]]
   let_go holder
 }
@@ -115,7 +98,7 @@ mailboxes() {
     finish waiter
     assert_equal "$status" $((128 + $(kill -l "$name")))
     queued "$K" 0
-    assert_equal "$(mailboxes)" 0
+    assert_equal "$(mailboxes "$K")" 0
   done
   [[ ! -e $T/ran ]]
 }
@@ -141,131 +124,6 @@ mailboxes() {
   let_go holder
   finish first
   assert_output first
-}
-
-@test "a dead waiter at the head delays the next by seconds at most" {
-  local before
-  hold holder -k "$K"
-  queue_up dead "$K" 1 -- true
-  queue_up alive "$K" 2 -- echo ran
-  kill -KILL "${PIDS[dead]}"
-  wait_until gone "${PIDS[dead]}"
-  before=$(now_ms)
-  let_go holder
-  finish alive
-  assert_output ran
-  assert_less $(($(now_ms) - before)) 8000 # the claim of 2 s, a heartbeat would be 10 s
-}
-
-@test "several dead waiters delay by seconds too, and leave nothing" {
-  local number before
-  hold holder -k "$K"
-  for number in 1 2; do
-    queue_up "dead-$number" "$K" "$number" -- true
-  done
-  queue_up alive "$K" 3 -- echo ran
-  for number in 1 2; do
-    kill -KILL "${PIDS[dead-$number]}"
-  done
-  before=$(now_ms)
-  let_go holder
-  finish alive
-  assert_output ran
-  assert_less $(($(now_ms) - before)) 19000 # a heartbeat, and a claim for each
-  queued "$K" 0
-  assert_equal "$(mailboxes)" 0
-}
-
-@test "a stopped waiter is passed over, and gets the lock when it goes on" {
-  hold holder -k "$K"
-  queue_up stopped "$K" 1 -- echo stopped
-  queue_up next "$K" 2 -- "$LIB/until-file" "$T/next.go"
-  kill -STOP "${PIDS[stopped]}"
-  let_go holder
-  wait_until says "$T/next.out" started
-  kill -CONT "${PIDS[stopped]}"
-  wait_queued "$K" 1
-  unsaid "$T/stopped.out" stopped
-  let_go next
-  finish stopped
-  assert_success
-  assert_output stopped
-}
-
-@test "the lock of a holder that was killed is taken over within its lease, its job is gone before" {
-  local before
-  start holder -k "$K" -t 1s -- sh -c 'trap "" TERM; echo $$ >"$T/job.pid"; echo started; exec sleep 300'
-  wait_until says "$T/holder.out" started
-  queue_up heir "$K" 1 -- sh -c 'grep -s "^State:.[^ZX]" "/proc/$(cat "$T/job.pid")/status"; date +%s%N'
-  before=$(now_ms)
-  kill -KILL "${PIDS[holder]}"
-  finish heir
-  assert_success
-  assert_equal "${#lines[@]}" 1
-  assert_less $((output / 1000000 - before)) 4000
-}
-
-@test "a waiter keeps its place when its connection is reset" {
-  own_server
-  hold holder -k "$K"
-  start_proxy
-  queue_up first "$K" 1 -- sh -c 'echo first >>"$T/order"'
-  use_server "$SERVER"
-  queue_up second "$K" 2 -- sh -c 'echo second >>"$T/order"'
-  proxy reset
-  wait_until says "$T/proxy.log" 'connect 2'
-  let_go holder
-  finish first
-  assert_success
-  finish second
-  assert_equal "$(<"$T/order")" $'first\nsecond'
-  stop_proxy
-}
-
-@test "waiters keep their places when the server restarts with its data" {
-  own_server --appendonly yes --appendfsync always
-  hold holder -k "$K"
-  queue_up first "$K" 1 -- sh -c 'echo first >>"$T/order"'
-  queue_up second "$K" 2 -- sh -c 'echo second >>"$T/order"'
-  kill_redis "$SERVER"
-  restart_redis "$SERVER"
-  let_go holder
-  assert_success
-  finish first
-  assert_success
-  finish second
-  assert_equal "$(<"$T/order")" $'first\nsecond'
-}
-
-@test "waiters queue again, in their order, when the server lost its data" {
-  own_server
-  redis set "$K" other px 60000
-  queue_up first "$K" 1 -- sh -c 'echo first >>"$T/order"'
-  queue_up second "$K" 2 -- sh -c 'echo second >>"$T/order"'
-  pause_redis "$SERVER" # nobody reads the queue before both are back in it
-  kill_redis "$SERVER"
-  restart_redis "$SERVER"
-  finish first
-  assert_success
-  finish second
-  assert_success
-  line_count_is "$T/order" 2
-}
-
-@test "a stale wake changes nothing" {
-  hold holder -k "$K"
-  queue_up waiter "$K" 1 -- echo ran
-  redis rpush "$(companion "$K" mail):$(token_at "$K" 0)" wake
-  wait_until no_mail "$K"
-  queued "$K" 1
-  let_go holder
-  finish waiter
-  assert_output ran
-}
-
-no_mail() {
-  local key=$1
-  [[ $(redis llen "$(companion "$key" mail):$(token_at "$key" 0)") == 0 ]]
 }
 
 @test "without a terminal, one line when the waiting begins" {

@@ -66,10 +66,10 @@ queued() {
   [[ $(redis zcard "$(companion "$key" queue)") == "$count" ]]
 }
 
-value_differs() {
-  local key=$1 from=$2 value
-  value=$(redis get "$key")
-  [[ -n $value && $value != "$from" ]]
+# listening N: so many clients block on a mailbox: waiters, and holders whose job outlives a second.
+listening() {
+  local count=$1
+  (($(redis client list | grep -c cmd=blpop) >= count))
 }
 
 expiry_differs() {
@@ -97,6 +97,12 @@ companion() {
   fi
 }
 
+# How many mailboxes of KEY's family there are.
+mailboxes() {
+  local key=$1
+  redis --raw keys '*:mail:*' | grep -cF -e "$key" || true
+}
+
 # The last fence given out for KEY.
 fence() {
   local key=$1 value
@@ -104,13 +110,7 @@ fence() {
   echo "${value%% *}"
 }
 
-# Keys of KEY's family that are there now, sorted.
-family() {
-  local key=$1
-  redis --raw keys "*" | grep -F -e "$key" | sort
-}
-
-# wire FILE: MONITOR into FILE until the test ends; `wire_lines FILE` are the commands that clients
+# watch_wire FILE: MONITOR into FILE until the test ends; `wire_between FILE MARK MARK` are the commands that clients
 # sent between two marks; commands inside scripts (`lua]`) are not on the wire.
 watch_wire() {
   local file=$1
@@ -158,4 +158,15 @@ assert_silent() {
 assert_less() {
   local small=$1 large=$2
   ((small < large)) || fail "$small is not less than $large"
+}
+
+# json FILTER ARG...: what rlock ARG... prints, through a strict JSON reader; d is the document.
+json() {
+  local expression=$1
+  shift
+  rlock "$@" | "$PYTHON" -c '
+import json, sys
+d = json.load(sys.stdin)
+v = eval(sys.argv[1])
+print(v if isinstance(v, str) else json.dumps(v))' "$expression"
 }

@@ -20,6 +20,10 @@ export LIB REPO RLOCK_BIN PYTHON
 source "$LIB/server.bash"
 # shellcheck source=tests/lib/facts.bash
 source "$LIB/facts.bash"
+# shellcheck source=tests/lib/background.bash
+source "$LIB/background.bash"
+# shellcheck source=tests/lib/tools.bash
+source "$LIB/tools.bash"
 
 setup_file() {
   FILE_SERVER=$(mktemp -d /tmp/rlock-test.XXXXXX)   # short: a Unix socket's path ends at 108 bytes
@@ -123,52 +127,6 @@ rlock() {
   env --default-signal "$RLOCK_BIN" "$@" 3>&-
 }
 
-# launch NAME COMMAND [ARG...]: in the background, signals at their defaults (a shell without job
-# control starts background commands with INT and QUIT ignored), output in $T/NAME.out and .err.
-launch() {
-  local name=$1
-  shift
-  env --default-signal "$@" </dev/null >"$T/$name.out" 2>"$T/$name.err" 3>&- &
-  PIDS[$name]=$!
-}
-
-start() {
-  local name=$1
-  shift
-  launch "$name" "$RLOCK_BIN" "$@"
-}
-
-# hold NAME [RLOCK OPTION...]: rlock with a job that runs until `let_go NAME`; returns when the job runs.
-hold() {
-  local name=$1
-  shift
-  rm -f "$T/$name.go" "$T/$name.out"
-  start "$name" "$@" -- "$LIB/until-file" "$T/$name.go"
-  wait_until says "$T/$name.out" started
-}
-
-let_go() {
-  local name=$1
-  touch "$T/$name.go"
-  finish "$name"
-}
-
-# finish NAME: waits for its end; sets status, output and stderr as `run --separate-stderr` does.
-finish() {
-  local name=$1
-  wait_until gone "${PIDS[$name]}"
-  status=0
-  wait "${PIDS[$name]}" || status=$?
-  output=$(<"$T/$name.out")
-  stderr=$(<"$T/$name.err")
-  mapfile -t lines <"$T/$name.out"
-}
-
-signal() {
-  local signal=$1 name=$2
-  kill "-$signal" "${PIDS[$name]}"
-}
-
 # attempt ARG...: rlock with stdout and stderr apart; no `run`, which warns of every exit code 127.
 attempt() {
   status=0
@@ -176,43 +134,4 @@ attempt() {
   output=$(tr -d '\0' <"$T/attempt.out")
   stderr=$(tr -d '\0' <"$T/attempt.err")
   mapfile -t lines <<<"$output"
-}
-
-# start_proxy [DIR-OF-SERVER]: a fault proxy in front of the server; rlock talks through it, redis() does not.
-start_proxy() {
-  mkfifo "$T/proxy.control"
-  : >"$T/proxy.log"
-  launch proxy "$PYTHON" "$LIB/proxy.py" "unix:$SERVER/proxy.sock" "unix:$SERVER/redis.sock" \
-    "$T/proxy.control" "$T/proxy.log"
-  wait_until says "$T/proxy.log" 'listening'
-  export RLOCK_SERVER=unix://$SERVER/proxy.sock
-}
-
-# proxy MODE [ARG...]: returns when the mode is on.
-proxy() {
-  local marker
-  marker=$(grep -c '^mode ' "$T/proxy.log" || true)
-  echo "$*" >"$T/proxy.control"
-  wait_until modes_switched "$marker"
-}
-
-modes_switched() {
-  local before=$1
-  (($(grep -c '^mode ' "$T/proxy.log") > before))
-}
-
-stop_proxy() {
-  kill "${PIDS[proxy]}"
-  wait_until gone "${PIDS[proxy]}"
-}
-
-# in_terminal STEP... -- COMMAND: see lib/terminal.py
-in_terminal() {
-  "$PYTHON" "$LIB/terminal.py" "$@" 3>&-
-}
-
-# interactive_shell: SHELL_THERE is a shell with job control for in_terminal; its prompt is "ready> ".
-interactive_shell() {
-  echo "PS1='ready> '; set -b; set +o history" >"$T/rc"
-  SHELL_THERE=(bash --noprofile --rcfile "$T/rc" -i)
 }

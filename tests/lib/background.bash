@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# rlock and other commands in the background, by name: start, hold, queue_up, signal, finish.
+
+# launch NAME COMMAND [ARG...]: in the background, signals at their defaults (a shell without job
+# control starts background commands with INT and QUIT ignored), output in $T/NAME.out and .err.
+launch() {
+  local name=$1
+  shift
+  env --default-signal "$@" </dev/null >"$T/$name.out" 2>"$T/$name.err" 3>&- &
+  PIDS[$name]=$!
+}
+
+start() {
+  local name=$1
+  shift
+  launch "$name" "$RLOCK_BIN" "$@"
+}
+
+# hold NAME [RLOCK OPTION...]: rlock with a job that runs until `let_go NAME`; returns when the job runs.
+hold() {
+  local name=$1
+  shift
+  rm -f "$T/$name.go" "$T/$name.out"
+  start "$name" "$@" -- "$LIB/until-file" "$T/$name.go"
+  wait_until says "$T/$name.out" started
+}
+
+let_go() {
+  local name=$1
+  touch "$T/$name.go"
+  finish "$name"
+}
+
+# hold_stubborn NAME [RLOCK OPTION...]: a job that ignores TERM and writes the time (µs) into $T/beat all the while.
+hold_stubborn() {
+  local name=$1
+  shift
+  start "$name" -k "$K" "$@" -- bash -c 'trap "" TERM; exec 9<> <(:)
+    while :; do echo "${EPOCHREALTIME/[.,]/}" >>"$T/beat"; read -rt 0.005 -u 9; done'
+  wait_until says "$T/beat" 1
+}
+
+# queue_up NAME KEY PLACE [RLOCK OPTION...] -- COMMAND: a waiter that stands in the queue.
+queue_up() {
+  local name=$1 key=$2 place=$3
+  shift 3
+  start "$name" -k "$key" -w 60s "$@"
+  wait_queued "$key" "$place"
+}
+
+# The process that rlock NAME runs.
+job_of() {
+  local name=$1 children
+  children=$(<"/proc/${PIDS[$name]}/task/${PIDS[$name]}/children")
+  echo "${children%% *}"
+}
+
+# finish NAME: waits for its end; sets status, output and stderr as `run --separate-stderr` does.
+finish() {
+  local name=$1
+  wait_until gone "${PIDS[$name]}"
+  status=0
+  wait "${PIDS[$name]}" || status=$?
+  output=$(<"$T/$name.out")
+  stderr=$(<"$T/$name.err")
+  mapfile -t lines <"$T/$name.out"
+}
+
+signal() {
+  local signal=$1 name=$2
+  kill "-$signal" "${PIDS[$name]}"
+}

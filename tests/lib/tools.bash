@@ -1,0 +1,41 @@
+# shellcheck shell=bash
+# The fault proxy and the terminal, as tests use them.
+
+# start_proxy [DIR-OF-SERVER]: a fault proxy in front of the server; rlock talks through it, redis() does not.
+start_proxy() {
+  mkfifo "$T/proxy.control"
+  : >"$T/proxy.log"
+  launch proxy "$PYTHON" "$LIB/proxy.py" "unix:$SERVER/proxy.sock" "unix:$SERVER/redis.sock" \
+    "$T/proxy.control" "$T/proxy.log"
+  wait_until says "$T/proxy.log" 'listening'
+  export RLOCK_SERVER=unix://$SERVER/proxy.sock
+}
+
+# proxy MODE [ARG...]: returns when the mode is on.
+proxy() {
+  local marker
+  marker=$(grep -c '^mode ' "$T/proxy.log" || true)
+  echo "$*" >"$T/proxy.control"
+  wait_until modes_switched "$marker"
+}
+
+modes_switched() {
+  local before=$1
+  (($(grep -c '^mode ' "$T/proxy.log") > before))
+}
+
+stop_proxy() {
+  kill "${PIDS[proxy]}"
+  wait_until gone "${PIDS[proxy]}"
+}
+
+# in_terminal STEP... -- COMMAND: see lib/terminal.py
+in_terminal() {
+  "$PYTHON" "$LIB/terminal.py" "$@" 3>&-
+}
+
+# interactive_shell: SHELL_THERE is a shell with job control for in_terminal; its prompt is "ready> ".
+interactive_shell() {
+  echo "PS1='ready> '; set -b; set +o history" >"$T/rc"
+  SHELL_THERE=(bash --noprofile --rcfile "$T/rc" -i)
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# list: every lock that is held or waited for, whatever its name.
+load lib/rlock
+
+@test "list shows what is held or waited for, with a pattern too" {
+  own_server
+  rlock -k forgotten -- true # leaves a fence and is not listed
+  hold one -k batch:one
+  hold two -k batch:two
+  start waiter -k batch:two -q -w 60s -- true
+  wait_queued batch:two 1
+  hold other -k other
+  run rlock list
+  assert_success
+  assert_output --partial batch:one
+  assert_output --partial batch:two
+  assert_output --partial other
+  refute_output --partial forgotten
+  assert_equal "$(json '[(l["key"], l["state"], len(l["waiters"])) for l in d["locks"]]' list --json)" \
+    '[["batch:one", "held", 0], ["batch:two", "held", 1], ["other", "held", 0]]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list 'batch:*' --json)" '["batch:one", "batch:two"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list 'batch:t[a-w]o' --json)" '["batch:two"]'
+  assert_equal "$(json 'd' list 'nosuch*' --json)" '{"locks": []}'
+  run rlock list 'nosuch*'
+  assert_success
+  let_go one
+  let_go two
+  let_go other
+  finish waiter
+}
+
+@test "list finds keys with tags and odd names" {
+  local key keys=('{tag}job' 'x{tag}y' 'a}b' 'x{}y' '{}x' 'with blank' 'q"uote' 'b\ackslash' 'k:rlock:fence' '*' '[x]' 'ü')
+  local number=0
+  own_server
+  for key in "${keys[@]}"; do
+    number=$((number + 1))
+    hold "holder-$number" -k "$key"
+  done
+  run json '"\n".join(l["key"] for l in d["locks"])' list --json
+  assert_equal "$output" "$(printf '%s\n' "${keys[@]}" | sort)"
+  number=0
+  for key in "${keys[@]}"; do
+    number=$((number + 1))
+    assert_equal "$(json 'd["state"]' inspect "$key" --json)" held
+    let_go "holder-$number"
+    assert_success
+    free "$key"
+  done
+}
+
+@test "a thousand other keys do not hide a lock" {
+  own_server
+  redis eval 'for i = 1, 1000 do redis.call("set", "filler" .. i, i) end' 0
+  hold holder -k needle
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json)" '["needle"]'
+  let_go holder
+}
+
+@test "control characters and broken UTF-8 never reach the terminal raw, and JSON stays valid" {
+  local key
+  own_server
+  key=$'evil\e[31m\nkey\x01\xff"\\'
+  hold holder -k "$key"
+  redis -x set foreign <<<$'\e]0;title\a\xfe\r'
+  run rlock list
+  assert_success
+  [[ $output != *$'\e'* && $output != *$'\x01'* && $output != *$'\a'* ]]
+  run rlock inspect "$key"
+  assert_success
+  [[ $output != *$'\e'* && $output != *$'\x01'* ]]
+  run rlock inspect foreign
+  [[ $output != *$'\e'* && $output != *$'\a'* && $output != *$'\r'* ]]
+  json 'd["key"]' inspect "$key" --json >/dev/null
+  json 'd["holder"]["token"]' inspect foreign --json >/dev/null
+  json 'd["locks"][0]["key"]' list --json >/dev/null
+  let_go holder
+}
