@@ -76,7 +76,8 @@ load lib/rlock
   fi
   redis set "$K" other px 60000
   export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # LeakSanitizer needs a process of its own
-  launch waiter "${as_nobody[@]}" "$RLOCK_BIN" -q -k "$K" -w 60s -- touch "$T/ran"
+  # the leak check of a sanitizer forks, too
+  launch waiter "${as_nobody[@]}" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$RLOCK_BIN" -q -k "$K" -w 60s -- touch "$T/ran"
   wait_queued "$K" 1
   "${as_nobody[@]}" prlimit --pid "${PIDS[waiter]}" --nproc=1:1
   redis del "$K"

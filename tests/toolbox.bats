@@ -110,7 +110,8 @@ through_proxy() {
 
 @test "a terminal has job control in a shell" {
   interactive_shell
-  run in_terminal 'expect ready>' "send $LIB/until-file $T/go\\r" 'expect started' 'send \x1a' 'expect Stopped' \
-    "send fg; exit 4\\r" 'expect until-file' "run touch $T/go" -- "${SHELL_THERE[@]}"
+  run in_terminal 'expect ready>' "send $LIB/log-signals $T/log $T/end 4\\r" "until grep -qs started $T/log" 'send \x1a' \
+    'expect Stopped' 'expect ready>' 'send fg\r' "until grep -q CONT $T/log" "run touch $T/end" \
+    'expect ready>' 'send exit $?\r' -- "${SHELL_THERE[@]}"
   assert_equal "$status" 4
 }

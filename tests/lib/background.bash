@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # rlock and other commands in the background, by name: start, hold, queue_up, signal, finish.
 
+declare -gA PIDS=()
+
 # launch NAME COMMAND [ARG...]: in the background, signals at their defaults (a shell without job
 # control starts background commands with INT and QUIT ignored), output in $T/NAME.out and .err.
 launch() {
