@@ -17,7 +17,8 @@ bool is_printable(std::string_view text);
 /// As printable(), but at most `most` bytes of the text, with "…" for the rest.
 std::string printable(std::string_view text, std::size_t most);
 
-/// As one word that a POSIX shell reads back, for commands that people paste: quoted only if needed.
+/// As one word that a POSIX shell reads back, for commands that people paste: quoted only if
+/// needed.
 std::string shell_word(std::string_view text);
 
 }  // namespace base

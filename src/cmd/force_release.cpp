@@ -20,7 +20,8 @@ namespace cmd {
 namespace {
 
 constexpr base::Millis patience{5'000};
-// A job that was told to stop has its grace, 5 s unless somebody asked for more, and then is killed.
+// A job that was told to stop has its grace, 5 s unless somebody asked for more, and then is
+// killed.
 constexpr base::Millis default_wait{10'000};
 
 os::Patience soon() {
@@ -75,9 +76,10 @@ int execute(const ForceReleasePlan& plan) {
   }
   const store::Occupant& holder = *report.occupant;
   if (holder.token.empty()) {
-    base::log::error("'{}' has a value that is no string, so it cannot be compared with what you "
-                     "saw; nothing was changed (a foreign client's lock: see TYPE in redis-cli)",
-                     key);
+    base::log::error(
+        "'{}' has a value that is no string, so it cannot be compared with what you "
+        "saw; nothing was changed (a foreign client's lock: see TYPE in redis-cli)",
+        key);
     return ExitCode::busy;
   }
   if (!plan.yes) {
@@ -87,9 +89,8 @@ int execute(const ForceReleasePlan& plan) {
       return ExitCode::not_found_here;
     }
   }
-  const auto removal =
-      admin->force_release(plan.key, store::Token::foreign(holder.token),
-                           os::user_name() + '@' + os::host_name(), soon());
+  const auto removal = admin->force_release(plan.key, store::Token::foreign(holder.token),
+                                            os::user_name() + '@' + os::host_name(), soon());
   return base::match(
       removal,
       [&](const store::Removed&) -> int {

@@ -21,8 +21,7 @@ void declare(CLI::App& app, Settings& settings) {
 
 int execute(const ListPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer =
-      admin->list(plan.pattern, {base::Deadline::after(base::now(), patience)});
+  const auto answer = admin->list(plan.pattern, {base::Deadline::after(base::now(), patience)});
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }

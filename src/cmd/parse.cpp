@@ -78,7 +78,8 @@ std::variant<Act, Answer> parse_command(const Command& command, Grammar& grammar
   return command.understand(grammar.settings, words.operands);
 }
 
-/// A subcommand's options may stand before its name, on both sides of its operands, and end at "--".
+/// A subcommand's options may stand before its name, on both sides of its operands, and end at
+/// "--".
 std::variant<Act, Answer> parse_subcommand(const Command& command,
                                            std::vector<std::string> options_before,
                                            const std::vector<std::string>& rest) {

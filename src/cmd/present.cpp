@@ -125,11 +125,11 @@ std::string as_table(const std::vector<LockReport>& reports) {
       return millis ? base::format_duration(*millis) : std::string{"-"};
     };
     const auto& occupant = report.occupant;
-    text += fmt::format("{:<{}}  {:<8}  {:>7}  {:>7}  {:>7}  {}\n",
-                        base::printable(report.name.text()), width, state_of(report),
-                        length(occupant ? occupant->held_for : std::nullopt),
-                        length(occupant ? occupant->expires_in : std::nullopt),
-                        report.waiters.size(), occupant ? shown_holder(*occupant) : "-");
+    text +=
+        fmt::format("{:<{}}  {:<8}  {:>7}  {:>7}  {:>7}  {}\n", base::printable(report.name.text()),
+                    width, state_of(report), length(occupant ? occupant->held_for : std::nullopt),
+                    length(occupant ? occupant->expires_in : std::nullopt), report.waiters.size(),
+                    occupant ? shown_holder(*occupant) : "-");
   }
   return text;
 }

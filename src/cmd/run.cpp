@@ -106,14 +106,14 @@ bool is_held_by_our_own_run(const RunPlan& plan) {
 int execute(const RunPlan& plan) {
   if (is_held_by_our_own_run(plan)) {
     const char* token = std::getenv("RLOCK_TOKEN");
-    base::log::error("'{}' is held by {}, the run that this command is part of; it would wait for "
-                     "itself",
-                     shown_key(plan), store::Token::foreign(token == nullptr ? "" : token).shown());
+    base::log::error(
+        "'{}' is held by {}, the run that this command is part of; it would wait for "
+        "itself",
+        shown_key(plan), store::Token::foreign(token == nullptr ? "" : token).shown());
     return plan.conflict_exit_code;
   }
   os::Signals signals;  // before any thread
-  const auto on_busy =
-      plan.wait == base::Millis{0} ? store::OnBusy::give_up : store::OnBusy::queue;
+  const auto on_busy = plan.wait == base::Millis{0} ? store::OnBusy::give_up : store::OnBusy::queue;
   auto acquisition = hold::acquire(
       store::open(plan.server.spec),
       {{plan.key, store::Token::mint(plan.label), plan.ttl, on_busy}, plan.wait, plan.grace},

@@ -115,8 +115,8 @@ void declare_run(CLI::App& app, Settings& settings) {
                   anywhere);
   settings.option(app, "--on-lost", "stop|warn", "what a lost lock does to the job (default stop)",
                   anywhere);
-  settings.option(app, "--label", "TEXT",
-                  "shown to others in place of the command's name", anywhere);
+  settings.option(app, "--label", "TEXT", "shown to others in place of the command's name",
+                  anywhere);
   settings.option(app, "-c", "STRING", "run $SHELL -c STRING in place of COMMAND");
   declare_server_options(app, settings);
 }

@@ -5,13 +5,12 @@
 #include <cctype>
 #include <cstdlib>
 
-
 namespace cmd {
 namespace {
 
 constexpr std::array<std::string_view, 10> in_config{
-    "server",  "password-file", "ttl",   "wait",  "conflict-exit-code",
-    "grace",   "on-lost",       "label", "quiet", "verbose"};
+    "server", "password-file", "ttl",   "wait",  "conflict-exit-code",
+    "grace",  "on-lost",       "label", "quiet", "verbose"};
 
 std::string environment_name(std::string_view long_name) {
   std::string name = "RLOCK_";

@@ -16,8 +16,7 @@ base::Millis wait_in(const Setting& setting) {
   if (setting.text == "forever") return base::Millis::max();
   const auto length = base::parse_duration(setting.text);
   if (!length) {
-    throw not_accepted(setting,
-                       fmt::format("{}, or 'forever'", base::accepted_durations));
+    throw not_accepted(setting, fmt::format("{}, or 'forever'", base::accepted_durations));
   }
   return *length;
 }

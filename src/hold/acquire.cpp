@@ -57,8 +57,8 @@ class Acquirer {
 
 store::Attempt Acquirer::ask() {
   const Millis answer = std::clamp(plan_.claim.ttl.length(), shortest_answer, longest_answer);
-  return store_->try_acquire(
-      plan_.claim, {Deadline::after(base::now(), answer), signals_.descriptor()});
+  return store_->try_acquire(plan_.claim,
+                             {Deadline::after(base::now(), answer), signals_.descriptor()});
 }
 
 Acquisition Acquirer::run() {
@@ -83,9 +83,9 @@ std::optional<Acquisition> Acquirer::accept(store::Lease lease) {
   }
   // Granted, but the answer took so long that the job would have to be stopped at once.
   store_->withdraw(plan_.claim, {Deadline::after(base::now(), goodbye)});
-  return recover({Fault::Kind::silent,
-                  fmt::format("the grant of a lease of {} came too late to be used",
-                              base::format_duration(plan_.claim.ttl.length()))});
+  return recover(
+      {Fault::Kind::silent, fmt::format("the grant of a lease of {} came too late to be used",
+                                        base::format_duration(plan_.claim.ttl.length()))});
 }
 
 std::optional<Acquisition> Acquirer::queue(const store::Queued& place) {

@@ -47,8 +47,7 @@ class Keeper::Watch {
 };
 
 void Keeper::Watch::run() {
-  const auto listen_at =
-      store::Deadline::after(held_.lease().asked_at(), worth_listening);
+  const auto listen_at = store::Deadline::after(held_.lease().asked_at(), worth_listening);
   while (!orders.take()) {
     const auto now = base::now();
     if (lost_) {

@@ -30,7 +30,9 @@ class Pace {
 
   /// How long one refresh may take before it is tried again on a fresh connection: short enough for
   /// several tries within what is left of a lease, long enough for a slow network.
-  [[nodiscard]] Millis answer_time() const { return std::clamp(ttl_ / 6, Millis{25}, Millis{5'000}); }
+  [[nodiscard]] Millis answer_time() const {
+    return std::clamp(ttl_ / 6, Millis{25}, Millis{5'000});
+  }
 
  private:
   static constexpr Millis first_retry{50};

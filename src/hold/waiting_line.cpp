@@ -62,7 +62,8 @@ void WaitingLine::tick(base::Moment now) {
   const std::string state =
       trouble_.empty() ? fmt::format("{}, position {}", describe(occupant), place_.ahead + 1)
                        : fmt::format("cannot reach the server ({}); trying again", trouble_);
-  const std::string text = fmt::format("waiting for '{}': {}", base::printable(name_.text()), state);
+  const std::string text =
+      fmt::format("waiting for '{}': {}", base::printable(name_.text()), state);
   terminal_ ? base::log::status(text) : base::log::line(text);
 }
 

@@ -53,8 +53,12 @@ std::variant<Child, NotStarted> Child::spawn(const std::vector<std::string>& arg
   check(::pipe2(ends, O_CLOEXEC), "creating a pipe");
   const Fd reader{ends[0]};
   Fd writer{ends[1]};
-  const Program program{arguments.data(), variables.data(), &signals.inherited_mask(),
-                        signals.inherited_child_ignored(), ::getpid(), writer.number()};
+  const Program program{arguments.data(),
+                        variables.data(),
+                        &signals.inherited_mask(),
+                        signals.inherited_child_ignored(),
+                        ::getpid(),
+                        writer.number()};
 
   // vfork and not fork: it copies no page table, which is a tenth of what a whole run costs.
   // It is sound here: one thread, all signals blocked, no handlers, and the child only execs.

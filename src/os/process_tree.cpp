@@ -29,8 +29,8 @@ namespace {
 struct Process {
   pid_t pid;
   pid_t parent;
-  char state;                 // R S D T Z ... of proc(5)
-  unsigned long long start;   // with the pid, the process's identity
+  char state;                // R S D T Z ... of proc(5)
+  unsigned long long start;  // with the pid, the process's identity
 };
 
 std::optional<Process> look_at(pid_t pid) {
@@ -74,8 +74,8 @@ std::vector<Process> members(const std::vector<pid_t>& not_ours) {
   std::vector<Process> tree;
   const auto add_children_of = [&](pid_t parent) {
     for (const Process& process : all) {
-      const bool excluded = parent == self &&
-                            std::binary_search(not_ours.begin(), not_ours.end(), process.pid);
+      const bool excluded =
+          parent == self && std::binary_search(not_ours.begin(), not_ours.end(), process.pid);
       if (process.parent == parent && !excluded) tree.push_back(process);
     }
   };

@@ -18,7 +18,8 @@ struct Fault {
   enum class Kind {
     unreachable,  // no connection: it did not happen
     silent,       // no answer (too slow, cut off, interrupted): it may or may not have happened
-    unavailable,  // it says that it cannot now (loading, read-only, out of memory): it did not happen
+    unavailable,  // it says that it cannot now (loading, read-only, out of memory): it did not
+                  // happen
     denied,       // credentials or permissions: asking again will not help
     unusable,     // an answer that makes no sense: not the server we need
   };

@@ -23,7 +23,8 @@ bool fits(char c) {
 
 std::string tame(std::string_view text) {
   std::string out{text.substr(0, longest_label)};
-  std::replace_if(out.begin(), out.end(), [](char c) { return !fits(c); }, '_');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return !fits(c); }, '_');
   return out.empty() ? "_" : out;
 }
 

@@ -7,13 +7,11 @@
 namespace store {
 
 std::unique_ptr<LockStore> open(const ServerSpec& server) {
-  return base::match(server,
-                     [](const RedisServer& redis) { return redis::open_store(redis); });
+  return base::match(server, [](const RedisServer& redis) { return redis::open_store(redis); });
 }
 
 std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server) {
-  return base::match(server,
-                     [](const RedisServer& redis) { return redis::open_admin(redis); });
+  return base::match(server, [](const RedisServer& redis) { return redis::open_admin(redis); });
 }
 
 }  // namespace store

@@ -107,8 +107,8 @@ std::optional<BadUrl> take_tcp(const Parts& parts, RedisServer& server) {
   if (!port.empty() && (port.front() != ':' || !number_in(port.substr(1), 1, 65535))) {
     return BadUrl{"the port is not a number from 1 to 65535"};
   }
-  server.endpoint = RedisServer::Tcp{std::string{host},
-                                     port.empty() ? "6379" : std::string{port.substr(1)}};
+  server.endpoint =
+      RedisServer::Tcp{std::string{host}, port.empty() ? "6379" : std::string{port.substr(1)}};
   return parts.path.size() > 1 ? take_database(parts.path.substr(1), server) : std::nullopt;
 }
 

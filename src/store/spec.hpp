@@ -35,7 +35,8 @@ inline constexpr std::string_view default_server = "redis://127.0.0.1:6379";
 inline constexpr std::string_view accepted_servers =
     "redis://[[user]:password@]host[:port][/db] or unix:///path/redis.sock[?db=N]";
 
-/// User name and password are percent-decoded. `why` never repeats the URL, which may hold a secret.
+/// User name and password are percent-decoded. `why` never repeats the URL, which may hold a
+/// secret.
 std::variant<ServerSpec, BadUrl> parse_server(std::string_view url);
 
 /// The URL without user name and password, for messages and for the job's environment.

@@ -40,12 +40,20 @@ bool mentions_any(std::string_view error, const std::array<std::string_view, N>&
 Fault classify(std::string_view error) {
   // Credentials and permissions: asking again cannot help.
   static constexpr std::array<std::string_view, 7> denials{
-      "NOAUTH",  "WRONGPASS", "NOPERM", "ERR invalid password", "ERR AUTH", "ERR Client sent AUTH",
+      "NOAUTH", "WRONGPASS", "NOPERM", "ERR invalid password", "ERR AUTH", "ERR Client sent AUTH",
       "DENIED"};
   // It cannot now; another moment, or another server behind the same name, can.
-  static constexpr std::array<std::string_view, 11> excuses{
-      "LOADING",     "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",   "UNBLOCKED",
-      "MISCONF",     "OOM",      "NOREPLICAS", "BUSY",        "ERR max number of clients"};
+  static constexpr std::array<std::string_view, 11> excuses{"LOADING",
+                                                            "READONLY",
+                                                            "MASTERDOWN",
+                                                            "CLUSTERDOWN",
+                                                            "TRYAGAIN",
+                                                            "UNBLOCKED",
+                                                            "MISCONF",
+                                                            "OOM",
+                                                            "NOREPLICAS",
+                                                            "BUSY",
+                                                            "ERR max number of clients"};
   // Before AUTH Redis reads no command of more than 10 words, and says so in place of NOAUTH.
   if (error.find("unauthenticated") != std::string_view::npos) {
     return {Fault::Kind::denied, "the server says: NOAUTH Authentication required"};
@@ -122,7 +130,8 @@ std::variant<Reply, Fault, std::monostate> Connection::receive(const Patience& p
       return Fault{Fault::Kind::unusable, "not an answer of a Redis server"};
     }
     if (reply != nullptr) return Reply{static_cast<redisReply*>(reply)};
-    if (os::wait_for(descriptor(), os::Want::read, patience) != os::Ready::yes) return std::monostate{};
+    if (os::wait_for(descriptor(), os::Want::read, patience) != os::Ready::yes)
+      return std::monostate{};
     if (redisBufferRead(context_.get()) != REDIS_OK) return broken(*context_);
   }
 }

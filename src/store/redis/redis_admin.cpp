@@ -52,8 +52,8 @@ std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name,
   LockReport report{name, occupant_in(reply, 0), fence_in(reply[4]), {}};
   const Reply waiters = reply[5];
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
-    report.waiters.push_back({Token::foreign(std::string{waiters[i].text()}),
-                              Millis{waiters[i + 1].integer()}});
+    report.waiters.push_back(
+        {Token::foreign(std::string{waiters[i].text()}), Millis{waiters[i + 1].integer()}});
   }
   return report;
 }

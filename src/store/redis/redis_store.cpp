@@ -55,10 +55,9 @@ std::variant<Reply, Fault> RedisStore::run(const Script& script, const LockName&
   wake_up();
   Companions keys{name};
   arguments.insert(arguments.begin(), std::move(keys.mailbox));
-  return link_.run(script,
-                   {name.text(), std::move(keys.queue), std::move(keys.alive),
-                    std::move(keys.fence)},
-                   arguments, patience);
+  return link_.run(
+      script, {name.text(), std::move(keys.queue), std::move(keys.alive), std::move(keys.fence)},
+      arguments, patience);
 }
 
 Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
@@ -131,8 +130,8 @@ NotOurs not_ours(std::int64_t code) {
 
 Renewal RedisStore::renew(const Lease& lease, const Patience& patience) {
   const Moment asked_at = base::now();
-  auto answer = run(scripts::renew, lease.name, {lease.token.text(), count(lease.ttl.length())},
-                    patience);
+  auto answer =
+      run(scripts::renew, lease.name, {lease.token.text(), count(lease.ttl.length())}, patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (!reply.is_integer()) return nonsense();
