@@ -75,9 +75,23 @@ clean_environment() {
       RLOCK_* | XDG_* | REDISCLI_*) unset "$name" ;;
     esac
   done
+  PATH=$(readable_path)
   export HOME=$BATS_TEST_TMPDIR/home
   export TEST_MARK=$BATS_TEST_TMPDIR
   export TERM=dumb LC_ALL=C.UTF-8
+}
+
+# A directory in PATH that may not be entered would make "permission denied" of "not found".
+readable_path() {
+  local directory kept=''
+  local -a directories
+  IFS=: read -ra directories <<<"$PATH"
+  for directory in "${directories[@]}"; do
+    if [[ -x $directory ]]; then
+      kept+=:$directory
+    fi
+  done
+  echo "${kept#:}"
 }
 
 # Pids of what this test started and is still there; servers of its own are not counted.
