@@ -45,7 +45,7 @@ int report_not_started(const RunPlan& plan, const os::NotStarted& failure) {
 }
 
 /// The job is over; whatever goes wrong from here on is said and does not change the exit code.
-void give_back(const RunPlan& plan, hold::Kept kept, const hold::Ending& ending) {
+void give_back(const RunPlan& plan, hold::Kept kept, bool loss_is_known) {
   const os::Patience patience{Deadline::after(base::now(), hold::Held::last_patience)};
   const std::string key = shown_key(plan);
   base::match(
@@ -53,7 +53,7 @@ void give_back(const RunPlan& plan, hold::Kept kept, const hold::Ending& ending)
       [&](hold::StillHeld&& still) {
         const auto release = std::move(still.held).release(patience);
         if (const auto* not_ours = std::get_if<store::NotOurs>(&release)) {
-          if (!ending.stopped_for_loss) {
+          if (!loss_is_known) {
             base::log::error("the job has ended, but the lock '{}' was lost before: {}", key,
                              not_ours->why);
           }
@@ -79,17 +79,20 @@ int run_job(const RunPlan& plan, hold::Held held, os::Signals& signals) {
   const store::Lease lease = held.lease();
   base::log::detail("holding '{}' with fence {}", shown_key(plan), lease.fence);
   const auto environment = hold::job_environment(lease, plan.server.exported);
+  const auto stop_by = [] { return Deadline::after(base::now(), hold::Held::last_patience); };
+  // All that can fail before the job exists is done before; the keeper has no thread yet.
+  hold::Keeper keeper{std::move(held)};
   const os::ProcessTree tree;
-  auto spawned = os::Child::spawn(plan.command, environment, signals);
+  const auto spawned = os::Child::spawn(plan.command, environment, signals);
   if (const auto* failure = std::get_if<os::NotStarted>(&spawned)) {
-    return report_not_started(plan, *failure);  // Held releases itself
+    give_back(plan, keeper.stop(stop_by()), false);
+    return report_not_started(plan, *failure);
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
-  hold::Keeper keeper{std::move(held)};
   const hold::Ending ending = hold::supervise(
       std::get<os::Child>(spawned), tree, keeper,
       hold::Steward{{plan.key.text(), lease.valid_until, plan.grace, plan.on_lost}}, signals);
-  give_back(plan, keeper.stop(Deadline::after(base::now(), hold::Held::last_patience)), ending);
+  give_back(plan, keeper.stop(stop_by()), ending.stopped_for_loss);
   return ending.stopped_for_loss ? static_cast<int>(ExitCode::lost) : ending.status.code();
 }
 

@@ -98,7 +98,18 @@ void Supervisor::carry_out(const Actions& actions) {
 
 Ending supervise(const os::Child& job, const os::ProcessTree& tree, Keeper& keeper, Steward steward,
                  os::Signals& signals) {
-  return Supervisor{job, tree, keeper, std::move(steward), signals}.run();
+  try {
+    return Supervisor{job, tree, keeper, std::move(steward), signals}.run();
+  } catch (...) {
+    // Whoever catches this will release the lock: not while the job runs.
+    while (!tree.empty()) {
+      tree.signal(SIGKILL);
+      os::wait_any({}, base::Deadline::after(base::now(), base::Millis{10}));
+      while (os::reap()) {
+      }
+    }
+    throw;
+  }
 }
 
 }  // namespace hold

@@ -14,8 +14,8 @@ struct Ending {
 };
 
 /// Signals, the children's changes, the keeper's news and the clock go to the steward; what it
-/// decides is done. Touches no server: whatever stalls there, the deadline here is kept. Main
-/// thread.
+/// decides is done. Touches no server: whatever stalls there, the deadline here is kept. Should it
+/// throw, the job's tree is gone. Main thread.
 Ending supervise(const os::Child& job, const os::ProcessTree& tree, Keeper& keeper, Steward steward,
                  os::Signals& signals);
 
