@@ -45,7 +45,7 @@ two_questions() {
   setup_faults
   proxy delay 700
   sent=$(now_ms)
-  start holder -k "$K" -t 1500ms --grace 100ms -- bash -c 'trap "" TERM; exec 9<> <(:)
+  start holder -k "$K" -t 4s --grace 100ms -- bash -c 'trap "" TERM; exec 9<> <(:)
     while :; do echo "${EPOCHREALTIME/[.,]/}" >>"$T/beat"; read -rt 0.005 -u 9; done'
   wait_until says "$T/beat" 1
   proxy stall
