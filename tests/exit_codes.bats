@@ -75,7 +75,6 @@ load lib/rlock
     as_nobody=(setpriv --reuid=65534 --clear-groups --inh-caps=+dac_override --ambient-caps=+dac_override)
   fi
   redis set "$K" other px 60000
-  export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # LeakSanitizer needs a process of its own
   # the leak check of a sanitizer forks, too
   launch waiter "${as_nobody[@]}" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$RLOCK_BIN" -q -k "$K" -w 60s -- touch "$T/ran"
   wait_queued "$K" 1
