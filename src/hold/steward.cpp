@@ -10,6 +10,8 @@
 namespace hold {
 namespace {
 
+// To find and reach every process of a tree takes time, which must not be the next holder's.
+constexpr base::Millis kill_lead{20};
 // Between two rounds of KILL, for what forked while we were looking.
 constexpr base::Millis kill_rounds{10};
 
@@ -111,7 +113,8 @@ Actions Steward::lose(const std::string& why, base::Moment now) {
 Actions Steward::stop_tree(base::Moment now) {
   if (terms_.valid_until.passed(now)) return kill_tree();  // we were not running when it was time
   phase_ = Phase::stopping;
-  kill_at_ = std::min(terms_.valid_until, store::Deadline::after(now, terms_.grace));
+  const auto last_moment = terms_.valid_until.earlier_by(std::min(kill_lead, terms_.grace / 4));
+  kill_at_ = std::min(last_moment, store::Deadline::after(now, terms_.grace));
   return {ToTree{SIGTERM}};
 }
 
