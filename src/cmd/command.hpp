@@ -17,7 +17,7 @@ struct Command {
   const char* usage;    // what follows "rlock" in the help's first line
   const char* purpose;  // one line
   const char* examples;
-  void (*declare)(CLI::App&, Settings&);
+  void (*declare)(Settings&);
   /// Throws Refusal; touches nothing.
   Act (*understand)(const Settings&, const std::vector<std::string>& operands);
 };

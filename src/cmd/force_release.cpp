@@ -28,11 +28,11 @@ os::Patience soon() {
   return {base::Deadline::after(base::now(), patience)};
 }
 
-void declare(CLI::App& app, Settings& settings) {
-  settings.flag(app, "-y,--yes", "do not ask; required where there is no terminal");
-  settings.option(app, "--wait", "DUR",
+void declare(Settings& settings) {
+  settings.flag("-y,--yes", "do not ask; required where there is no terminal");
+  settings.option("--wait", "DUR",
                   "how long to wait for the holder's word that its job has stopped (default 10s)");
-  declare_server_options(app, settings);
+  declare_server_options(settings);
 }
 
 bool said_yes() {

@@ -13,9 +13,9 @@ namespace {
 // An operator at a terminal waits no longer than this for a server.
 constexpr base::Millis patience{5'000};
 
-void declare(CLI::App& app, Settings& settings) {
-  settings.flag(app, "--json", "one JSON object in place of the table");
-  declare_server_options(app, settings);
+void declare(Settings& settings) {
+  settings.flag("--json", "one JSON object in place of the table");
+  declare_server_options(settings);
 }
 
 int execute(const InspectPlan& plan) {

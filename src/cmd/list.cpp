@@ -14,9 +14,9 @@ namespace {
 // A scan of a large server takes a while: a million keys about a second.
 constexpr base::Millis patience{30'000};
 
-void declare(CLI::App& app, Settings& settings) {
-  settings.flag(app, "--json", "one JSON object in place of the table");
-  declare_server_options(app, settings);
+void declare(Settings& settings) {
+  settings.flag("--json", "one JSON object in place of the table");
+  declare_server_options(settings);
 }
 
 int execute(const ListPlan& plan) {

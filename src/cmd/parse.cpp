@@ -23,19 +23,15 @@ const Command* subcommand_named(const std::string& word) {
   return found == subcommands.end() ? nullptr : *found;
 }
 
-/// One command with its options declared.
-struct Grammar {
-  explicit Grammar(const Command& command) : app{"", command.name} {
-    app.set_help_flag();  // help is a value here, not an exception
-    command.declare(app, settings);
-    settings.flag(app, "-h,--help", "print this help");
-    if (*command.name == '\0') settings.flag(app, "-V,--version", "print the version");
-  }
-  CLI::App app;
+Settings options_of(const Command& command) {
   Settings settings;
-};
+  command.declare(settings);
+  settings.flag("-h,--help", "print this help");
+  if (*command.name == '\0') settings.flag("-V,--version", "print the version");
+  return settings;
+}
 
-std::string help(const Command& command, const Grammar& grammar) {
+std::string help(const Command& command, const Settings& settings) {
   std::string text = fmt::format("{}\n\nUsage: rlock {}\n", command.purpose, command.usage);
   if (*command.name == '\0') {
     for (const Command* each : subcommands) text += fmt::format("       rlock {}\n", each->usage);
@@ -44,18 +40,11 @@ std::string help(const Command& command, const Grammar& grammar) {
       text += fmt::format("  {:<15} {}\n", each->name, each->purpose);
     }
   }
-  text += "\nOptions:\n";
-  for (const CLI::Option* option : grammar.app.get_options()) {
-    std::string names = option->get_name(false, true);
-    std::replace(names.begin(), names.end(), ',', ' ');
-    if (option->get_items_expected_min() > 0) names += ' ' + option->get_type_name();
-    text += fmt::format("  {:<30} {}\n", names, option->get_description());
-  }
-  return text + "\n" + command.examples + "\n";
+  return text + "\nOptions:\n" + settings.help() + "\n" + command.examples + "\n";
 }
 
-void require_one_key(const Grammar& grammar, const Words& words) {
-  const auto given = grammar.app.get_option("--key")->count();
+void require_one_key(const Settings& settings, const Words& words) {
+  const auto given = settings.times_given("key");
   if (given == 1) return;
   if (given > 1) throw Refusal{ExitCode::usage, "--key: given more than once, accepted: one key"};
   if (words.operands.empty()) {
@@ -68,14 +57,14 @@ void require_one_key(const Grammar& grammar, const Words& words) {
                             base::printable(words.operands.front(), 100))};
 }
 
-std::variant<Act, Answer> parse_command(const Command& command, Grammar& grammar,
+std::variant<Act, Answer> parse_command(const Command& command, Settings settings,
                                         const Words& words) {
-  parse_options(grammar.app, words.options);
-  if (grammar.settings.is_on("help")) return Answer{help(command, grammar)};
-  if (grammar.settings.is_on("version")) return Answer{fmt::format("rlock {}\n", version)};
-  if (&command == &run_command) require_one_key(grammar, words);
-  grammar.settings.read_elsewhere();
-  return command.understand(grammar.settings, words.operands);
+  settings.parse(command.name, words.options);
+  if (settings.is_on("help")) return Answer{help(command, settings)};
+  if (settings.is_on("version")) return Answer{fmt::format("rlock {}\n", version)};
+  if (&command == &run_command) require_one_key(settings, words);
+  settings.read_elsewhere();
+  return command.understand(settings, words.operands);
 }
 
 /// A subcommand's options may stand before its name, on both sides of its operands, and end at
@@ -83,11 +72,11 @@ std::variant<Act, Answer> parse_command(const Command& command, Grammar& grammar
 std::variant<Act, Answer> parse_subcommand(const Command& command,
                                            std::vector<std::string> options_before,
                                            const std::vector<std::string>& rest) {
-  Grammar grammar{command};
+  Settings settings = options_of(command);
   Words all{std::move(options_before), {}};
   std::vector<std::string> left = rest;
   while (!left.empty()) {
-    const Words words = cut(left, grammar.app);
+    const Words words = cut(left, settings);
     all.options.insert(all.options.end(), words.options.begin(), words.options.end());
     const bool ended = words.options.size() + words.operands.size() < left.size();
     const auto first = words.operands.begin();
@@ -95,14 +84,14 @@ std::variant<Act, Answer> parse_subcommand(const Command& command,
     all.operands.insert(all.operands.end(), first, taken);
     left.assign(taken, words.operands.end());
   }
-  return parse_command(command, grammar, all);
+  return parse_command(command, std::move(settings), all);
 }
 
 }  // namespace
 
 std::variant<Act, Answer> parse(const std::vector<std::string>& argv) {
-  Grammar grammar{run_command};
-  const Words words = cut(argv, grammar.app);
+  Settings settings = options_of(run_command);
+  const Words words = cut(argv, settings);
   // Only -k makes the first operand a command to run, so that no program's name is ever taken for
   // a subcommand's.
   const bool has_key = std::any_of(words.options.begin(), words.options.end(), [](auto& word) {
@@ -115,7 +104,7 @@ std::variant<Act, Answer> parse(const std::vector<std::string>& argv) {
                               {words.operands.begin() + 1, words.operands.end()});
     }
   }
-  return parse_command(run_command, grammar, words);
+  return parse_command(run_command, std::move(settings), words);
 }
 
 }  // namespace cmd

@@ -100,25 +100,24 @@ store::Label label_in(const Settings& settings, const std::vector<std::string>& 
 
 }  // namespace
 
-void declare_run(CLI::App& app, Settings& settings) {
-  settings.option(app, "-k,--key", "KEY", "the lock to hold; required");
-  settings.option(app, "-t,--ttl", "DUR",
+void declare_run(Settings& settings) {
+  settings.option("-k,--key", "KEY", "the lock to hold; required");
+  settings.option("-t,--ttl", "DUR",
                   "lease length, refreshed every third of it (default 30s, at least 100ms)",
                   anywhere);
-  settings.option(app, "-w,--wait", "DUR",
+  settings.option("-w,--wait", "DUR",
                   "queue for the lock so long; 'forever'; 0 is one attempt (default 0)", anywhere);
-  settings.flag(app, "-n,--nonblock", "the same as --wait 0");
-  settings.option(app, "-E,--conflict-exit-code", "N",
+  settings.flag("-n,--nonblock", "the same as --wait 0");
+  settings.option("-E,--conflict-exit-code", "N",
                   "exit code when the lock was not had (default 75)", anywhere);
-  settings.option(app, "--grace", "DUR",
+  settings.option("--grace", "DUR",
                   "between TERM and KILL when the job is stopped (default min(5s, TTL/6))",
                   anywhere);
-  settings.option(app, "--on-lost", "stop|warn", "what a lost lock does to the job (default stop)",
+  settings.option("--on-lost", "stop|warn", "what a lost lock does to the job (default stop)",
                   anywhere);
-  settings.option(app, "--label", "TEXT", "shown to others in place of the command's name",
-                  anywhere);
-  settings.option(app, "-c", "STRING", "run $SHELL -c STRING in place of COMMAND");
-  declare_server_options(app, settings);
+  settings.option("--label", "TEXT", "shown to others in place of the command's name", anywhere);
+  settings.option("-c", "STRING", "run $SHELL -c STRING in place of COMMAND");
+  declare_server_options(settings);
 }
 
 RunPlan understand_run(const Settings& settings, const std::vector<std::string>& operands) {

@@ -8,7 +8,7 @@
 
 namespace cmd {
 
-void declare_run(CLI::App& app, Settings& settings);
+void declare_run(Settings& settings);
 /// Throws Refusal.
 RunPlan understand_run(const Settings& settings, const std::vector<std::string>& operands);
 

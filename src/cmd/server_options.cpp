@@ -45,17 +45,15 @@ base::Secret password_beside_the_url(const Settings& settings) {
 
 }  // namespace
 
-void declare_server_options(CLI::App& app, Settings& settings) {
-  settings.option(app, "-S,--server", "URL",
+void declare_server_options(Settings& settings) {
+  settings.option("-S,--server", "URL",
                   "where locks live: redis://[[user]:pass@]host[:port][/db] or "
                   "unix:///path[?db=N]; default redis://127.0.0.1:6379",
                   anywhere);
-  settings.option(app, "--password-file", "FILE", "the password is this file's first line",
-                  anywhere);
-  settings.option(app, "--config", "FILE", "read options from this file, and from no other",
-                  anywhere);
-  settings.flag(app, "-q,--quiet", "say less on stderr: errors only", anywhere);
-  settings.flag(app, "-v,--verbose", "say more on stderr", anywhere);
+  settings.option("--password-file", "FILE", "the password is this file's first line", anywhere);
+  settings.option("--config", "FILE", "read options from this file, and from no other", anywhere);
+  settings.flag("-q,--quiet", "say less on stderr: errors only", anywhere);
+  settings.flag("-v,--verbose", "say more on stderr", anywhere);
 }
 
 ServerChoice understand_server_options(const Settings& settings) {

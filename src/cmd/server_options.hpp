@@ -16,7 +16,7 @@ struct ServerChoice {
   std::optional<std::string> exported;  // RLOCK_SERVER for the job, if one was chosen
 };
 
-void declare_server_options(CLI::App& app, Settings& settings);
+void declare_server_options(Settings& settings);
 /// Also sets the level of the log. Throws Refusal.
 ServerChoice understand_server_options(const Settings& settings);
 

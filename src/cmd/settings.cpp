@@ -1,9 +1,12 @@
 #include "cmd/settings.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdlib>
+
+#include "base/text.hpp"
 
 namespace cmd {
 namespace {
@@ -44,23 +47,73 @@ std::string Settings::config_names() {
   return fmt::format("{}", fmt::join(in_config, ", "));
 }
 
-Settings::Declared& Settings::declare(const char* names, Elsewhere elsewhere) {
+void Settings::declare(const char* names, const char* meta, const char* help, Elsewhere elsewhere) {
   const std::string_view all{names};
-  std::string shown{all.substr(all.rfind(',') + 1)};
-  std::string name = shown.substr(shown.find_first_not_of('-'));
-  declared_.push_back({std::move(name), std::move(shown), nullptr, {}, false, elsewhere});
-  return declared_.back();
+  const auto comma = all.find(',');
+  const bool has_long = all.find("--") != std::string_view::npos;
+  const std::string_view last = comma == std::string_view::npos ? all : all.substr(comma + 1);
+  declared_.push_back({names, all.starts_with("--") ? std::string_view{} : all.substr(0, comma),
+                       has_long ? last : std::string_view{}, meta, help, elsewhere});
 }
 
-void Settings::option(CLI::App& app, const char* names, const char* meta, const char* help,
-                      Elsewhere elsewhere) {
-  Declared& declared = declare(names, elsewhere);
-  declared.option = app.add_option(names, declared.text, help)->type_name(meta)->type_size(1);
+void Settings::option(const char* names, const char* meta, const char* help, Elsewhere elsewhere) {
+  declare(names, meta, help, elsewhere);
 }
 
-void Settings::flag(CLI::App& app, const char* names, const char* help, Elsewhere elsewhere) {
-  Declared& declared = declare(names, elsewhere);
-  declared.option = app.add_flag(names, declared.set, help);
+void Settings::flag(const char* names, const char* help, Elsewhere elsewhere) {
+  declare(names, nullptr, help, elsewhere);
+}
+
+bool Settings::takes_value(std::string_view name) const {
+  return std::any_of(declared_.begin(), declared_.end(), [&](const Declared& each) {
+    return each.meta != nullptr && (each.short_name == name || each.long_name == name);
+  });
+}
+
+std::string Settings::help() const {
+  std::string text;
+  for (const Declared& each : declared_) {
+    const char* gap = each.short_name.empty() || each.long_name.empty() ? "" : " ";
+    const std::string names = fmt::format("{}{}{}{}{}", each.short_name, gap, each.long_name,
+                                          each.meta ? " " : "", each.meta ? each.meta : "");
+    text += fmt::format("  {:<30} {}\n", names, each.help);
+  }
+  return text;
+}
+
+bool Settings::Declared::may_be_in(const std::string& word) const {
+  if (word.starts_with("--")) return word == long_name;
+  return word.starts_with('-') && !short_name.empty() && word.find(short_name[1]) != word.npos;
+}
+
+void Settings::parse(const std::string& command, const std::vector<std::string>& words) {
+  CLI::App app{"", command};
+  app.set_help_flag();  // help is an option like others here, not an exception
+  // Telling CLI11 of an option costs 10,000 instructions, a fifth of all that a run takes if all of
+  // them were told: so only of those that a word can mean.
+  std::vector<std::pair<Declared*, CLI::Option*>> told;
+  for (Declared& each : declared_) {
+    const auto meant = [&](const std::string& word) { return each.may_be_in(word); };
+    if (std::none_of(words.begin(), words.end(), meant)) continue;
+    told.emplace_back(&each, each.meta == nullptr ? app.add_flag(each.names, each.set)
+                                                  : app.add_option(each.names, each.text));
+    if (each.meta != nullptr) {
+      told.back().second->type_name(each.meta)->multi_option_policy(
+          CLI::MultiOptionPolicy::TakeLast);
+    }
+  }
+  try {
+    app.parse(std::vector<std::string>{words.rbegin(), words.rend()});
+  } catch (const CLI::ExtrasError&) {
+    const auto unknown = app.remaining();
+    throw Refusal{ExitCode::usage,
+                  fmt::format("unknown option '{}'; accepted: see rlock{} --help",
+                              base::printable(unknown.empty() ? "" : unknown.front(), 100),
+                              command.empty() ? "" : " " + command)};
+  } catch (const CLI::ParseError& error) {
+    throw Refusal{ExitCode::usage, base::printable(error.what(), 300)};
+  }
+  for (const auto& [each, option] : told) each->given = option->count();
 }
 
 void Settings::read_elsewhere() {
@@ -70,27 +123,27 @@ void Settings::read_elsewhere() {
 
 const Settings::Declared* Settings::declared(std::string_view name) const {
   const auto found = std::find_if(declared_.begin(), declared_.end(),
-                                  [&](const Declared& each) { return each.name == name; });
+                                  [&](const Declared& each) { return each.name() == name; });
   return found == declared_.end() ? nullptr : &*found;
 }
 
-bool Settings::on_command_line(std::string_view long_name) const {
-  const Declared* declared = this->declared(long_name);
-  return declared != nullptr && declared->option->count() > 0;
+std::size_t Settings::times_given(std::string_view name) const {
+  const Declared* declared = this->declared(name);
+  return declared == nullptr ? 0 : declared->given;
 }
 
 std::optional<Setting> Settings::find(std::string_view long_name) const {
   const Declared* declared = this->declared(long_name);
   if (declared == nullptr) return std::nullopt;
-  if (declared->option->count() > 0) {
-    return Setting{declared->text, declared->shown, Setting::Origin::command_line};
+  if (declared->given > 0) {
+    return Setting{declared->text, std::string{declared->shown()}, Setting::Origin::command_line};
   }
   if (declared->elsewhere == Elsewhere::none) return std::nullopt;
   const std::string variable = environment_name(long_name);
   if (const char* value = std::getenv(variable.c_str()); value != nullptr && *value != '\0') {
     return Setting{value, variable, Setting::Origin::environment};
   }
-  const auto entry = config_.find(declared->name);
+  const auto entry = config_.find(std::string{long_name});
   if (entry == config_.end()) return std::nullopt;
   return Setting{entry->second.text, entry->second.file + ": " + entry->first,
                  Setting::Origin::config};
