@@ -116,6 +116,26 @@ token_at() {
   line_count_is "$T/order" 2
 }
 
+@test "waiters whose queue was lost come back to their places" {
+  local first second
+  hold holder -k "$K"
+  queue_up first "$K" 1 -q -- sh -c 'echo first >>"$T/order"'
+  queue_up second "$K" 2 -q -- sh -c 'echo second >>"$T/order"'
+  first=$(token_at "$K" 0)
+  second=$(token_at "$K" 1)
+  redis del "$(companion "$K" queue)" "$(companion "$K" alive)"
+  # Woken, they ask again with the tickets they had: the second one before the first.
+  redis rpush "$(companion "$K" mail):$second" wake
+  wait_queued "$K" 1
+  redis rpush "$(companion "$K" mail):$first" wake
+  wait_queued "$K" 2
+  assert_equal "$(token_at "$K" 0)" "$first"
+  let_go holder
+  finish first
+  finish second
+  assert_equal "$(<"$T/order")" $'first\nsecond'
+}
+
 @test "a stale wake changes nothing" {
   hold holder -k "$K"
   queue_up waiter "$K" 1 -- echo ran
