@@ -107,7 +107,12 @@ Keeper::Keeper(Held held)
 }
 
 Keeper::~Keeper() {
-  if (thread_.joinable()) (void)stop(store::Deadline::after(base::now(), Held::last_patience));
+  if (!thread_.joinable()) return;
+  try {
+    (void)stop(store::Deadline::after(base::now(), Held::last_patience));
+  } catch (...) {
+    thread_.detach();  // the lease ends by itself
+  }
 }
 
 void Keeper::begin() {
