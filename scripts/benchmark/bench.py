@@ -63,16 +63,23 @@ class Wire:
                 and not re.search(r'\] "(?i:acl|echo|config|info|command|zcard|client)"', line)]
 
 
-def hyperfine(*commands):
-    """Medians in seconds, of commands run in turns: rounds, so that noise hits all alike."""
-    rounds = []
-    for _ in range(5):
-        subprocess.run(["hyperfine", "-N", "--warmup", "10", "--runs", "150", "--export-json",
-                        f"{DIR}/hyperfine.json", *commands], env=ENV, check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        with open(f"{DIR}/hyperfine.json") as file:
-            rounds.append([result["median"] for result in json.load(file)["results"]])
-    return rounds
+def in_turns(*commands, rounds=400):
+    """Wall times in seconds, a list for each round: every command once a round, so that noise, the
+    caches and the clock of the processor hit all alike; quote the median of the rounds' ratios."""
+    null = os.open(os.devnull, os.O_RDWR)
+    result = []
+    for _ in range(rounds):
+        times = []
+        for command in commands:
+            begin = time.perf_counter()
+            pid = os.posix_spawnp(command[0], command, ENV,
+                                  file_actions=[(os.POSIX_SPAWN_DUP2, null, 2)])
+            _, status = os.waitpid(pid, 0)
+            times.append(time.perf_counter() - begin)
+            assert status == 0, command
+        result.append(times)
+    os.close(null)
+    return result
 
 
 def uncontended():
@@ -89,8 +96,8 @@ def uncontended():
     count = len(wire.commands())
     row("uncontended: the same with AUTH", str(count), "= 3", count == 3)
 
-    rounds = hyperfine(f"flock -n {DIR}/file true", f"{RLOCK} -k k -- true",
-                       f"{RLOCK} -S {TCP} -k k -- true")
+    rounds = in_turns(["flock", "-n", f"{DIR}/file", "true"], [RLOCK, "-k", "k", "--", "true"],
+                      [RLOCK, "-S", TCP, "-k", "k", "--", "true"])
     for index, name, bar in (1, "a Unix socket", 1.25), (2, "TCP loopback", 1.35):
         ratio = statistics.median(each[index] / each[0] for each in rounds)
         row(f"uncontended: wall time over {name}, to flock -n", f"{ratio:.2f}", f"<= {bar}",
