@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "store/redis/companions.hpp"
+
 namespace store::redis {
 
 std::optional<Fault> Link::connect(const Patience& patience) {
@@ -12,11 +14,13 @@ std::optional<Fault> Link::connect(const Patience& patience) {
   return std::nullopt;
 }
 
-std::variant<Reply, Fault> Link::run(const Script& script, const std::vector<std::string>& keys,
+std::variant<Reply, Fault> Link::run(const Script& script, const LockName& name,
                                      const std::vector<std::string>& arguments,
                                      const Patience& patience) {
-  Command command{"EVALSHA", std::string{script.sha1}, std::to_string(keys.size())};
-  command.insert(command.end(), keys.begin(), keys.end());
+  const Companions keys{name};
+  Command command{
+      "EVALSHA",   std::string{script.sha1}, "4", name.text(), keys.queue, keys.alive, keys.fence,
+      keys.mailbox};
   command.insert(command.end(), arguments.begin(), arguments.end());
   auto answer = ask(command, patience);
   const auto* reply = std::get_if<Reply>(&answer);

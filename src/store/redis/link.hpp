@@ -17,9 +17,10 @@ class Link {
  public:
   explicit Link(RedisServer server) : server_{std::move(server)} {}
 
-  /// EVALSHA, or EVAL where the server does not know the script (a restart, SCRIPT FLUSH, another
-  /// node): decided per call, because that can happen at any time.
-  std::variant<Reply, Fault> run(const Script& script, const std::vector<std::string>& keys,
+  /// Runs a script on one lock, with the names of its companions; `arguments` are those behind the
+  /// mailboxes' prefix. EVALSHA, or EVAL where the server does not know the script (a restart,
+  /// SCRIPT FLUSH, another node): decided per call, because that can happen at any time.
+  std::variant<Reply, Fault> run(const Script& script, const LockName& name,
                                  const std::vector<std::string>& arguments,
                                  const Patience& patience);
   std::variant<Reply, Fault> ask(const Command& command, const Patience& patience);

@@ -30,13 +30,6 @@ class RedisAdmin final : public LockAdmin {
  private:
   std::variant<std::set<LockName>, Fault> known_locks(const std::string& pattern,
                                                       const Patience& patience);
-  std::variant<Reply, Fault> run(const Script& script, const LockName& name,
-                                 std::vector<std::string> arguments, const Patience& patience) {
-    const Companions keys{name};
-    arguments.insert(arguments.begin(), keys.mailbox);
-    return link_.run(script, {name.text(), keys.queue, keys.alive, keys.fence}, arguments,
-                     patience);
-  }
 
   Link link_;
   // Where a removed holder's last word arrives.
@@ -45,7 +38,7 @@ class RedisAdmin final : public LockAdmin {
 
 std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name,
                                                     const Patience& patience) {
-  auto answer = run(scripts::inspect, name, {}, patience);
+  auto answer = link_.run(scripts::inspect, name, {}, patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (reply.size() < 6) return nonsense();
@@ -95,8 +88,8 @@ Removal RedisAdmin::force_release(const LockName& name, const Token& shown, cons
                                   const Patience& patience) {
   // Only an rlock reads a mailbox.
   const std::string reply_to = shown.holder() ? reply_id_ : "";
-  auto answer = run(scripts::force_release, name,
-                    {shown.text(), std::to_string(claim.count()), reply_to, by}, patience);
+  auto answer = link_.run(scripts::force_release, name,
+                          {shown.text(), std::to_string(claim.count()), reply_to, by}, patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (reply[0].text() == "removed") return Removed{};

@@ -31,9 +31,10 @@ class RedisStore final : public LockStore {
   void confirm_stopped(const Lease& lease, const Notice& notice, const Patience& patience) override;
 
  private:
-  /// A script on a lock; the prefix of its mailboxes goes first among the arguments.
+  /// A script on a lock, for which link_ must be awake.
   std::variant<Reply, Fault> run(const Script& script, const LockName& name,
-                                 std::vector<std::string> arguments, const Patience& patience);
+                                 const std::vector<std::string>& arguments,
+                                 const Patience& patience);
   std::variant<Reply, Fault> leave(const LockName& name, const Token& token, const char* how,
                                    const Patience& patience);
   bool fall_asleep(const Claim& claim, Nap nap, const Patience& patience);
@@ -50,14 +51,10 @@ class RedisStore final : public LockStore {
 };
 
 std::variant<Reply, Fault> RedisStore::run(const Script& script, const LockName& name,
-                                           std::vector<std::string> arguments,
+                                           const std::vector<std::string>& arguments,
                                            const Patience& patience) {
   wake_up();
-  Companions keys{name};
-  arguments.insert(arguments.begin(), std::move(keys.mailbox));
-  return link_.run(
-      script, {name.text(), std::move(keys.queue), std::move(keys.alive), std::move(keys.fence)},
-      arguments, patience);
+  return link_.run(script, name, arguments, patience);
 }
 
 Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {

@@ -16,7 +16,6 @@ class Reply {
   explicit Reply(redisReply* owned) : owned_{owned}, reply_{owned} {}
 
   [[nodiscard]] bool is_error() const { return is(REDIS_REPLY_ERROR); }
-  [[nodiscard]] bool is_nil() const { return is(REDIS_REPLY_NIL); }
   [[nodiscard]] bool is_integer() const { return is(REDIS_REPLY_INTEGER); }
 
   /// A string, status or error; else empty.
