@@ -77,7 +77,7 @@ through_proxy() {
   wait_until says "$T/proxy.log" closed
   proxy refuse
   run through_proxy ping
-  assert_output --partial refused
+  assert_output --partial 'Could not connect' # refused, or no socket: Python 3.13 removes it
   proxy pass
   run through_proxy ping
   assert_output PONG
