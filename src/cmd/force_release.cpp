@@ -7,6 +7,7 @@
 #include "base/match.hpp"
 #include "base/text.hpp"
 #include "cmd/fault_report.hpp"
+#include "cmd/holders.hpp"
 #include "cmd/output.hpp"
 #include "cmd/plan.hpp"
 #include "cmd/present.hpp"
@@ -19,19 +20,15 @@
 namespace cmd {
 namespace {
 
-constexpr base::Millis patience{5'000};
 // A job that was told to stop has its grace, 5 s unless somebody asked for more, and then is
 // killed.
 constexpr base::Millis default_wait{10'000};
-
-os::Patience soon() {
-  return {base::Deadline::after(base::now(), patience)};
-}
 
 void declare(Settings& settings) {
   settings.flag("-y,--yes", "do not ask; required where there is no terminal");
   settings.option("--wait", "DUR",
                   "how long to wait for the holder's word that its job has stopped (default 10s)");
+  settings.option("--token", "TOKEN", "of several holders, only the one with this token");
   declare_server_options(settings);
 }
 
@@ -42,44 +39,66 @@ bool said_yes() {
   return answer == "yes";
 }
 
-/// What became of the holder, as far as anybody can know.
+/// What became of the holders, as far as anybody can know.
 void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin,
-                    const store::Occupant& holder) {
-  const auto token = store::Token::foreign(holder.token);
-  print(fmt::format("released '{}', which was held by {}\n", base::printable(plan.key.text()),
-                    token.shown()));
-  if (!token.holder()) {
-    print("the holder is a foreign client, which nobody could tell: it may still be running\n");
-    return;
+                    const std::vector<store::Token>& tokens) {
+  std::size_t listening = 0;
+  for (const auto& token : tokens) {
+    print(fmt::format("released '{}', which was held by {}\n", base::printable(plan.key.text()),
+                      token.shown()));
+    if (token.holder()) {
+      ++listening;
+    } else {
+      print("the holder is a foreign client, which nobody could tell: it may still be running\n");
+    }
   }
-  const auto word =
-      admin.await_last_word(plan.key, {base::Deadline::after(base::now(), plan.wait)});
-  if (word == store::LastWord::stopped) {
-    print("the holder's job has stopped\n");
-  } else {
-    print(fmt::format("the holder said nothing within {}: its job may still be running\n",
-                      base::format_duration(plan.wait)));
+  const os::Patience patience{base::Deadline::after(base::now(), plan.wait)};
+  for (std::size_t heard = 0; heard < listening; ++heard) {
+    if (admin.await_last_word(plan.key, patience) == store::LastWord::stopped) {
+      print("the holder's job has stopped\n");
+    } else {
+      print(fmt::format("the holder said nothing within {}: its job may still be running\n",
+                        base::format_duration(plan.wait)));
+    }
   }
 }
 
+/// A value that is no string cannot be compared with what was shown.
+bool nameless(const store::HolderReport& holder) {
+  return holder.occupant.token.empty();
+}
+
+int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin,
+              const std::vector<store::Token>& tokens) {
+  return base::match(
+      admin.force_release(plan.key, tokens, ourselves(), soon()),
+      [&](const store::Removed&) -> int {
+        report_removed(plan, admin, tokens);
+        return ExitCode::ok;
+      },
+      [&](const store::Changed& changed) -> int {
+        base::log::error("'{}' has changed hands meanwhile and is now {}; nothing was changed",
+                         base::printable(plan.key.text()),
+                         changed.occupant ? hold::describe(changed.occupant) : "free");
+        return ExitCode::busy;
+      },
+      [&](const store::Fault& fault) { return report_fault(plan.server, fault); });
+}
+
 int execute(const ForceReleasePlan& plan) {
-  const std::string key = base::printable(plan.key.text());
   const auto admin = store::open_admin(plan.server.spec);
   const auto answer = admin->inspect(plan.key, soon());
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }
-  const auto& report = std::get<store::LockReport>(answer);
-  if (!report.occupant) {
-    base::log::error("'{}' is held by nobody; nothing was changed", key);
-    return ExitCode::not_found_here;
-  }
-  const store::Occupant& holder = *report.occupant;
-  if (holder.token.empty()) {
+  auto report = std::get<store::LockReport>(answer);
+  report.holders = chosen_holders(report, plan.only);
+  if (report.holders.empty()) return report_nobody(plan.key, plan.only);
+  if (std::any_of(report.holders.begin(), report.holders.end(), nameless)) {
     base::log::error(
         "'{}' has a value that is no string, so it cannot be compared with what you "
         "saw; nothing was changed (a foreign client's lock: see TYPE in redis-cli)",
-        key);
+        base::printable(plan.key.text()));
     return ExitCode::busy;
   }
   if (!plan.yes) {
@@ -89,26 +108,13 @@ int execute(const ForceReleasePlan& plan) {
       return ExitCode::not_found_here;
     }
   }
-  const auto removal = admin->force_release(plan.key, store::Token::foreign(holder.token),
-                                            os::user_name() + '@' + os::host_name(), soon());
-  return base::match(
-      removal,
-      [&](const store::Removed&) -> int {
-        report_removed(plan, *admin, holder);
-        return ExitCode::ok;
-      },
-      [&](const store::Changed& changed) -> int {
-        base::log::error("'{}' has changed hands meanwhile and is now {}; nothing was changed", key,
-                         changed.occupant ? hold::describe(changed.occupant) : "free");
-        return ExitCode::busy;
-      },
-      [&](const store::Fault& fault) { return report_fault(plan.server, fault); });
+  return take_away(plan, *admin, tokens_of(report.holders));
 }
 
 Act understand(const Settings& settings, const std::vector<std::string>& operands) {
   const auto wait = settings.find("wait");
   const ForceReleasePlan plan{understand_server_options(settings), only_key(operands),
-                              settings.is_on("yes"), wait ? duration_in(*wait) : default_wait};
+                              token_in(settings), settings.is_on("yes"), wait ? duration_in(*wait) : default_wait};
   if (!plan.yes && !os::stdin_is_terminal()) {
     throw Refusal{ExitCode::usage,
                   "force-release asks before it acts, and there is no terminal; accepted: --yes"};
@@ -125,7 +131,8 @@ const Command force_release_command{
     "Shows the holder and asks. Removes exactly the holder that it showed, tells it at once, so\n"
     "that its rlock stops the job, hands the lock to the queue, and says whether the holder is\n"
     "known to have stopped. Exits 0 if it was removed, 1 if nobody held it or the answer was no,\n"
-    "75 if the lock changed hands meanwhile.\n"
+    "75 if the lock changed hands meanwhile. A lock that several hold is taken from all that were\n"
+    "shown.\n"
     "\n"
     "Examples:\n"
     "  rlock force-release deploy\n"

@@ -1,6 +1,7 @@
 #include "cmd/inspect.hpp"
 
 #include "cmd/fault_report.hpp"
+#include "cmd/holders.hpp"
 #include "cmd/output.hpp"
 #include "cmd/plan.hpp"
 #include "cmd/present.hpp"
@@ -10,9 +11,6 @@
 namespace cmd {
 namespace {
 
-// An operator at a terminal waits no longer than this for a server.
-constexpr base::Millis patience{5'000};
-
 void declare(Settings& settings) {
   settings.flag("--json", "one JSON object in place of the table");
   declare_server_options(settings);
@@ -20,12 +18,12 @@ void declare(Settings& settings) {
 
 int execute(const InspectPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->inspect(plan.key, {base::Deadline::after(base::now(), patience)});
+  const auto answer = admin->inspect(plan.key, soon());
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }
   const auto& report = std::get<store::LockReport>(answer);
-  if (plan.quiet) return report.occupant ? ExitCode::ok : ExitCode::not_found_here;
+  if (plan.quiet) return !report.holders.empty() ? ExitCode::ok : ExitCode::not_found_here;
   print(plan.json ? as_json(report) : as_table(report));
   return ExitCode::ok;
 }

@@ -4,10 +4,15 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "cmd/acquire.hpp"
+#include "cmd/cancel.hpp"
+#include "cmd/check.hpp"
 #include "cmd/force_release.hpp"
 #include "cmd/inspect.hpp"
 #include "cmd/list.hpp"
+#include "cmd/refresh.hpp"
 #include "cmd/refusal.hpp"
+#include "cmd/release.hpp"
 #include "cmd/run.hpp"
 #include "cmd/words.hpp"
 #include "version.hpp"
@@ -15,7 +20,9 @@
 namespace cmd {
 namespace {
 
-constexpr std::array subcommands{&inspect_command, &list_command, &force_release_command};
+constexpr std::array subcommands{&inspect_command, &list_command,    &cancel_command,
+                                 &force_release_command, &acquire_command, &refresh_command,
+                                 &release_command, &check_command};
 
 const Command* subcommand_named(const std::string& word) {
   const auto found = std::find_if(subcommands.begin(), subcommands.end(),
@@ -43,10 +50,8 @@ std::string help(const Command& command, const Settings& settings) {
   return text + "\nOptions:\n" + settings.help() + "\n" + command.examples + "\n";
 }
 
-void require_one_key(const Settings& settings, const Words& words) {
-  const auto given = settings.times_given("key");
-  if (given == 1) return;
-  if (given > 1) throw Refusal{ExitCode::usage, "--key: given more than once, accepted: one key"};
+void require_key(const Settings& settings, const Words& words) {
+  if (settings.on_command_line("key")) return;
   if (words.operands.empty()) {
     throw Refusal{ExitCode::usage,
                   "nothing to do: give -k KEY and a command to run under it; see rlock --help"};
@@ -62,7 +67,7 @@ std::variant<Act, Answer> parse_command(const Command& command, Settings setting
   settings.parse(command.name, words.options);
   if (settings.is_on("help")) return Answer{help(command, settings)};
   if (settings.is_on("version")) return Answer{fmt::format("rlock {}\n", version)};
-  if (&command == &run_command) require_one_key(settings, words);
+  if (&command == &run_command) require_key(settings, words);
   settings.read_elsewhere();
   return command.understand(settings, words.operands);
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cmd/exit_code.hpp"
-#include "cmd/server_options.hpp"
+#include "cmd/claim_options.hpp"
 #include "hold/steward.hpp"
 #include "store/names.hpp"
 
@@ -13,15 +13,47 @@ namespace cmd {
 
 /// Run COMMAND under the lock.
 struct RunPlan {
-  ServerChoice server;
-  store::LockName key;
-  store::Ttl ttl;
-  base::Millis wait;  // Millis::max(): forever
+  ClaimPlan lock;
   base::Millis grace;
   hold::OnLost on_lost;
-  store::Label label;
-  int conflict_exit_code;
+  base::Millis min_hold;
+  bool wait_all;
+  bool reentrant;
+  std::optional<std::string> status_file;
   std::vector<std::string> command;
+};
+
+enum class Handover { print, shell, github };
+
+/// Take the lock and leave it held.
+struct AcquirePlan {
+  ClaimPlan lock;
+  Handover handover;
+  std::string github_output;  // a file's path, for Handover::github
+};
+
+/// The lock of a token, for what is done with it in a process of its own.
+struct TokenPlan {
+  ServerChoice server;
+  std::vector<store::LockName> keys;
+  store::Token token;
+};
+
+struct RefreshPlan {
+  TokenPlan lock;
+  store::Ttl ttl;
+};
+
+struct CheckPlan {
+  TokenPlan lock;
+  base::Millis at_least;
+};
+
+struct CancelPlan {
+  ServerChoice server;
+  store::LockName key;
+  std::optional<store::Token> only;
+  base::Millis wait;
 };
 
 struct InspectPlan {
@@ -40,6 +72,7 @@ struct ListPlan {
 struct ForceReleasePlan {
   ServerChoice server;
   store::LockName key;
+  std::optional<store::Token> only;
   bool yes;
   base::Millis wait;
 };

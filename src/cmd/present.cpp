@@ -4,21 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "cmd/json.hpp"
 
 namespace cmd {
 namespace {
 
-using nlohmann::ordered_json;
 using store::LockReport;
 using store::Occupant;
 
 const char* state_of(const LockReport& report) {
-  if (!report.occupant) return "free";
-  return report.occupant->kind == Occupant::Kind::reserved ? "reserved" : "held";
+  if (report.holders.empty()) return "free";
+  const auto kind = report.holders.front().occupant.kind;
+  return kind == Occupant::Kind::reserved ? "reserved" : "held";
 }
 
 std::string shown_holder(const Occupant& occupant) {
@@ -40,52 +40,80 @@ std::string until(const Occupant& occupant) {
   return fmt::format("{} from now, unless refreshed", base::format_duration(*occupant.expires_in));
 }
 
-template <class Value>
-ordered_json or_null(const std::optional<Value>& value) {
-  return value ? ordered_json(*value) : ordered_json(nullptr);
+const char* name_of(store::Mode::Kind kind) {
+  switch (kind) {
+    case store::Mode::Kind::exclusive: return "exclusive";
+    case store::Mode::Kind::shared: return "shared";
+    case store::Mode::Kind::permits: break;
+  }
+  return "permits";
 }
 
-ordered_json milliseconds(const std::optional<base::Millis>& length) {
-  return length ? ordered_json(length->count()) : ordered_json(nullptr);
+Json milliseconds(const std::optional<base::Millis>& length) {
+  return length ? Json(length->count()) : Json(nullptr);
 }
 
 /// What a token says about its owner. Fields are null for a foreign one.
-ordered_json person(const std::string& text) {
+Json person(const std::string& text) {
   const auto holder = store::Token::foreign(text).holder();
   const auto field = [&](auto member) {
-    return holder ? ordered_json((*holder).*member) : ordered_json(nullptr);
+    return holder ? Json((*holder).*member) : Json(nullptr);
   };
-  ordered_json json;
+  Json json;
   json["token"] = text;
   json["user"] = field(&store::Holder::user);
   json["host"] = field(&store::Holder::host);
-  json["pid"] = holder ? ordered_json(holder->pid) : ordered_json(nullptr);
+  json["pid"] = holder ? Json(holder->pid) : Json(nullptr);
   json["label"] = field(&store::Holder::label);
   json["foreign"] = !holder.has_value();
   return json;
 }
 
-ordered_json object(const LockReport& report) {
-  ordered_json json;
-  json["key"] = report.name.text();
-  json["state"] = state_of(report);
-  json["holder"] = report.occupant ? person(report.occupant->token) : ordered_json(nullptr);
-  json["held_ms"] = milliseconds(report.occupant ? report.occupant->held_for : std::nullopt);
-  json["ttl_ms"] = milliseconds(report.occupant ? report.occupant->expires_in : std::nullopt);
-  json["fence"] = or_null(report.fence);
-  json["waiters"] = ordered_json::array();
-  for (const store::Waiter& waiter : report.waiters) {
-    ordered_json entry = person(waiter.token.text());
-    entry["waiting_ms"] = waiter.waiting_for.count();
-    json["waiters"].push_back(std::move(entry));
-  }
+Json holder_of(const store::HolderReport& holder) {
+  Json json = person(holder.occupant.token);
+  json["held_ms"] = milliseconds(holder.occupant.held_for);
+  json["ttl_ms"] = milliseconds(holder.occupant.expires_in);
+  json["fence"] = or_null(holder.fence);
   return json;
 }
 
-/// ASCII only, so that no escape sequence of somebody's name reaches a terminal; bytes that are no
-/// UTF-8 become U+FFFD.
-std::string dumped(const ordered_json& json) {
-  return json.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
+Json waiter_of(const store::Waiter& waiter) {
+  Json json = person(waiter.token.text());
+  json["waiting_ms"] = waiter.waiting_for.count();
+  json["mode"] = name_of(waiter.mode.kind);
+  return json;
+}
+
+Json object(const LockReport& report) {
+  const bool held = !report.holders.empty();
+  const auto longest = held ? report.holders.front().occupant : Occupant{};
+  const bool permits = report.mode && report.mode->kind == store::Mode::Kind::permits;
+  Json json;
+  json["key"] = report.name.text();
+  json["state"] = state_of(report);
+  json["mode"] = report.mode ? Json(name_of(report.mode->kind)) : Json(nullptr);
+  json["permits"] = permits ? Json(report.mode->permits) : Json(nullptr);
+  json["holder"] = held ? person(longest.token) : Json(nullptr);
+  json["held_ms"] = milliseconds(longest.held_for);
+  json["ttl_ms"] = milliseconds(longest.expires_in);
+  json["fence"] = or_null(report.fence);
+  json["holders"] = Json::array();
+  for (const auto& each : report.holders) json["holders"].push_back(holder_of(each));
+  json["waiters"] = Json::array();
+  for (const auto& each : report.waiters) json["waiters"].push_back(waiter_of(each));
+  return json;
+}
+
+std::string mode_text(const store::Mode& mode) {
+  if (mode.kind != store::Mode::Kind::permits) return name_of(mode.kind);
+  return fmt::format("{} permits", mode.permits);
+}
+
+std::string holders_in_short(const LockReport& report) {
+  if (report.holders.empty()) return "-";
+  const std::string first = shown_holder(report.holders.front().occupant);
+  if (report.holders.size() == 1) return first;
+  return fmt::format("{} and {} more", first, report.holders.size() - 1);
 }
 
 }  // namespace
@@ -97,17 +125,21 @@ std::string as_table(const LockReport& report) {
   };
   row("key", base::printable(report.name.text()));
   row("state", state_of(report));
-  if (const auto& occupant = report.occupant) {
-    row("holder", shown_holder(*occupant));
-    row("token", base::printable(occupant->token));
-    if (occupant->held_for) row("since", since(*occupant->held_for));
-    row("until", until(*occupant));
+  if (report.mode) row("mode", mode_text(*report.mode));
+  for (const auto& [occupant, fence] : report.holders) {
+    row("holder", shown_holder(occupant));
+    row("token", base::printable(occupant.token));
+    if (occupant.held_for) row("since", since(*occupant.held_for));
+    row("until", until(occupant));
+    if (report.holders.size() > 1 && fence) row("fence", std::to_string(*fence));
   }
-  if (report.fence) row("fence", std::to_string(*report.fence));
+  if (report.holders.size() < 2 && report.fence) row("fence", std::to_string(*report.fence));
   row("waiting", std::to_string(report.waiters.size()));
   std::size_t position = 0;
   for (const store::Waiter& waiter : report.waiters) {
-    text += fmt::format("  {:>4}   {}, for {}\n", ++position, waiter.token.shown(),
+    const bool plain = waiter.mode == store::Mode{};
+    text += fmt::format("  {:>4}   {}, {}for {}\n", ++position, waiter.token.shown(),
+                        plain ? "" : mode_text(waiter.mode) + ", ",
                         base::format_duration(waiter.waiting_for));
   }
   return text;
@@ -124,12 +156,12 @@ std::string as_table(const std::vector<LockReport>& reports) {
     const auto length = [](const std::optional<base::Millis>& millis) {
       return millis ? base::format_duration(*millis) : std::string{"-"};
     };
-    const auto& occupant = report.occupant;
+    const bool held = !report.holders.empty();
+    const auto longest = held ? report.holders.front().occupant : Occupant{};
     text +=
         fmt::format("{:<{}}  {:<8}  {:>7}  {:>7}  {:>7}  {}\n", base::printable(report.name.text()),
-                    width, state_of(report), length(occupant ? occupant->held_for : std::nullopt),
-                    length(occupant ? occupant->expires_in : std::nullopt), report.waiters.size(),
-                    occupant ? shown_holder(*occupant) : "-");
+                    width, state_of(report), length(longest.held_for), length(longest.expires_in),
+                    report.waiters.size(), holders_in_short(report));
   }
   return text;
 }
@@ -139,8 +171,8 @@ std::string as_json(const LockReport& report) {
 }
 
 std::string as_json(const std::vector<LockReport>& reports) {
-  ordered_json json;
-  json["locks"] = ordered_json::array();
+  Json json;
+  json["locks"] = Json::array();
   for (const LockReport& report : reports) json["locks"].push_back(object(report));
   return dumped(json);
 }

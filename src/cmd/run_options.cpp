@@ -1,12 +1,13 @@
 #include "cmd/run_options.hpp"
 
-#include <charconv>
 #include <cstdlib>
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "cmd/refusal.hpp"
 #include "cmd/values.hpp"
+#include "os/check.hpp"
+#include "os/file.hpp"
 
 namespace cmd {
 namespace {
@@ -17,25 +18,6 @@ constexpr auto anywhere = Settings::Elsewhere::environment_and_config;
 // enough that a crashed host's job is taken over while somebody still looks at the clock.
 constexpr base::Millis default_ttl{30'000};
 constexpr base::Millis longest_default_grace{5'000};
-
-store::Ttl ttl_in(const Settings& settings) {
-  const auto setting = settings.find("ttl");
-  if (!setting) return *store::Ttl::from(default_ttl);
-  const auto ttl = store::Ttl::from(duration_in(*setting));
-  if (!ttl) throw not_accepted(*setting, "100ms to 365d");
-  return *ttl;
-}
-
-base::Millis wait_in(const Settings& settings) {
-  const auto wait = settings.find("wait");
-  if (settings.is_on("nonblock")) {
-    if (settings.on_command_line("wait") && wait_in(*wait) != base::Millis{0}) {
-      throw Refusal{ExitCode::usage, "--nonblock and --wait contradict each other"};
-    }
-    return base::Millis{0};
-  }
-  return wait ? cmd::wait_in(*wait) : base::Millis{0};
-}
 
 base::Millis grace_in(const Settings& settings, store::Ttl ttl) {
   const auto setting = settings.find("grace");
@@ -57,16 +39,16 @@ hold::OnLost on_lost_in(const Settings& settings) {
   throw not_accepted(*setting, "stop or warn");
 }
 
-int conflict_exit_code_in(const Settings& settings) {
-  const auto setting = settings.find("conflict-exit-code");
-  if (!setting) return ExitCode::busy;
-  int code = -1;
-  const char* end = setting->text.data() + setting->text.size();
-  const auto [stop, error] = std::from_chars(setting->text.data(), end, code);
-  if (error != std::errc{} || stop != end || code < 0 || code > 255) {
-    throw not_accepted(*setting, "a number from 0 to 255");
+/// Looked at before the lock is taken: a job whose outcome cannot be told should not begin.
+std::optional<std::string> status_file_in(const Settings& settings) {
+  const auto setting = settings.find("status-file");
+  if (!setting) return std::nullopt;
+  if (!os::can_create(setting->text)) {
+    throw Refusal{ExitCode::usage,
+                  fmt::format("--status-file: cannot write '{}': {}",
+                              base::printable(setting->text), os::describe(errno))};
   }
-  return code;
+  return setting->text;
 }
 
 std::vector<std::string> command_in(const Settings& settings,
@@ -88,12 +70,7 @@ std::vector<std::string> command_in(const Settings& settings,
   return {shell != nullptr && *shell != '\0' ? shell : "/bin/sh", "-c", string->text};
 }
 
-store::Label label_in(const Settings& settings, const std::vector<std::string>& command) {
-  if (const auto setting = settings.find("label")) {
-    auto label = store::Label::from(setting->text);
-    if (!label) throw not_accepted(*setting, store::Label::accepted);
-    return *std::move(label);
-  }
+store::Label label_of(const std::vector<std::string>& command) {
   const std::string& program = command.front();
   return store::Label::tamed(program.substr(program.rfind('/') + 1));
 }
@@ -101,38 +78,33 @@ store::Label label_in(const Settings& settings, const std::vector<std::string>& 
 }  // namespace
 
 void declare_run(Settings& settings) {
-  settings.option("-k,--key", "KEY", "the lock to hold; required");
-  settings.option("-t,--ttl", "DUR",
-                  "lease length, refreshed every third of it (default 30s, at least 100ms)",
+  declare_claim(settings, "lease length, refreshed every third of it (default 30s, at least 100ms)");
+  settings.option("--min-hold", "DUR",
+                  "the lock stays taken so long after the grant, even if the job is quicker",
                   anywhere);
-  settings.option("-w,--wait", "DUR",
-                  "queue for the lock so long; 'forever'; 0 is one attempt (default 0)", anywhere);
-  settings.flag("-n,--nonblock", "the same as --wait 0");
-  settings.option("-E,--conflict-exit-code", "N",
-                  "exit code when the lock was not had (default 75)", anywhere);
+  settings.flag("--wait-all", "hold the lock until every descendant of the job is gone", anywhere);
+  settings.flag("--reentrant", "inside a job that already holds KEY: just run");
   settings.option("--grace", "DUR",
                   "between TERM and KILL when the job is stopped (default min(5s, TTL/6))",
                   anywhere);
   settings.option("--on-lost", "stop|warn", "what a lost lock does to the job (default stop)",
                   anywhere);
-  settings.option("--label", "TEXT", "shown to others in place of the command's name", anywhere);
+  settings.option("--status-file", "FILE", "write there as JSON what became of the run");
   settings.option("-c", "STRING", "run $SHELL -c STRING in place of COMMAND");
   declare_server_options(settings);
 }
 
 RunPlan understand_run(const Settings& settings, const std::vector<std::string>& operands) {
-  const auto key = settings.find("key");
-  const store::Ttl ttl = ttl_in(settings);
+  const auto ttl = ttl_in(settings).value_or(*store::Ttl::from(default_ttl));
   auto command = command_in(settings, operands);
-  auto label = label_in(settings, command);
-  return {understand_server_options(settings),
-          key_in(key->source, key->text),
-          ttl,
-          wait_in(settings),
+  const auto min_hold = settings.find("min-hold");
+  return {understand_claim(settings, ttl, label_of(command)),
           grace_in(settings, ttl),
           on_lost_in(settings),
-          std::move(label),
-          conflict_exit_code_in(settings),
+          min_hold ? duration_in(*min_hold) : base::Millis{0},
+          settings.is_on("wait-all"),
+          settings.is_on("reentrant"),
+          status_file_in(settings),
           std::move(command)};
 }
 

@@ -11,9 +11,10 @@
 namespace cmd {
 namespace {
 
-constexpr std::array<std::string_view, 10> in_config{
-    "server", "password-file", "ttl",   "wait",  "conflict-exit-code",
-    "grace",  "on-lost",       "label", "quiet", "verbose"};
+constexpr std::array<std::string_view, 13> in_config{
+    "server",  "password-file", "ttl",      "wait",         "conflict-exit-code",
+    "grace",   "on-lost",       "min-hold", "max-waiters",  "wait-all",
+    "label",   "quiet",         "verbose"};
 
 std::string environment_name(std::string_view long_name) {
   std::string name = "RLOCK_";
@@ -60,6 +61,11 @@ void Settings::option(const char* names, const char* meta, const char* help, Els
   declare(names, meta, help, elsewhere);
 }
 
+void Settings::repeated(const char* names, const char* meta, const char* help) {
+  declare(names, meta, help, Elsewhere::none);
+  declared_.back().is_repeated = true;
+}
+
 void Settings::flag(const char* names, const char* help, Elsewhere elsewhere) {
   declare(names, nullptr, help, elsewhere);
 }
@@ -95,12 +101,18 @@ void Settings::parse(const std::string& command, const std::vector<std::string>&
   for (Declared& each : declared_) {
     const auto meant = [&](const std::string& word) { return each.may_be_in(word); };
     if (std::none_of(words.begin(), words.end(), meant)) continue;
-    told.emplace_back(&each, each.meta == nullptr ? app.add_flag(each.names, each.set)
-                                                  : app.add_option(each.names, each.text));
-    if (each.meta != nullptr) {
-      told.back().second->type_name(each.meta)->multi_option_policy(
-          CLI::MultiOptionPolicy::TakeLast);
+    if (each.meta == nullptr) {
+      told.emplace_back(&each, app.add_flag(each.names, each.set));
+      continue;
     }
+    // As raw results, because CLI11 would read "[a,b]" or "" as a list if it were one.
+    const auto keep = [&each](const CLI::results_t& texts) {
+      each.texts = texts;
+      return true;
+    };
+    told.emplace_back(&each, app.add_option(each.names, keep));
+    told.back().second->type_name(each.meta)->multi_option_policy(
+        each.is_repeated ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
   }
   try {
     app.parse(std::vector<std::string>{words.rbegin(), words.rend()});
@@ -136,7 +148,7 @@ std::optional<Setting> Settings::find(std::string_view long_name) const {
   const Declared* declared = this->declared(long_name);
   if (declared == nullptr) return std::nullopt;
   if (declared->given > 0) {
-    return Setting{declared->text, std::string{declared->shown()}, Setting::Origin::command_line};
+    return Setting{declared->texts.back(), std::string{declared->shown()}, Setting::Origin::command_line};
   }
   if (declared->elsewhere == Elsewhere::none) return std::nullopt;
   const std::string variable = environment_name(long_name);
@@ -147,6 +159,10 @@ std::optional<Setting> Settings::find(std::string_view long_name) const {
   if (entry == config_.end()) return std::nullopt;
   return Setting{entry->second.text, entry->second.file + ": " + entry->first,
                  Setting::Origin::config};
+}
+
+const std::vector<std::string>& Settings::all(std::string_view long_name) const {
+  return declared(long_name)->texts;
 }
 
 bool Settings::is_on(std::string_view long_name) const {

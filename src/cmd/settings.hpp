@@ -32,6 +32,8 @@ class Settings {
   /// `names` as CLI11 wants them ("-t,--ttl"); `meta` is what the value is called in the help.
   void option(const char* names, const char* meta, const char* help,
               Elsewhere elsewhere = Elsewhere::none);
+  /// One that may be given several times, on the command line only.
+  void repeated(const char* names, const char* meta, const char* help);
   void flag(const char* names, const char* help, Elsewhere elsewhere = Elsewhere::none);
 
   /// Whether "-t" or "--ttl" is an option with a value; false if it is none at all.
@@ -45,6 +47,8 @@ class Settings {
   void read_elsewhere();
 
   [[nodiscard]] std::optional<Setting> find(std::string_view long_name) const;
+  /// Every value of a repeated option, as given.
+  [[nodiscard]] const std::vector<std::string>& all(std::string_view long_name) const;
   /// Given on the command line, or on elsewhere. Throws Refusal for a value that is no yes or no.
   [[nodiscard]] bool is_on(std::string_view long_name) const;
   [[nodiscard]] bool on_command_line(std::string_view name) const { return times_given(name) > 0; }
@@ -61,7 +65,8 @@ class Settings {
     const char* meta;             // null for a flag
     const char* help;
     Elsewhere elsewhere;
-    std::string text{};
+    bool is_repeated = false;
+    std::vector<std::string> texts{};
     bool set = false;
     std::size_t given = 0;
 

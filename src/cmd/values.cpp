@@ -1,5 +1,7 @@
 #include "cmd/values.hpp"
 
+#include <algorithm>
+
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "cmd/refusal.hpp"
@@ -28,6 +30,17 @@ store::LockName key_in(std::string_view source, const std::string& text) {
                        fmt::format("a key of 1 to {} bytes", store::LockName::longest));
   }
   return *std::move(name);
+}
+
+std::vector<store::LockName> together(std::vector<store::LockName> keys) {
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  for (const auto& key : keys) {
+    if (keys.size() > 1 && key.text().find('\n') != std::string::npos) {
+      throw not_accepted("--key", key.text(), "keys without a newline where there are several");
+    }
+  }
+  return keys;
 }
 
 store::LockName only_key(const std::vector<std::string>& operands) {

@@ -1,35 +1,28 @@
-// From wanting a lock to holding it, or to knowing why not.
+// All the locks of a run, or none.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <variant>
+#include <vector>
 
-#include "hold/held.hpp"
-#include "os/signals.hpp"
+#include "hold/claimant.hpp"
 
 namespace hold {
 
-/// It is somebody else's and our patience ended.
-struct GaveUp {
-  std::optional<store::Occupant> occupant;
-  std::size_t others;  // waiting (before us, if we queued)
-};
-/// A signal came that would have ended us; we are out of the queue.
-struct Interrupted {
-  int signal;
-};
-
-using Acquisition = std::variant<Held, GaveUp, Interrupted, store::Fault>;
-
 struct AcquirePlan {
-  store::Claim claim;
-  base::Millis wait;   // 0: one attempt; Millis::max(): forever
-  base::Millis grace;  // of the validity this much must be left, or the job could not be stopped
+  std::vector<store::Claim> claims;  // in the order in which everybody takes them: sorted by name
+  base::Millis wait;                 // 0: one attempt; Millis::max(): forever
+  base::Millis grace;
 };
 
-/// Takes the store and gives it back inside Held. Whatever else happens, nothing of ours is left
-/// behind on a server that answers: a silent fault may have been a grant, so it is withdrawn.
-/// Main thread; no other thread exists yet.
-Acquisition acquire(std::unique_ptr<store::LockStore> store, const AcquirePlan& plan,
-                    os::Signals& signals);
+using Acquisition = std::variant<Upkeep, NotHad>;
+
+/// Takes the locks one after the other, each through a store of its own, and refreshes those it has
+/// while it waits for the next. Because everybody takes them in the same order, no two runs can
+/// wait for each other (Havender 1968). Should one be lost meanwhile, all are given back and it
+/// begins anew, as long as the wait lasts. Main thread; no other thread exists yet.
+Acquisition acquire(const std::function<std::unique_ptr<store::LockStore>()>& open_store,
+                    const AcquirePlan& plan, os::Signals& signals);
 
 }  // namespace hold

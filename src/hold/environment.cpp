@@ -1,27 +1,78 @@
 #include "hold/environment.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "base/text.hpp"
 #include "os/host.hpp"
 
 namespace hold {
+namespace {
 
-std::vector<std::string> job_environment(const store::Lease& lease,
-                                         const std::optional<std::string>& server) {
-  std::vector<std::string> ours{"RLOCK_KEY=" + lease.name.text(),
-                                "RLOCK_TOKEN=" + lease.token.text(),
-                                "RLOCK_FENCE=" + std::to_string(lease.fence), "RLOCK_HELD=1"};
-  if (server) ours.push_back("RLOCK_SERVER=" + *server);
+constexpr std::array<std::string_view, 6> ours{"RLOCK_KEY=",    "RLOCK_TOKEN=", "RLOCK_FENCE=",
+                                               "RLOCK_FENCES=", "RLOCK_HELD=",  "RLOCK_HOLDS="};
 
+/// A line "token TAB server TAB key" for each; none of the three holds a tab or a newline.
+std::string holds_with(const std::vector<store::Lease>& leases, const std::string& server) {
+  const char* outer = std::getenv("RLOCK_HOLDS");
+  std::string text{outer == nullptr ? "" : outer};
+  for (const store::Lease& lease : leases) {
+    text += fmt::format("{}{}\t{}\t{}", text.empty() ? "" : "\n", lease.token.text(),
+                        server, base::printable(lease.name.text()));
+  }
+  return text;
+}
+
+std::string fences_of(const std::vector<store::Lease>& leases) {
+  std::string text;
+  for (const store::Lease& lease : leases) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : "\n", lease.name.text(), lease.fence);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<OuterHold> outer_holds() {
+  const char* variable = std::getenv("RLOCK_HOLDS");
+  std::string_view text{variable == nullptr ? "" : variable};
+  std::vector<OuterHold> result;
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const auto first = line.find('\t');
+    const auto second = first == line.npos ? line.npos : line.find('\t', first + 1);
+    if (second == line.npos) continue;
+    result.push_back({store::Token::foreign(std::string{line.substr(0, first)}),
+                      std::string{line.substr(first + 1, second - first - 1)},
+                      std::string{line.substr(second + 1)}});
+  }
+  return result;
+}
+
+std::vector<std::string> job_environment(const std::vector<store::Lease>& leases,
+                                         const std::string& shown_server,
+                                         const std::optional<std::string>& chosen_server) {
   std::vector<std::string> result;
   for (const std::string_view text : os::environment()) {
-    const auto name = text.substr(0, text.find('=') + 1);
-    const bool replaced = !name.empty() && std::any_of(ours.begin(), ours.end(), [&](auto& own) {
-      return own.starts_with(name);
-    });
+    const bool replaced =
+        (chosen_server && text.starts_with("RLOCK_SERVER=")) ||
+        std::any_of(ours.begin(), ours.end(), [&](auto name) { return text.starts_with(name); });
     if (!replaced) result.emplace_back(text);
   }
-  result.insert(result.end(), ours.begin(), ours.end());
+  if (leases.size() == 1) {
+    result.push_back("RLOCK_KEY=" + leases.front().name.text());
+    result.push_back("RLOCK_FENCE=" + std::to_string(leases.front().fence));
+  } else {
+    result.push_back("RLOCK_FENCES=" + fences_of(leases));
+  }
+  result.push_back("RLOCK_TOKEN=" + leases.front().token.text());
+  result.push_back("RLOCK_HELD=1");
+  result.push_back("RLOCK_HOLDS=" + holds_with(leases, shown_server));
+  if (chosen_server) result.push_back("RLOCK_SERVER=" + *chosen_server);
   return result;
 }
 

@@ -1,4 +1,4 @@
-// What the job is told about the lock it runs under.
+// What the job is told about the locks it runs under, and what we are told if we are such a job.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,21 @@
 
 namespace hold {
 
-/// Our own environment ("NAME=value" each, in order) with RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE,
-/// RLOCK_HELD=1, and RLOCK_SERVER where one was chosen, in place of what these were before.
-std::vector<std::string> job_environment(const store::Lease& lease,
-                                         const std::optional<std::string>& server);
+/// A lock that a run around us holds.
+struct OuterHold {
+  store::Token token;
+  std::string server;  // as it is shown to people, without a password
+  std::string key;     // made printable, which tells keys apart as well as they are themselves
+};
+
+/// From RLOCK_HOLDS; empty if we are no job of an rlock.
+std::vector<OuterHold> outer_holds();
+
+/// Our own environment ("NAME=value" each, in order) with, in place of what these were before:
+/// RLOCK_TOKEN, RLOCK_HELD=1, RLOCK_SERVER where one was chosen, RLOCK_HOLDS, and RLOCK_KEY and
+/// RLOCK_FENCE for one lease, or RLOCK_FENCES (lines "key=fence") for several.
+std::vector<std::string> job_environment(const std::vector<store::Lease>& leases,
+                                         const std::string& shown_server,
+                                         const std::optional<std::string>& chosen_server);
 
 }  // namespace hold

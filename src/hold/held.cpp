@@ -10,10 +10,18 @@ constexpr base::Millis between_tries{50};
 
 }  // namespace
 
-store::Release Held::release(const os::Patience& patience) && {
-  const auto store = std::exchange(store_, nullptr);
+store::Renewal Held::renew(const os::Patience& patience) {
+  auto renewal = store_->renew(lease_.name, lease_.token, lease_.ttl, patience);
+  if (const auto* renewed = std::get_if<store::Renewed>(&renewal)) {
+    lease_.valid_until = renewed->valid_until;
+  }
+  return renewal;
+}
+
+store::Release Held::release(const os::Patience& patience, base::Millis min_hold) {
+  give_up();
   for (bool unheard = false;;) {
-    auto release = store->release(lease_, patience);
+    auto release = spent_->release(lease_.name, lease_.token, min_hold, patience);
     if (std::holds_alternative<store::NotOurs>(release) && unheard) return store::Released{};
     const auto* fault = std::get_if<store::Fault>(&release);
     if (fault == nullptr || patience.until.passed(base::now())) return release;

@@ -19,37 +19,35 @@ class Held {
   Held(Held&&) noexcept = default;
   Held& operator=(Held&&) = delete;
   ~Held() {
-    if (store_) (void)std::move(*this).release({base::Deadline::after(base::now(), last_patience)});
+    if (store_) (void)release({base::Deadline::after(base::now(), last_patience)});
   }
 
   [[nodiscard]] const store::Lease& lease() const { return lease_; }
 
   /// On success the lease's validity is the new one.
-  store::Renewal renew(const os::Patience& patience) {
-    auto renewal = store_->renew(lease_, patience);
-    if (const auto* renewed = std::get_if<store::Renewed>(&renewal)) {
-      lease_.valid_until = renewed->valid_until;
-    }
-    return renewal;
+  store::Renewal renew(const os::Patience& patience);
+
+  /// Spends it: the lock stays taken until `min_hold` after the grant is over, then it is free.
+  /// Tried again after a silent fault, with the same token, until patience ends: an answer that was
+  /// lost makes the second try find nothing of ours, which then is success.
+  store::Release release(const os::Patience& patience, base::Millis min_hold = {});
+
+  std::unique_ptr<store::Listener> listener() {
+    return store_->listener(lease_.name, lease_.token);
   }
 
-  /// Spends it. Tried again after a silent fault, with the same token, until patience ends: an
-  /// answer that was lost makes the second try find nothing of ours, which then is success.
-  store::Release release(const os::Patience& patience) &&;
-
-  std::unique_ptr<store::Listener> listener() { return store_->listener(lease_); }
-
-  /// For a holder that was told that its lock was taken away: there is nothing to release, but
-  /// somebody waits for the word that the job has stopped. Spends it.
-  void confirm_stopped(const store::Notice& notice, const os::Patience& patience) && {
-    store_->confirm_stopped(lease_, notice, patience);
-    store_.reset();
+  /// Tells whoever sent the notice that the job has stopped. Also right once it is spent.
+  void confirm_stopped(const store::Notice& notice, const os::Patience& patience) {
+    connection().confirm_stopped(lease_.name, notice, patience);
   }
-  /// Definitely lost: there is nothing to release. Spends it.
-  void give_up() && { store_.reset(); }
+  /// There is nothing to release: definitely lost, or left to somebody else. Spends it.
+  void give_up() { spent_ = std::move(store_); }
 
  private:
+  [[nodiscard]] store::LockStore& connection() { return store_ ? *store_ : *spent_; }
+
   std::unique_ptr<store::LockStore> store_;  // null once spent
+  std::unique_ptr<store::LockStore> spent_;
   store::Lease lease_;
 };
 

@@ -15,6 +15,10 @@ constexpr base::Millis kill_lead{20};
 // Between two rounds of KILL, for what forked while we were looking.
 constexpr base::Millis kill_rounds{10};
 
+std::string quoted(const store::LockName& name) {
+  return '\'' + base::printable(name.text()) + '\'';
+}
+
 }  // namespace
 
 Actions Steward::on_signal(const os::Signal& signal) {
@@ -56,7 +60,11 @@ Actions Steward::on_news(const News& news, base::Moment now) {
         trouble_ = " (" + trouble.why + ")";
         return {};
       },
-      [&](const Lost& lost) { return lose(lost.why, now); });
+      [&](const Lost& lost) { return lose(quoted(lost.name), lost.why, now); },
+      [&](const AskedToStop& asked) {
+        return stop_for({StoppedFor::Reason::request, asked.why},
+                        fmt::format("the run under {} was {}", quoted(asked.name), asked.why), now);
+      });
 }
 
 Actions Steward::on_job_stopped(int signal) {
@@ -79,7 +87,7 @@ Actions Steward::on_job_ended(os::ExitStatus status, base::Moment now) {
 
 Actions Steward::on_time(base::Moment now) {
   if (phase_ == Phase::running && terms_.valid_until.earlier_by(terms_.grace).passed(now)) {
-    return lose("the lease could not be refreshed in time" + trouble_, now);
+    return lose(terms_.locks, "the lease could not be refreshed in time" + trouble_, now);
   }
   if (phase_ == Phase::stopping && kill_at_.passed(now)) return kill_tree();
   if (phase_ == Phase::killing && kill_at_.passed(now)) {
@@ -94,15 +102,19 @@ store::Deadline Steward::due() const {
   return warned_ ? store::Deadline::never() : terms_.valid_until.earlier_by(terms_.grace);
 }
 
-Actions Steward::lose(const std::string& why, base::Moment now) {
-  const std::string key = base::printable(terms_.key);
-  if (terms_.on_lost == OnLost::warn) {
-    terms_.valid_until = store::Deadline::never();
-    if (std::exchange(warned_, true)) return {};
-    return {Say{fmt::format("lost the lock '{}': {}; the job runs on", key, why)}};
-  }
-  if (std::exchange(stopped_for_loss_, true) || ended_) return {};
-  Actions actions{Say{fmt::format("lost the lock '{}': {}; stopping the job", key, why)}};
+Actions Steward::lose(const std::string& locks, const std::string& why, base::Moment now) {
+  const std::string line = fmt::format("lost the lock {}: {}", locks, why);
+  if (terms_.on_lost == OnLost::stop) return stop_for({StoppedFor::Reason::loss, why}, line, now);
+  terms_.valid_until = store::Deadline::never();
+  if (std::exchange(warned_, true)) return {};
+  return {Say{line + "; the job runs on"}};
+}
+
+Actions Steward::stop_for(StoppedFor reason, const std::string& line, base::Moment now) {
+  const bool all_waited_for = terms_.wait_all && phase_ == Phase::running;
+  if (stopped_for_ || (ended_ && !all_waited_for)) return {};
+  stopped_for_ = std::move(reason);
+  Actions actions{Say{line + "; stopping the job"}};
   if (phase_ == Phase::running) {
     Actions stop = stop_tree(now);
     actions.insert(actions.end(), stop.begin(), stop.end());

@@ -6,13 +6,18 @@
 #include <variant>
 #include <vector>
 
-#include "hold/keeper.hpp"
+#include "hold/news.hpp"
 #include "os/exit_status.hpp"
 #include "os/signals.hpp"
 
 namespace hold {
 
 enum class OnLost { stop, warn };
+
+struct StoppedFor {
+  enum class Reason { loss, request } reason;
+  std::string why;  // for people
+};
 
 /// Actions, to be carried out in order.
 struct ToJob {
@@ -36,10 +41,11 @@ using Actions = std::vector<Action>;
 class Steward {
  public:
   struct Terms {
-    std::string key;  // for messages
+    std::string locks;  // for messages: "'a'"
     store::Deadline valid_until;
     base::Millis grace;
     OnLost on_lost;
+    bool wait_all;  // the rest of the tree belongs to the job
   };
   explicit Steward(Terms terms) : terms_{std::move(terms)} {}
 
@@ -52,19 +58,22 @@ class Steward {
   [[nodiscard]] store::Deadline due() const;
 
   /// The job itself ended, and nobody waits for the rest of its tree.
-  [[nodiscard]] bool is_done() const { return ended_ && phase_ == Phase::running; }
-  /// It ended and its tree was told to: done once the tree is empty.
-  [[nodiscard]] bool awaits_tree() const { return ended_ && phase_ != Phase::running; }
+  [[nodiscard]] bool is_done() const { return ended_ && !awaits_tree(); }
+  /// It ended, and its tree was told to or is waited for: done once the tree is empty.
+  [[nodiscard]] bool awaits_tree() const {
+    return ended_ && (phase_ != Phase::running || terms_.wait_all);
+  }
 
   [[nodiscard]] const std::optional<os::ExitStatus>& ended() const { return ended_; }
-  /// The job was stopped because the lock was, or would have been, lost.
-  [[nodiscard]] bool stopped_for_loss() const { return stopped_for_loss_; }
+  /// Why we stopped the job, if we did: the lock was, or would have been, lost, or somebody asked.
+  [[nodiscard]] const std::optional<StoppedFor>& stopped_for() const { return stopped_for_; }
 
  private:
   enum class Phase { running, stopping, killing };
 
   Actions pass_on(const os::Signal& signal);
-  Actions lose(const std::string& why, base::Moment now);
+  Actions lose(const std::string& locks, const std::string& why, base::Moment now);
+  Actions stop_for(StoppedFor reason, const std::string& line, base::Moment now);
   Actions stop_tree(base::Moment now);
   Actions kill_tree();
 
@@ -74,7 +83,7 @@ class Steward {
   bool stop_passed_on_ = false;  // a TERM or INT that a process sent us went to the tree
   std::vector<int> heard_;       // deadly signals that reached us, whoever sent them
   std::string trouble_;
-  bool stopped_for_loss_ = false;
+  std::optional<StoppedFor> stopped_for_;
   bool warned_ = false;
   bool followed_ = false;  // we stopped because our job was stopped at the terminal
   std::optional<os::ExitStatus> ended_;

@@ -45,7 +45,7 @@ Ending Supervisor::run() {
     look_at_signals();
     while (const auto news = keeper_.take()) carry_out(steward_.on_news(*news, base::now()));
     look_at_clock();
-    if (done()) return {*steward_.ended(), steward_.stopped_for_loss()};
+    if (done()) return {*steward_.ended(), steward_.stopped_for()};
   }
 }
 

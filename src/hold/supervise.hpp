@@ -10,7 +10,7 @@ namespace hold {
 
 struct Ending {
   os::ExitStatus status;
-  bool stopped_for_loss;
+  std::optional<StoppedFor> stopped_for;
 };
 
 /// Signals, the children's changes, the keeper's news and the clock go to the steward; what it

@@ -28,6 +28,7 @@ std::string describe(const std::optional<store::Occupant>& occupant) {
       if (!occupant->expires_in) text += ", without expiry";
       break;
   }
+  if (occupant->others > 0) text += fmt::format(" and {} more", occupant->others);
   if (occupant->held_for) text += " for " + base::format_duration(*occupant->held_for);
   return text;
 }

@@ -1,10 +1,14 @@
 #include "os/file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
 
 #include "os/fd.hpp"
 
@@ -22,6 +26,67 @@ std::optional<std::string> contents_of(const std::string& path) {
     if (size == 0) return text;
     text.append(piece.data(), static_cast<std::size_t>(size));
   }
+}
+
+namespace {
+
+/// Where `path` is a symbolic link, the file behind it.
+std::string behind_links(const std::string& path) {
+  struct Free {
+    void operator()(char* text) const { std::free(text); }
+  };
+  const std::unique_ptr<char, Free> real{::realpath(path.c_str(), nullptr)};
+  return real ? real.get() : path;
+}
+
+std::string directory_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = ::write(fd, text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
+bool is_special(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+}  // namespace
+
+bool can_create(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    errno = EISDIR;
+    return false;
+  }
+  if (is_special(path)) return ::access(path.c_str(), W_OK) == 0;
+  return ::access(directory_of(behind_links(path)).c_str(), W_OK | X_OK) == 0;
+}
+
+bool replace_contents(const std::string& path, const std::string& text) {
+  if (is_special(path)) return append_to(path, text);
+  const std::string target = behind_links(path);
+  std::string beside = target + ".XXXXXX";
+  const Fd file{::mkostemp(beside.data(), O_CLOEXEC)};  // mode 0600
+  if (!file) return false;
+  if (write_all(file.number(), text) && ::rename(beside.c_str(), target.c_str()) == 0) return true;
+  const int error = errno;
+  ::unlink(beside.c_str());
+  errno = error;
+  return false;
+}
+
+bool append_to(const std::string& path, const std::string& text) {
+  const Fd file{::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)};
+  return file && write_all(file.number(), text);
 }
 
 }  // namespace os

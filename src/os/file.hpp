@@ -1,4 +1,4 @@
-// Small files read whole.
+// Small files, read and written whole.
 #pragma once
 
 #include <optional>
@@ -8,5 +8,15 @@ namespace os {
 
 /// Nothing, with errno set, if the file cannot be opened or read.
 std::optional<std::string> contents_of(const std::string& path);
+
+/// Whether replace_contents() may be expected to work; sets errno if not.
+bool can_create(const std::string& path);
+
+/// Writes a file that is there as a whole or not at all: beside it, with mode 0600, then renamed. A
+/// path that is no regular file (a pipe, /dev/null) is written to as it is. False with errno.
+bool replace_contents(const std::string& path, const std::string& text);
+
+/// Appends with a single write, so that two writers do not mix. False with errno.
+bool append_to(const std::string& path, const std::string& text);
 
 }  // namespace os

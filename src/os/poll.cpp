@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <array>
-#include <cassert>
 
 #include "os/check.hpp"
 
@@ -37,12 +36,11 @@ Ready wait_for(int fd, Want want, const Patience& patience) {
   }
 }
 
-void wait_any(std::initializer_list<int> fds, base::Deadline until) {
-  std::array<pollfd, 4> polled{};
-  assert(fds.size() <= polled.size());
-  std::size_t count = 0;
-  for (const int fd : fds) polled[count++] = pollfd{fd, POLLIN, 0};
-  while (!poll_once(polled.data(), count, until) && !until.passed(base::now())) {
+void wait_any(const std::vector<int>& fds, base::Deadline until) {
+  std::vector<pollfd> polled;
+  polled.reserve(fds.size());
+  for (const int fd : fds) polled.push_back({fd, POLLIN, 0});
+  while (!poll_once(polled.data(), polled.size(), until) && !until.passed(base::now())) {
   }
 }
 

@@ -1,7 +1,7 @@
 // Waiting for a descriptor, never longer than one has patience for.
 #pragma once
 
-#include <initializer_list>
+#include <vector>
 
 #include "base/clock.hpp"
 
@@ -28,6 +28,6 @@ enum class Ready { yes, timed_out, interrupted };
 Ready wait_for(int fd, Want want, const Patience& patience);
 
 /// Waits until one of `fds` (-1 is skipped) is readable or the deadline passed.
-void wait_any(std::initializer_list<int> fds, base::Deadline until);
+void wait_any(const std::vector<int>& fds, base::Deadline until);
 
 }  // namespace os

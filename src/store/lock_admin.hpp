@@ -11,25 +11,38 @@ namespace store {
 
 struct Waiter {
   Token token;
+  Mode mode;
   Millis waiting_for;
+};
+
+/// One of those who have a lock.
+struct HolderReport {
+  Occupant occupant;
+  std::optional<Fence> fence;
 };
 
 /// One lock as the server saw it at one instant.
 struct LockReport {
   LockName name;
-  std::optional<Occupant> occupant;  // nothing: free
-  std::optional<Fence> fence;        // of the last grant, if still remembered
-  std::vector<Waiter> waiters;       // in queue order
+  std::optional<Mode> mode;           // nothing: free, or a foreign client's
+  std::vector<HolderReport> holders;  // the longest first; none: free
+  std::optional<Fence> fence;         // of the last grant, if still remembered
+  std::vector<Waiter> waiters;        // in queue order
 };
 
-struct Removed {};
+struct Removed {
+  std::size_t holders;
+};
 /// Nobody holds it (any more), or somebody else does: nothing was changed.
 struct Changed {
   std::optional<Occupant> occupant;
 };
 using Removal = std::variant<Removed, Changed, Fault>;
 
-/// What the removed holder said.
+/// How many of the holders were told to stop.
+using Asked = std::variant<std::size_t, Fault>;
+
+/// What became of a holder that was told.
 enum class LastWord { stopped, silence };
 
 /// One thread at a time; each call bounded by its patience.
@@ -45,11 +58,14 @@ class LockAdmin {
   /// Locks that are held or waited for, sorted by name; `pattern` is a glob (* ? [a-z] \).
   virtual std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
                                                             const Patience& patience) = 0;
-  /// Removes the holder `shown` if it still is the one, tells it (with `by`, who did it) and hands
-  /// the lock to the queue.
-  virtual Removal force_release(const LockName& name, const Token& shown, const std::string& by,
-                                const Patience& patience) = 0;
-  /// After Removed: waits for the holder's word that its job has stopped.
+  /// Removes those of the holders `shown` that still hold it, tells them (with `by`, who did it)
+  /// and hands the lock to the queue.
+  virtual Removal force_release(const LockName& name, const std::vector<Token>& shown,
+                                const std::string& by, const Patience& patience) = 0;
+  /// Asks the `holders` to stop their jobs and to give the lock back; `why` is for them.
+  virtual Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                            const std::string& why, const Patience& patience) = 0;
+  /// After either: waits for the word of one of them that its job has stopped.
   virtual LastWord await_last_word(const LockName& name, const Patience& patience) = 0;
 };
 

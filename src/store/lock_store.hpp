@@ -8,6 +8,7 @@
 
 #include "os/poll.hpp"
 #include "store/lease.hpp"
+#include "store/mode.hpp"
 
 namespace store {
 
@@ -33,6 +34,7 @@ struct Occupant {
   std::string token;  // what the server stores; empty for a value that is no string
   std::optional<Millis> held_for;
   std::optional<Millis> expires_in;  // nothing: it never expires by itself
+  std::size_t others = 0;            // that hold it together with this one
 };
 
 enum class OnBusy { give_up, queue };
@@ -44,6 +46,9 @@ struct Claim {
   Token token;
   Ttl ttl;
   OnBusy on_busy;
+  Mode mode{};
+  std::optional<unsigned> max_waiters{};  // with that many in the queue: busy
+  std::string supersede{};  // unless empty: holders are asked to stop and waiters sent away with this
 };
 
 struct Granted {
@@ -51,13 +56,19 @@ struct Granted {
 };
 struct Queued {
   std::optional<Occupant> occupant;
-  std::size_t ahead;  // waiters before us
+  std::size_t ahead;               // waiters before us
+  std::optional<Millis> look_in;   // when something may have happened of which nobody tells
 };
 struct Busy {
   std::optional<Occupant> occupant;
   std::size_t waiting;
 };
-using Attempt = std::variant<Granted, Queued, Busy, Fault>;
+/// Somebody uses the key in a way that does not go together with ours.
+struct Mismatch {
+  Mode mode;
+  Token token;  // who does
+};
+using Attempt = std::variant<Granted, Queued, Busy, Mismatch, Fault>;
 
 struct Renewed {
   Deadline valid_until;
@@ -71,15 +82,30 @@ using Renewal = std::variant<Renewed, NotOurs, Fault>;
 struct Released {};
 using Release = std::variant<Released, NotOurs, Fault>;
 
-/// Why await_turn() returned: it may be our turn, so claim again; or patience ended and we go on
-/// queueing.
-enum class Turn { claim_again, still_waiting };
-
-/// Somebody took the lock away and tells us so, before a refresh would find out.
-struct Notice {
-  std::string why;
-  std::string reply_to;  // where confirm_stopped() sends its word
+struct StillOurs {
+  Deadline until;
+  std::optional<Fence> fence;
 };
+struct Elsewhere {
+  std::optional<Occupant> occupant;
+};
+using Standing = std::variant<StillOurs, Elsewhere, Fault>;
+
+/// A word to whoever holds a lock, or waits for it.
+struct Notice {
+  enum class Kind {
+    lost,  // the lock was taken away; a refresh would find out later
+    stop,  // please stop, and give it back
+  } kind;
+  std::string why;       // "force-released by app@web1"
+  std::string reply_to;  // where confirm_stopped() sends its word; empty: nobody waits for it
+};
+
+/// It may be our turn.
+struct ClaimAgain {};
+/// Patience ended; we go on queueing.
+struct StillWaiting {};
+using Turn = std::variant<ClaimAgain, StillWaiting, Notice>;
 
 /// A line to the server on which a holder hears notices. May move to another thread; one thread at
 /// a time.
@@ -107,19 +133,26 @@ class LockStore {
   virtual ~LockStore() = default;
 
   virtual Attempt try_acquire(const Claim& claim, const Patience& patience) = 0;
-  /// Only after Queued. May be called again and again while it says still_waiting.
+  /// Only after Queued. May be called again and again while it says StillWaiting; a notice is one
+  /// to stop wanting the lock.
   virtual Turn await_turn(const Claim& claim, const Patience& patience) = 0;
   /// Leaves the queue, and gives back what the claim may have been granted unheard. Also right
   /// after a Fault, or when nothing was ever queued.
   virtual void withdraw(const Claim& claim, const Patience& patience) = 0;
 
-  virtual Renewal renew(const Lease& lease, const Patience& patience) = 0;
-  virtual Release release(const Lease& lease, const Patience& patience) = 0;
+  /// The lock lasts for another `ttl` from now, if `token` still holds it.
+  virtual Renewal renew(const LockName& name, const Token& token, Ttl ttl,
+                        const Patience& patience) = 0;
+  /// Gives it back; before `min_hold` after its grant is over, the lock stays taken until then.
+  virtual Release release(const LockName& name, const Token& token, Millis min_hold,
+                          const Patience& patience) = 0;
+  /// Whether `token` holds it, and until when at least. Changes nothing.
+  virtual Standing check(const LockName& name, const Token& token, const Patience& patience) = 0;
 
   /// A store whose holders need not be told otherwise (e.g. by their session) returns nullptr.
-  virtual std::unique_ptr<Listener> listener(const Lease& lease) = 0;
+  virtual std::unique_ptr<Listener> listener(const LockName& name, const Token& token) = 0;
   /// Tells whoever sent the notice that our job has stopped.
-  virtual void confirm_stopped(const Lease& lease, const Notice& notice,
+  virtual void confirm_stopped(const LockName& name, const Notice& notice,
                                const Patience& patience) = 0;
 };
 

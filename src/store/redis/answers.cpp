@@ -2,17 +2,29 @@
 
 #include <charconv>
 
+#include "base/text.hpp"
+
 namespace store::redis {
+namespace {
+
+constexpr std::string_view shared = "shared";
+constexpr std::string_view permits = "permits=";
+// What somebody says of himself in a notice is cut there.
+constexpr std::size_t longest_word = 200;
+
+}  // namespace
 
 std::optional<Occupant> occupant_in(const Reply& reply, std::size_t first) {
   const std::string_view kind = reply[first + 3].text();
   if (kind.empty() || kind == "none") return std::nullopt;
-  Occupant occupant{Occupant::Kind::foreign, std::string{reply[first].text()}, std::nullopt,
-                    std::nullopt};
+  Occupant occupant{Occupant::Kind::foreign, std::string{reply[first].text()}, {}, {}};
   if (kind == "holder") occupant.kind = Occupant::Kind::holder;
   if (kind == "reserved") occupant.kind = Occupant::Kind::reserved;
   if (const auto left = reply[first + 1].integer(); left >= 0) occupant.expires_in = Millis{left};
   if (const auto held = reply[first + 2].integer(); held >= 0) occupant.held_for = Millis{held};
+  if (const auto more = reply[first + 4].integer(); more > 0) {
+    occupant.others = static_cast<std::size_t>(more);
+  }
   return occupant;
 }
 
@@ -22,6 +34,50 @@ std::optional<Fence> fence_in(const Reply& field) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fence);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return fence;
+}
+
+Mode mode_in(std::string_view text) {
+  if (text == shared) return {Mode::Kind::shared};
+  unsigned number = 0;
+  if (!text.starts_with(permits)) return {};
+  (void)std::from_chars(text.data() + permits.size(), text.data() + text.size(), number);
+  return {Mode::Kind::permits, number};
+}
+
+std::string queue_id(const Token& token, const Mode& mode) {
+  switch (mode.kind) {
+    case Mode::Kind::exclusive: break;
+    case Mode::Kind::shared: return std::string{shared} + ' ' + token.text();
+    case Mode::Kind::permits:
+      return std::string{permits} + std::to_string(mode.permits) + ' ' + token.text();
+  }
+  return token.text();
+}
+
+std::pair<Token, Mode> waiter_in(std::string_view id) {
+  // A token of ours has no space before its label, and '@' comes before that.
+  const auto space = id.find(' ');
+  const Mode mode = mode_in(id.substr(0, std::min(space, id.size())));
+  const auto token = mode == Mode{} ? id : id.substr(space + 1);
+  return {Token::foreign(std::string{token}), mode};
+}
+
+std::optional<Notice> notice_in(std::string_view message) {
+  Notice notice{};
+  if (message.starts_with("lost ")) {
+    notice.kind = Notice::Kind::lost;
+    notice.why = "force-released by ";
+  } else if (message.starts_with("stop ")) {
+    notice.kind = Notice::Kind::stop;
+  } else {
+    return std::nullopt;
+  }
+  message.remove_prefix(5);
+  const auto space = std::min(message.find(' '), message.size());
+  if (const auto reply = message.substr(0, space); reply != "-") notice.reply_to = reply;
+  message.remove_prefix(std::min(space + 1, message.size()));
+  notice.why += base::printable(message, longest_word);
+  return notice;
 }
 
 Fault nonsense() {

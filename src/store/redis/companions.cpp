@@ -41,6 +41,8 @@ Companions::Companions(const LockName& name) {
   queue = prefix + "queue";
   alive = prefix + "alive";
   fence = prefix + "fence";
+  held = prefix + "held";
+  grants = prefix + "grants";
   mailbox = prefix + "mail:";
 }
 

@@ -18,7 +18,9 @@ struct Companions {
   std::string queue;
   std::string alive;
   std::string fence;
-  std::string mailbox;  // the id of the owner follows
+  std::string held;
+  std::string grants;
+  std::string mailbox;  // the token of its owner follows
 };
 
 /// The other way round: the lock that a fence or queue key belongs to.

@@ -28,16 +28,13 @@ Nap poll_foreign(std::optional<Millis> expires_in) {
 
 Nap nap_for(const Queued& place) {
   if (!place.occupant) return {second_look, std::nullopt};
+  // The server knows when the one before us would have to have shown itself.
+  if (place.ahead > 0) return {std::min(heartbeat, place.look_in.value_or(heartbeat)), std::nullopt};
   const Occupant& occupant = *place.occupant;
-  if (occupant.kind == Occupant::Kind::reserved) {
-    // Not confirmed in time means that the first waiter is dead: 2 ms later it is out of the queue.
-    return {std::min(heartbeat, occupant.expires_in.value_or(claim) + Millis{2}), std::nullopt};
-  }
-  if (place.ahead > 0) return {heartbeat, std::nullopt};
-  if (occupant.kind == Occupant::Kind::foreign || !occupant.expires_in) {
+  if (occupant.kind == Occupant::Kind::foreign || !place.look_in) {
     return poll_foreign(occupant.expires_in);
   }
-  return until_expiry(*occupant.expires_in);
+  return until_expiry(*place.look_in);
 }
 
 }  // namespace store::redis

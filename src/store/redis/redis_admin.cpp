@@ -23,8 +23,10 @@ class RedisAdmin final : public LockAdmin {
   std::variant<LockReport, Fault> inspect(const LockName& name, const Patience& patience) override;
   std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
                                                     const Patience& patience) override;
-  Removal force_release(const LockName& name, const Token& shown, const std::string& by,
-                        const Patience& patience) override;
+  Removal force_release(const LockName& name, const std::vector<Token>& shown,
+                        const std::string& by, const Patience& patience) override;
+  Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                    const std::string& why, const Patience& patience) override;
   LastWord await_last_word(const LockName& name, const Patience& patience) override;
 
  private:
@@ -36,17 +38,39 @@ class RedisAdmin final : public LockAdmin {
   std::string reply_id_ = os::random_hex(20);
 };
 
+/// From the answer of inspect.lua.
+std::vector<HolderReport> holders_in(const Reply& reply) {
+  const auto first = occupant_in(reply, 0);
+  if (!first) return {};
+  const Reply several = reply[8];
+  if (several.size() == 0) {
+    const bool granted = first->kind == Occupant::Kind::holder;
+    return {{*first, granted ? fence_in(reply[5]) : std::nullopt}};
+  }
+  std::vector<HolderReport> holders;
+  for (std::size_t i = 0; i + 3 < several.size(); i += 4) {
+    HolderReport holder{*first, fence_in(several[i + 3])};
+    holder.occupant.others = 0;
+    holder.occupant.token = several[i].text();
+    holder.occupant.expires_in = Millis{several[i + 1].integer()};
+    holder.occupant.held_for = Millis{several[i + 2].integer()};
+    holders.push_back(std::move(holder));
+  }
+  return holders;
+}
+
 std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name,
                                                     const Patience& patience) {
   auto answer = link_.run(scripts::inspect, name, {}, patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
-  if (reply.size() < 6) return nonsense();
-  LockReport report{name, occupant_in(reply, 0), fence_in(reply[4]), {}};
-  const Reply waiters = reply[5];
+  if (reply.size() < 9) return nonsense();
+  LockReport report{name, std::nullopt, holders_in(reply), fence_in(reply[5]), {}};
+  if (!reply[6].text().empty()) report.mode = mode_in(reply[6].text());
+  const Reply waiters = reply[7];
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
-    report.waiters.push_back(
-        {Token::foreign(std::string{waiters[i].text()}), Millis{waiters[i + 1].integer()}});
+    auto [token, mode] = waiter_in(waiters[i].text());
+    report.waiters.push_back({std::move(token), mode, Millis{waiters[i + 1].integer()}});
   }
   return report;
 }
@@ -79,22 +103,41 @@ std::variant<std::vector<LockReport>, Fault> RedisAdmin::list(const std::string&
     auto report = inspect(name, patience);
     if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
     auto& found = std::get<LockReport>(report);
-    if (found.occupant || !found.waiters.empty()) reports.push_back(std::move(found));
+    if (!found.holders.empty() || !found.waiters.empty()) reports.push_back(std::move(found));
   }
   return reports;
 }
 
-Removal RedisAdmin::force_release(const LockName& name, const Token& shown, const std::string& by,
-                                  const Patience& patience) {
+void append(std::vector<std::string>& arguments, const std::vector<Token>& tokens) {
+  for (const Token& token : tokens) arguments.push_back(token.text());
+}
+
+Removal RedisAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
+                                  const std::string& by, const Patience& patience) {
   // Only an rlock reads a mailbox.
-  const std::string reply_to = shown.holder() ? reply_id_ : "";
-  auto answer = link_.run(scripts::force_release, name,
-                          {shown.text(), std::to_string(claim.count()), reply_to, by}, patience);
+  const bool listens = std::any_of(shown.begin(), shown.end(),
+                                   [](const Token& token) { return token.holder().has_value(); });
+  std::vector<std::string> arguments{std::to_string(claim.count()), listens ? reply_id_ : "", by};
+  append(arguments, shown);
+  auto answer = link_.run(scripts::force_release, name, arguments, patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
-  if (reply[0].text() == "removed") return Removed{};
+  if (reply[0].text() == "removed") {
+    return Removed{static_cast<std::size_t>(std::max<std::int64_t>(reply[1].integer(), 0))};
+  }
   if (reply[0].text() == "changed") return Changed{occupant_in(reply, 1)};
   return nonsense();
+}
+
+Asked RedisAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                              const std::string& why, const Patience& patience) {
+  std::vector<std::string> arguments{reply_id_, why};
+  append(arguments, holders);
+  auto answer = link_.run(scripts::ask_to_stop, name, arguments, patience);
+  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
+  const Reply& reply = std::get<Reply>(answer);
+  if (!reply.is_integer()) return nonsense();
+  return static_cast<std::size_t>(std::max<std::int64_t>(reply.integer(), 0));
 }
 
 LastWord RedisAdmin::await_last_word(const LockName& name, const Patience& patience) {

@@ -1,6 +1,6 @@
 #include "store/redis/redis_listener.hpp"
 
-#include "base/text.hpp"
+#include "store/redis/answers.hpp"
 #include "store/redis/link.hpp"
 
 namespace store::redis {
@@ -11,7 +11,6 @@ constexpr Millis sleep{60'000};
 constexpr Millis late_server{5'000};
 // Between attempts to connect: a refresh would find out the same, so there is no hurry.
 constexpr Millis retry{1'000};
-constexpr std::size_t longest_name = 200;
 
 class RedisListener final : public Listener {
  public:
@@ -46,17 +45,6 @@ class RedisListener final : public Listener {
   }
 
  private:
-  /// "lost <reply mailbox> <who>"
-  static std::optional<Notice> notice_in(std::string_view message) {
-    constexpr std::string_view lost = "lost ";
-    if (!message.starts_with(lost)) return std::nullopt;
-    message.remove_prefix(lost.size());
-    const auto space = std::min(message.find(' '), message.size());
-    const std::string_view who = message.substr(std::min(space + 1, message.size()));
-    return Notice{"force-released by " + base::printable(who, longest_name),
-                  std::string{message.substr(0, space)}};
-  }
-
   Link link_;
   std::string mailbox_;
   Deadline due_;

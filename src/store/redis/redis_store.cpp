@@ -25,18 +25,20 @@ class RedisStore final : public LockStore {
   Attempt try_acquire(const Claim& claim, const Patience& patience) override;
   Turn await_turn(const Claim& claim, const Patience& patience) override;
   void withdraw(const Claim& claim, const Patience& patience) override;
-  Renewal renew(const Lease& lease, const Patience& patience) override;
-  Release release(const Lease& lease, const Patience& patience) override;
-  std::unique_ptr<Listener> listener(const Lease& lease) override;
-  void confirm_stopped(const Lease& lease, const Notice& notice, const Patience& patience) override;
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
+                const Patience& patience) override;
+  Release release(const LockName& name, const Token& token, Millis min_hold,
+                  const Patience& patience) override;
+  Standing check(const LockName& name, const Token& token, const Patience& patience) override;
+  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
+  void confirm_stopped(const LockName& name, const Notice& notice,
+                       const Patience& patience) override;
 
  private:
   /// A script on a lock, for which link_ must be awake.
   std::variant<Reply, Fault> run(const Script& script, const LockName& name,
                                  const std::vector<std::string>& arguments,
                                  const Patience& patience);
-  std::variant<Reply, Fault> leave(const LockName& name, const Token& token, const char* how,
-                                   const Patience& patience);
   bool fall_asleep(const Claim& claim, Nap nap, const Patience& patience);
   void wake_up();
 
@@ -59,9 +61,13 @@ std::variant<Reply, Fault> RedisStore::run(const Script& script, const LockName&
 
 Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
   const Moment asked_at = base::now();
+  // Who came after us must not be sent away when we only ask again.
+  const bool first_time = ticket_.empty();
   auto answer = run(scripts::enter, claim.name,
-                    {claim.token.text(), count(claim.ttl.length()), count(redis::claim),
-                     claim.on_busy == OnBusy::queue ? count(grace) : "0", ticket_},
+                    {queue_id(claim.token, claim.mode), count(claim.ttl.length()),
+                     count(redis::claim), claim.on_busy == OnBusy::queue ? count(grace) : "0",
+                     ticket_, claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
+                     first_time ? claim.supersede : ""},
                     patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
@@ -72,11 +78,15 @@ Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
     if (!fence) return nonsense();
     return Granted{{claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence}};
   }
-  const auto others = static_cast<std::size_t>(std::max<std::int64_t>(reply[5].integer(), 0));
+  if (outcome == "mismatch") {
+    return Mismatch{mode_in(reply[1].text()), Token::foreign(std::string{reply[2].text()})};
+  }
+  const auto others = static_cast<std::size_t>(std::max<std::int64_t>(reply[6].integer(), 0));
   if (outcome == "busy") return Busy{occupant_in(reply, 1), others};
   if (outcome != "queued") return nonsense();
-  ticket_ = reply[6].text();
-  place_ = Queued{occupant_in(reply, 1), others};
+  ticket_ = reply[7].text();
+  place_ = Queued{occupant_in(reply, 1), others, std::nullopt};
+  if (const auto look_in = reply[8].integer(); look_in >= 0) place_.look_in = Millis{look_in};
   return place_;
 }
 
@@ -96,48 +106,53 @@ void RedisStore::wake_up() {
 }
 
 Turn RedisStore::await_turn(const Claim& claim, const Patience& patience) {
-  if (!asleep_ && !fall_asleep(claim, nap_for(place_), patience)) return Turn::claim_again;
+  if (!asleep_ && !fall_asleep(claim, nap_for(place_), patience)) return ClaimAgain{};
   auto answer = link_.receive(patience.at_most(cut_));
   if (std::holds_alternative<std::monostate>(answer)) {
-    return cut_.passed(base::now()) ? Turn::claim_again : Turn::still_waiting;
+    if (cut_.passed(base::now())) return ClaimAgain{};
+    return StillWaiting{};
   }
   asleep_ = false;
   const auto* reply = std::get_if<Reply>(&answer);
-  const bool second = reply != nullptr && (*reply)[1].text() == "next";
-  if (second && fall_asleep(claim, {second_look, std::nullopt}, patience)) {
-    return Turn::still_waiting;
+  if (reply == nullptr) return ClaimAgain{};
+  if (reply->is_error()) {  // e.g. UNBLOCKED: no longer the master
+    link_.drop();
+    return ClaimAgain{};
   }
-  if (reply != nullptr && reply->is_error()) link_.drop();  // e.g. UNBLOCKED: no longer the master
-  return Turn::claim_again;
-}
-
-std::variant<Reply, Fault> RedisStore::leave(const LockName& name, const Token& token,
-                                             const char* how, const Patience& patience) {
-  return run(scripts::leave, name, {token.text(), count(redis::claim), how}, patience);
+  const std::string_view message = (*reply)[1].text();
+  if (auto notice = notice_in(message)) return *std::move(notice);
+  if (message == "next" && fall_asleep(claim, {second_look, std::nullopt}, patience)) {
+    return StillWaiting{};
+  }
+  return ClaimAgain{};
 }
 
 void RedisStore::withdraw(const Claim& claim, const Patience& patience) {
   // If it is not heard, our place ends with the grace, a lock granted unheard with its lease.
-  (void)leave(claim.name, claim.token, "cancel", patience);
+  (void)run(scripts::leave, claim.name,
+            {queue_id(claim.token, claim.mode), count(redis::claim), "cancel", "0"}, patience);
 }
 
 NotOurs not_ours(std::int64_t code) {
   return {code == 0 ? "the key is gone from the server" : "the key has another holder"};
 }
 
-Renewal RedisStore::renew(const Lease& lease, const Patience& patience) {
+Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
+                          const Patience& patience) {
   const Moment asked_at = base::now();
-  auto answer =
-      run(scripts::renew, lease.name, {lease.token.text(), count(lease.ttl.length())}, patience);
+  auto answer = run(scripts::renew, name, {token.text(), count(ttl.length())}, patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (!reply.is_integer()) return nonsense();
   if (reply.integer() != 1) return not_ours(reply.integer());
-  return Renewed{validity(asked_at, lease.ttl)};
+  return Renewed{validity(asked_at, ttl)};
 }
 
-Release RedisStore::release(const Lease& lease, const Patience& patience) {
-  auto answer = leave(lease.name, lease.token, "release", patience);
+Release RedisStore::release(const LockName& name, const Token& token, Millis min_hold,
+                            const Patience& patience) {
+  auto answer =
+      run(scripts::leave, name, {token.text(), count(redis::claim), "release", count(min_hold)},
+          patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (!reply.is_integer()) return nonsense();
@@ -145,13 +160,26 @@ Release RedisStore::release(const Lease& lease, const Patience& patience) {
   return Released{};
 }
 
-std::unique_ptr<Listener> RedisStore::listener(const Lease& lease) {
-  return open_listener(server_, Companions{lease.name}.mailbox + lease.token.text());
+Standing RedisStore::check(const LockName& name, const Token& token, const Patience& patience) {
+  const Moment asked_at = base::now();
+  auto answer = run(scripts::check, name, {token.text()}, patience);
+  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
+  const Reply& reply = std::get<Reply>(answer);
+  if (!reply[0].is_integer()) return nonsense();
+  const Millis left{reply[0].integer()};
+  if (left > Millis{0}) return StillOurs{Deadline::after(asked_at, left), fence_in(reply[1])};
+  return Elsewhere{occupant_in(reply, 1)};
 }
 
-void RedisStore::confirm_stopped(const Lease& lease, const Notice& notice,
+std::unique_ptr<Listener> RedisStore::listener(const LockName& name, const Token& token) {
+  return open_listener(server_, Companions{name}.mailbox + token.text());
+}
+
+void RedisStore::confirm_stopped(const LockName& name, const Notice& notice,
                                  const Patience& patience) {
-  const std::string mailbox = Companions{lease.name}.mailbox + notice.reply_to;
+  if (notice.reply_to.empty()) return;
+  wake_up();
+  const std::string mailbox = Companions{name}.mailbox + notice.reply_to;
   if (std::holds_alternative<Reply>(link_.ask({"RPUSH", mailbox, "stopped"}, patience))) {
     (void)link_.ask({"PEXPIRE", mailbox, std::string{mail_life_ms}}, patience);
   }

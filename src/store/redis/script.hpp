@@ -14,8 +14,10 @@ namespace scripts {
 extern const Script enter;
 extern const Script leave;
 extern const Script renew;
+extern const Script check;
 extern const Script inspect;
 extern const Script force_release;
+extern const Script ask_to_stop;
 }  // namespace scripts
 
 }  // namespace store::redis

@@ -1,28 +1,73 @@
 -- ENTER: take the lock if it is free and our turn; otherwise queue for it, or say who has it.
 -- ARGV  2 id   3 ttl ms   4 claim ms   5 grace ms, 0: do not queue   6 ticket to come back with, or ''
+--       7 do not queue behind so many, or ''   8 what to tell those we supersede, or ''
 -- result  {'granted', fence}
---         {'busy', owner, PTTL, held ms, kind, waiters}
---         {'queued', owner, PTTL, held ms, kind, waiters ahead, ticket}
+--         {'busy', token, PTTL, held ms, kind, more holders, waiters}
+--         {'queued', token, PTTL, held ms, kind, more holders, waiters ahead, ticket,
+--          ms until something can happen of which nobody tells, or -1}
+--         {'mismatch', mode, token}: somebody holds or waits for the lock in another way
 -- Asking again with the same id is always right: it finds the grant whose answer was lost, confirms
 -- a reservation, or keeps its place.
-local id, ttl, claim, grace = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local id, ttl, claim, grace = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local want, token = mode_of(id), token_of(id)
 local purged = purge()
-redis.call('DEL', mailbox .. id)
-local first = redis.call('ZRANGE', queue, 0, 0)[1]
 
-if owner == id and last_token == id then
+if owner == id and last_token == token then
   redis.call('PEXPIRE', lock, ttl)
   return {'granted', digits(last_fence)}
 end
+local mine = mode and redis.call('ZSCORE', grants, token)
+if mine then
+  redis.call('ZADD', held, now + ttl, token)
+  settle()
+  return {'granted', digits(tonumber(mine))}
+end
 
-if owner == id or (not owner and (not first or first == id)) then
+-- Readers and writers go together; so do those who agree on the number of permits.
+local function family(some) return some == 'exclusive' and 'shared' or some end
+local first = first_waiter()
+local others = mode or (first and first ~= id and mode_of(first)) or
+               (owner and owner == last_token and 'exclusive')
+if others and family(others) ~= family(want) then
+  local who = occupant()
+  return {'mismatch', others, string.sub(who ~= '' and who or token_of(first), 1, 400)}
+end
+
+-- Newest wins: whoever waits is sent away, whoever holds is asked to stop.
+if ARGV[8] ~= '' then
+  local stop = 'stop - ' .. ARGV[8]
+  for _, other in ipairs(redis.call('ZRANGE', queue, 0, -1)) do
+    if other == id then break end
+    post(token_of(other), stop)
+    drop(other)
+    if owner == other then
+      redis.call('DEL', lock)
+      owner = false
+    end
+  end
+  for _, holder in ipairs(holders()) do post(holder, stop) end
+  first = first_waiter()
+end
+
+local my_turn = not first or first == id
+if owner == id or my_turn and (not owner or want == mode and room()) then
   local number = math.max(last_fence + 1, now_us)
-  redis.call('SET', fence, digits(number) .. ' ' .. id, 'PX', DAY + ttl)
-  redis.call('SET', lock, id, 'PX', ttl)
+  redis.call('SET', fence, digits(number) .. ' ' .. token, 'PX', DAY + ttl)
+  local was_told = owner == id
+  if want == 'exclusive' then
+    redis.call('SET', lock, id, 'PX', ttl)
+    owner = id
+  else
+    if not mode then redis.call('DEL', held, grants) end
+    mode = want
+    redis.call('ZADD', held, now + ttl, token)
+    redis.call('ZADD', grants, digits(number), token)
+    settle()
+  end
   if first then
     drop(id)
-    -- After a hand-off the witness looks by itself; here nobody was told.
-    if owner ~= id then tell_first() end
+    -- After a hand-off the witness looks by itself; here nobody was told, or there is more room.
+    if mode or not was_told then tell_first(claim) end
   end
   return {'granted', digits(number)}
 end
@@ -30,12 +75,16 @@ end
 -- Free, but others were here first: the holder's lease ended, or the first one did not confirm. The
 -- dead are seldom alone (a host that crashed), so they get less time now.
 if not owner then handoff(math.floor(claim / 4)) end
-if grace == 0 then
-  local who, left, held, kind = occupant()
-  return {'busy', string.sub(who, 1, 400), left, held, kind, redis.call('ZCARD', queue)}
-end
 
 local ticket = redis.call('ZSCORE', queue, id)
+local waiting = redis.call('ZCARD', queue)
+local crowded = not ticket and ARGV[6] == '' and waiting >= (tonumber(ARGV[7]) or math.huge)
+if grace == 0 or crowded then
+  if purged > 0 then tell_first(claim) end
+  local who, left, since, kind, more = occupant()
+  return {'busy', string.sub(who, 1, 400), left, since, kind, more, waiting}
+end
+
 if not ticket then
   ticket = ARGV[6]
   if ticket == '' then
@@ -48,7 +97,16 @@ redis.call('ZADD', alive, now + grace, id)
 redis.call('PEXPIRE', queue, 2 * grace)
 redis.call('PEXPIRE', alive, 2 * grace)
 local rank = redis.call('ZRANK', queue, id)
-if purged > 0 and rank > 0 then tell_first() end
+if purged > 0 and rank > 0 then tell_first(claim) end
 
-local who, left, held, kind = occupant()
-return {'queued', string.sub(who, 1, 400), left, held, kind, rank, digits(tonumber(ticket))}
+local who, left, since, kind, more = occupant()
+local look_in = -1
+if rank == 0 then
+  -- Of several permits the first one that ends is enough.
+  local soonest = mode == want and redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
+  look_in = soonest and math.max(0, tonumber(soonest) - now) or left
+elseif rank == 1 or kind == 'reserved' then
+  -- The first one may be dead.
+  look_in = math.max(0, tonumber(redis.call('ZSCORE', alive, first_waiter())) - now + 1)
+end
+return {'queued', string.sub(who, 1, 400), left, since, kind, more, rank, digits(tonumber(ticket)), look_in}

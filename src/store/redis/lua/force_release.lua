@@ -1,13 +1,28 @@
--- FORCE-RELEASE: take the lock from the holder that was shown, and from no other.
--- ARGV  2 the token that was shown   3 claim ms   4 id of the mailbox for its last word, '' none   5 by whom
--- result  {'removed'} | {'changed', owner, PTTL, held ms, kind}
-local shown, claim, reply, by = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+-- FORCE-RELEASE: take the lock from the holders that were shown, and from no other.
+-- ARGV  2 claim ms   3 id of the mailbox for a last word, '' none   4 by whom   5... the tokens shown
+-- result  {'removed', how many} | {'changed', token, PTTL, held ms, kind, more holders}
+local claim, reply, by = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 purge()
-if not owner or owner ~= shown then
-  local who, left, held, kind = occupant()
-  return {'changed', string.sub(who, 1, 400), left, held, kind}
+local removed = {}
+for i = 5, #ARGV do
+  local shown = ARGV[i]
+  if mode then
+    if redis.call('ZSCORE', held, shown) then
+      drop_holder(shown)
+      removed[#removed + 1] = shown
+    end
+  elseif owner and token_of(owner) == shown then
+    drop(owner)
+    removed[#removed + 1] = shown
+  end
 end
-drop(shown)
-handoff(claim)
-if reply ~= '' then post(shown, 'lost ' .. reply .. ' ' .. by) end
-return {'removed'}
+if #removed == 0 then
+  local who, left, since, kind, more = occupant()
+  return {'changed', string.sub(who, 1, 400), left, since, kind, more}
+end
+if mode then settle() end
+if mode then tell_first(claim) else handoff(claim) end
+if reply ~= '' then
+  for _, token in ipairs(removed) do post(token, 'lost ' .. reply .. ' ' .. by) end
+end
+return {'removed', #removed}

@@ -1,14 +1,29 @@
 -- INSPECT: everything known about one lock at one instant; writes nothing.
--- result  {owner, PTTL, held ms, kind, last fence or '', {id, waiting ms, id, waiting ms, ...}}
-local who, left, held, kind = occupant()
+-- result  {token, PTTL, held ms, kind, more holders, last fence or '', mode or '',
+--          {id, waiting ms, id, waiting ms, ...}, {token, ms left, held ms, fence, ...} if several hold}
+local who, left, since, kind, more = occupant()
 local waiters = {}
 local entries = redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES')
 for i = 1, #entries, 2 do
   local deadline = redis.call('ZSCORE', alive, entries[i])
-  local reserved = kind == 'reserved' and entries[i] == who
+  local reserved = kind == 'reserved' and entries[i] == owner
   if not reserved and deadline and tonumber(deadline) > now then
     waiters[#waiters + 1] = entries[i]
-    waiters[#waiters + 1] = math.max(0, math.floor((now_us - entries[i + 1]) / 1000))
+    waiters[#waiters + 1] = age_ms(entries[i + 1])
   end
 end
-return {who, left, held, kind, last_token and digits(last_fence) or '', waiters}
+local several = {}
+if mode then
+  local granted = redis.call('ZRANGE', grants, 0, -1, 'WITHSCORES')
+  for i = 1, #granted, 2 do
+    local ends = tonumber(redis.call('ZSCORE', held, granted[i]) or 0)
+    if ends > now then
+      several[#several + 1] = granted[i]
+      several[#several + 1] = ends - now
+      several[#several + 1] = age_ms(granted[i + 1])
+      several[#several + 1] = granted[i + 1]
+    end
+  end
+end
+local how = mode or kind == 'reserved' and mode_of(owner) or kind == 'holder' and 'exclusive' or ''
+return {who, left, since, kind, more, last_token and digits(last_fence) or '', how, waiters, several}

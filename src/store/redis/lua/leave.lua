@@ -1,15 +1,27 @@
 -- LEAVE: give the lock back, or stop wanting it.
--- ARGV  2 id   3 claim ms   4 'release' or 'cancel'
+-- ARGV  2 id (to give back, a token is enough)   3 claim ms   4 'release' or 'cancel'
+--       5 ms after the grant for which the lock stays taken although it is given back
 -- result  1 given back (or no longer wanted)   0 nobody had it any more   -1 somebody else has it
 -- A cancelled id may have been granted the lock without hearing of it: then that is given back.
-local id, claim, how = ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local id, claim, how, min_hold = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local token = token_of(id)
 purge()
-redis.call('DEL', mailbox .. id)
+redis.call('DEL', mailbox .. token)
 local rank = redis.call('ZRANK', queue, id)
 if rank then drop(id) end
 
-if owner == id then
-  handoff(claim)
+local number = mode and redis.call('ZSCORE', grants, token)
+if owner == id or number then
+  -- A grant in the future (the clock was set back) must not make it longer than it was meant.
+  local granted = tonumber(number or owner == last_token and last_fence or now_us)
+  local stays = math.ceil(min_hold - math.max(0, now_us - granted) / 1000)
+  if number then
+    if stays > 0 then redis.call('ZADD', held, now + stays, token) else drop_holder(token) end
+    settle()
+  elseif stays > 0 then
+    redis.call('PEXPIRE', lock, stays)
+  end
+  if not mode and stays <= 0 then handoff(claim) else tell_first(claim) end
   return 1
 end
 if how == 'release' then
@@ -18,6 +30,6 @@ end
 if not owner then
   handoff(claim)
 elseif rank and rank < 2 then
-  tell_first()
+  tell_first(claim)
 end
 return 1

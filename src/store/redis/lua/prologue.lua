@@ -1,7 +1,10 @@
 -- The beginning of every script: names, the server's clock, and the acts they share.
 -- KEYS  1 the lock   2 queue: id -> ticket (µs)   3 alive: id -> deadline (ms)   4 fence
--- ARGV  1 what a mailbox's name begins with; the id of its owner follows
-local lock, queue, alive, fence = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+--       5 held: token -> lease end (ms)   6 grants: token -> fence; both only while several hold
+-- ARGV  1 what a mailbox's name begins with; the token of its owner follows
+-- An id is the token of somebody who wants the lock alone; readers stand in the queue as
+-- 'shared TOKEN', those who want one of N permits as 'permits=N TOKEN'.
+local lock, queue, alive, fence, held, grants = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local mailbox = ARGV[1]
 local DAY = 86400000
 local MAIL_LIFE = 60000      -- ms; a mailbox nobody reads vanishes by itself
@@ -17,6 +20,10 @@ if type(owner) == 'table' then
   owner = ''
 end
 
+-- 'shared' or 'permits=N' while several hold: then the lock's value is a marker, and its expiry the
+-- last one of theirs.
+local mode = owner and (owner:match('^rlock:(shared)$') or owner:match('^rlock:(permits=%d+)$'))
+
 -- "<last fence> <the token it was given to>"
 local last_fence, last_token = 0, nil
 local remembered = redis.pcall('GET', fence)
@@ -28,33 +35,95 @@ end
 -- µs since 1970 need 51 bits: exact in a double, but not in what tostring() makes of it
 local function digits(number) return string.format('%.0f', number) end
 
+local function mode_of(id)
+  return id:match('^(shared) ') or id:match('^(permits=%d+) ') or 'exclusive'
+end
+local function token_of(id)
+  return id:match('^shared (.*)$') or id:match('^permits=%d+ (.*)$') or id
+end
+
+local function first_waiter() return redis.call('ZRANGE', queue, 0, 0)[1] end
+
 local function drop(id)
   redis.call('ZREM', queue, id)
   redis.call('ZREM', alive, id)
 end
 
--- Waiters whose heartbeat stopped; at most 64 a call, so that no call is slow.
+-- One of several lets go. Call settle() afterwards.
+local function drop_holder(token)
+  redis.call('ZREM', held, token)
+  redis.call('ZREM', grants, token)
+end
+
+-- Several hold: the marker stays as long as the last of their leases, and goes with the last holder.
+local function settle()
+  local last = redis.call('ZRANGE', held, -1, -1, 'WITHSCORES')[2]
+  if not last then
+    redis.call('DEL', lock, held, grants)
+    owner, mode = false, nil
+    return
+  end
+  local left = math.max(1, tonumber(last) - now)
+  redis.call('SET', lock, 'rlock:' .. mode, 'PX', left)
+  redis.call('PEXPIRE', held, left + 1000)
+  redis.call('PEXPIRE', grants, left + 1000)
+end
+
+-- Those who hold the lock now, if they are rlocks.
+local function holders()
+  if mode then return redis.call('ZRANGE', held, 0, -1) end
+  if owner and owner == last_token then return {owner} end
+  return {}
+end
+
+-- Waiters whose heartbeat stopped, and the holders among several whose lease ended; at most 64 each
+-- in a call, so that no call is slow. Says how many waiters.
 local function purge()
   local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, 64)
   for _, id in ipairs(dead) do
     drop(id)
-    redis.call('DEL', mailbox .. id)
+    redis.call('DEL', mailbox .. token_of(id))
+  end
+  if mode then
+    local ended = redis.call('ZRANGEBYSCORE', held, '-inf', now, 'LIMIT', 0, 64)
+    for _, token in ipairs(ended) do
+      drop_holder(token)
+      redis.call('DEL', mailbox .. token)
+    end
+    if #ended > 0 or redis.call('ZCARD', held) == 0 then settle() end
   end
   return #dead
 end
 
 -- False if the message could not be put there.
-local function post(id, message)
-  local done = redis.pcall('RPUSH', mailbox .. id, message)
+local function post(token, message)
+  local done = redis.pcall('RPUSH', mailbox .. token, message)
   if type(done) == 'table' then return false end
-  redis.pcall('PEXPIRE', mailbox .. id, MAIL_LIFE)
+  redis.pcall('PEXPIRE', mailbox .. token, MAIL_LIFE)
   return true
 end
 
--- `next` tells a waiter that it may have become the first, and whom it waits for now.
-local function tell_first()
-  local first = redis.call('ZRANGE', queue, 0, 0)[1]
-  if first then post(first, 'next') end
+local function room()
+  local permits = mode:match('%d+')
+  return not permits or redis.call('ZCARD', held) < tonumber(permits)
+end
+
+-- Something has changed for the first waiter. If several hold and it may join them, it is woken and
+-- has `claim` ms to come, with the second one as its witness (see handoff); else `next` tells it
+-- that it may have become the first, and to look whom it waits for now.
+local function tell_first(claim)
+  local heads = redis.call('ZRANGE', queue, 0, 1)
+  local first = heads[1]
+  if not first then return end
+  if not (mode and mode_of(first) == mode and room()) then
+    post(token_of(first), 'next')
+    return
+  end
+  local deadline = now + claim + 1
+  if tonumber(redis.call('ZSCORE', alive, first) or 0) <= deadline then return end  -- it was woken before
+  post(token_of(first), 'wake')
+  redis.call('ZADD', alive, deadline, first)
+  if heads[2] then post(token_of(heads[2]), 'next') end
 end
 
 -- Gives the lock away: reserved for the first waiter, who has `claim` ms to confirm it, or free.
@@ -63,11 +132,12 @@ end
 local function handoff(claim)
   local heads = redis.call('ZRANGE', queue, 0, 1)
   local first = heads[1]
-  if first and post(first, 'wake') then
+  mode = nil
+  if first and post(token_of(first), 'wake') then
     local set = redis.pcall('SET', lock, first, 'PX', claim)
     if not set.err then
       redis.call('ZADD', alive, now + claim + 1, first)
-      if heads[2] then post(heads[2], 'next') end
+      if heads[2] then post(token_of(heads[2]), 'next') end
       owner = first
       return
     end
@@ -76,15 +146,23 @@ local function handoff(claim)
   owner = false
 end
 
--- {owner, PTTL, ms since the grant or -1, kind}: kind is none, holder, reserved or foreign
+local function age_ms(number) return math.max(0, math.floor((now_us - number) / 1000)) end
+
+-- token of the holder (the first of several), PTTL, ms since its grant or -1, kind, how many more hold
+-- kind is none, holder, reserved or foreign
 local function occupant()
-  if not owner then return '', -2, -1, 'none' end
+  if not owner then return '', -2, -1, 'none', 0 end
   local left = redis.call('PTTL', lock)
+  if mode then
+    local oldest = redis.call('ZRANGE', grants, 0, 0, 'WITHSCORES')
+    return oldest[1] or '', left, oldest[2] and age_ms(oldest[2]) or -1, 'holder',
+           math.max(0, redis.call('ZCARD', held) - 1)
+  end
   if owner ~= '' and owner == last_token then
-    return owner, left, math.max(0, math.floor((now_us - last_fence) / 1000)), 'holder'
+    return owner, left, age_ms(last_fence), 'holder', 0
   end
-  if owner ~= '' and owner == redis.call('ZRANGE', queue, 0, 0)[1] then
-    return owner, left, -1, 'reserved'
+  if owner ~= '' and owner == first_waiter() then
+    return token_of(owner), left, -1, 'reserved', 0
   end
-  return owner, left, -1, 'foreign'
+  return owner, left, -1, 'foreign', 0
 end

@@ -1,8 +1,16 @@
 -- REFRESH: the lease lasts for another ttl from now, if the lock still is ours.
--- ARGV  2 id   3 ttl ms
+-- ARGV  2 token   3 ttl ms
 -- result  1 refreshed   0 nobody has it   -1 somebody else has it
-local id, ttl = ARGV[2], ARGV[3]
-if owner ~= id then return owner and -1 or 0 end
-redis.call('PEXPIRE', lock, ttl)
+local token, ttl = ARGV[2], tonumber(ARGV[3])
+if mode then
+  -- What has ended is over, although nobody may have noticed: its permit may be counted free.
+  if tonumber(redis.call('ZSCORE', held, token) or 0) <= now then return -1 end
+  redis.call('ZADD', held, now + ttl, token)
+  settle()
+elseif owner == token then
+  redis.call('PEXPIRE', lock, ttl)
+else
+  return owner and -1 or 0
+end
 redis.call('PEXPIRE', fence, DAY + ttl)
 return 1

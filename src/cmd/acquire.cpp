@@ -1,0 +1,150 @@
+#include "cmd/acquire.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "base/text.hpp"
+#include "cmd/not_had_report.hpp"
+#include "cmd/output.hpp"
+#include "cmd/plan.hpp"
+#include "cmd/refusal.hpp"
+#include "os/check.hpp"
+#include "os/file.hpp"
+
+namespace cmd {
+namespace {
+
+// Of the lease so much must be left when the token is handed over: none in particular.
+constexpr base::Millis no_grace{0};
+
+void declare(Settings& settings) {
+  declare_claim(settings, "how long the lock is held, unless refreshed; required");
+  settings.flag("--export", "print variables for eval in place of the token");
+  settings.flag("--github-output", "append token, key and fence to the file of $GITHUB_OUTPUT");
+  declare_server_options(settings);
+}
+
+std::string joined(const std::vector<store::Lease>& leases, bool with_fence) {
+  std::string text;
+  for (const auto& lease : leases) {
+    text += fmt::format("{}{}", text.empty() ? "" : "\n", lease.name.text());
+    if (with_fence) text += fmt::format("={}", lease.fence);
+  }
+  return text;
+}
+
+std::string for_shell(const ClaimPlan& plan, const std::vector<store::Lease>& leases) {
+  const auto word = [](const char* name, const std::string& value) {
+    return fmt::format(" {}={}", name, base::shell_word(value));
+  };
+  std::string text = "export" + word("RLOCK_TOKEN", leases.front().token.text());
+  if (leases.size() == 1) {
+    text += word("RLOCK_KEY", leases.front().name.text());
+    text += word("RLOCK_FENCE", std::to_string(leases.front().fence));
+  } else {
+    text += word("RLOCK_FENCES", joined(leases, true));
+  }
+  if (plan.server.exported) text += word("RLOCK_SERVER", *plan.server.exported);
+  return text + "\n";
+}
+
+/// One line "name=value", or the form for several lines, whose end is a word that is in none.
+std::string output_line(const char* name, const std::string& value, const store::Token& token) {
+  if (value.find('\n') == std::string::npos) return fmt::format("{}={}\n", name, value);
+  const std::string end = "end-" + token.text().substr(token.text().rfind('#') + 1);
+  return fmt::format("{}<<{}\n{}\n{}\n", name, end, value, end);
+}
+
+std::string for_github(const std::vector<store::Lease>& leases) {
+  const auto& token = leases.front().token;
+  std::string text = output_line("token", token.text(), token);
+  if (leases.size() == 1) {
+    text += output_line("key", leases.front().name.text(), token);
+    return text + output_line("fence", std::to_string(leases.front().fence), token);
+  }
+  text += output_line("keys", joined(leases, false), token);
+  return text + output_line("fences", joined(leases, true), token);
+}
+
+/// Throws std::system_error if nobody can be told; then nobody could give the lock back either.
+void hand_over(const AcquirePlan& plan, const std::vector<store::Lease>& leases) {
+  switch (plan.handover) {
+    case Handover::print: print(leases.front().token.text() + "\n"); break;
+    case Handover::shell: print(for_shell(plan.lock, leases)); break;
+    case Handover::github:
+      if (!os::append_to(plan.github_output, for_github(leases))) {
+        os::fail("writing to the file of GITHUB_OUTPUT");
+      }
+      break;
+  }
+}
+
+int execute(const AcquirePlan& plan) {
+  os::Signals signals;
+  auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
+                                   {plan.lock.claims(), plan.lock.wait, no_grace}, signals);
+  if (const auto* not_had = std::get_if<hold::NotHad>(&acquisition)) {
+    return report_not_had(plan.lock, *not_had);
+  }
+  auto& locks = std::get<hold::Upkeep>(acquisition);
+  hand_over(plan, locks.leases());
+  // From here on they belong to whoever has the token.
+  for (auto& kept : std::move(locks).give_back()) kept.held.give_up();
+  return ExitCode::ok;
+}
+
+std::string github_output_in(const Settings& settings) {
+  if (!settings.is_on("github-output")) return "";
+  const char* file = std::getenv("GITHUB_OUTPUT");
+  if (file == nullptr || *file == '\0') {
+    throw Refusal{ExitCode::usage,
+                  "--github-output: GITHUB_OUTPUT is not set, accepted: inside a GitHub Actions step"};
+  }
+  if (!os::can_create(file)) {
+    throw Refusal{ExitCode::usage,
+                  fmt::format("--github-output: cannot write '{}': {}", base::printable(file),
+                              os::describe(errno))};
+  }
+  return file;
+}
+
+Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+  if (!operands.empty()) {
+    throw not_accepted("COMMAND", operands.front(), "-k KEY, and no operands");
+  }
+  if (settings.all("key").empty()) {
+    throw Refusal{ExitCode::usage, "no KEY given, accepted: -k KEY"};
+  }
+  const auto ttl = ttl_in(settings);
+  if (!ttl) {
+    throw Refusal{ExitCode::usage,
+                  "no --ttl given, accepted: how long the lock is held; nobody refreshes it"};
+  }
+  if (settings.is_on("export") && settings.is_on("github-output")) {
+    throw Refusal{ExitCode::usage, "--export and --github-output contradict each other"};
+  }
+  AcquirePlan plan{understand_claim(settings, *ttl, *store::Label::from("acquire")),
+                   Handover::print, github_output_in(settings)};
+  if (settings.is_on("export")) plan.handover = Handover::shell;
+  if (!plan.github_output.empty()) plan.handover = Handover::github;
+  return [plan = std::move(plan)] { return execute(plan); };
+}
+
+}  // namespace
+
+const Command acquire_command{
+    "acquire",
+    "acquire [OPTIONS] -k KEY --ttl DUR",
+    "take a lock and leave it held; prints its token",
+    "For steps that are separate processes: nobody refreshes the lock, and nobody stops anything\n"
+    "when it ends. Exits as a run does: 0 if it was had, 75 if not.\n"
+    "\n"
+    "Examples:\n"
+    "  token=$(rlock acquire -k deploy --ttl 30m --wait 10m)\n"
+    "  eval \"$(rlock acquire -k deploy --ttl 30m --export)\"; ...; rlock release\n"
+    "  rlock acquire -k deploy --ttl 30m --github-output",
+    declare,
+    understand};
+
+}  // namespace cmd

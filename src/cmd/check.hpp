@@ -1,0 +1,10 @@
+// `rlock check`
+#pragma once
+
+#include "cmd/command.hpp"
+
+namespace cmd {
+
+extern const Command check_command;
+
+}  // namespace cmd

@@ -1,0 +1,152 @@
+#include "cmd/claim_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.hpp"
+#include "cmd/refusal.hpp"
+#include "cmd/values.hpp"
+#include "store/open.hpp"
+
+namespace cmd {
+namespace {
+
+constexpr auto anywhere = Settings::Elsewhere::environment_and_config;
+constexpr unsigned most_waiters = 1'000'000;
+
+store::Mode mode_in(const Settings& settings) {
+  const auto permits = settings.find("permits");
+  const bool shared = settings.is_on("shared");
+  const int kinds = int{settings.is_on("exclusive")} + int{shared} + int{permits.has_value()};
+  if (kinds > 1) {
+    throw Refusal{ExitCode::usage, "--exclusive, --shared and --permits contradict each other"};
+  }
+  if (shared) return {store::Mode::Kind::shared};
+  const unsigned number = permits ? number_in(*permits, 1, store::Mode::most_permits) : 1;
+  if (number == 1) return {};
+  return {store::Mode::Kind::permits, number};
+}
+
+base::Millis wait_of(const Settings& settings) {
+  const auto wait = settings.find("wait");
+  const bool supersede = settings.is_on("supersede");
+  const bool wants_wait = settings.on_command_line("wait") && wait_in(*wait) != base::Millis{0};
+  if (settings.is_on("nonblock")) {
+    if (wants_wait) throw Refusal{ExitCode::usage, "--nonblock and --wait contradict each other"};
+    if (supersede) {
+      throw Refusal{ExitCode::usage,
+                    "--supersede waits until the holder has stopped; --nonblock contradicts that"};
+    }
+    return base::Millis{0};
+  }
+  const auto length = wait ? wait_in(*wait) : base::Millis{0};
+  if (!supersede || wants_wait) return length;
+  if (settings.on_command_line("wait")) {
+    throw Refusal{ExitCode::usage,
+                  "--supersede waits until the holder has stopped; --wait 0 contradicts that"};
+  }
+  return length == base::Millis{0} ? base::Millis::max() : length;
+}
+
+std::vector<store::LockName> keys_in(const Settings& settings) {
+  std::vector<store::LockName> keys;
+  for (const std::string& text : settings.all("key")) keys.push_back(key_in("--key", text));
+  return together(std::move(keys));
+}
+
+std::optional<unsigned> max_waiters_in(const Settings& settings) {
+  const auto setting = settings.find("max-waiters");
+  if (!setting) return std::nullopt;
+  return number_in(*setting, 0, most_waiters);
+}
+
+int conflict_exit_code_in(const Settings& settings) {
+  const auto setting = settings.find("conflict-exit-code");
+  return setting ? static_cast<int>(number_in(*setting, 0, 255)) : ExitCode::busy;
+}
+
+store::Label label_in(const Settings& settings, store::Label otherwise) {
+  const auto setting = settings.find("label");
+  if (!setting) return otherwise;
+  auto label = store::Label::from(setting->text);
+  if (!label) throw not_accepted(*setting, store::Label::accepted);
+  return *std::move(label);
+}
+
+}  // namespace
+
+std::vector<store::Claim> ClaimPlan::claims() const {
+  const auto token = store::Token::mint(label);
+  const auto on_busy = wait == base::Millis{0} ? store::OnBusy::give_up : store::OnBusy::queue;
+  const std::string message = supersede ? "superseded by " + token.shown() : "";
+  std::vector<store::Claim> result;
+  for (const auto& key : keys) {
+    result.push_back({key, token, ttl, on_busy, mode, max_waiters, message});
+  }
+  return result;
+}
+
+std::unique_ptr<store::LockStore> ClaimPlan::open_store() const {
+  return store::open(server.spec);
+}
+
+std::string ClaimPlan::shown_keys() const {
+  std::string text;
+  for (const auto& key : keys) {
+    text += fmt::format("{}'{}'", text.empty() ? "" : ", ", base::printable(key.text()));
+  }
+  return text;
+}
+
+void declare_claim(Settings& settings, const char* ttl_help) {
+  settings.repeated("-k,--key", "KEY",
+                    "the lock to hold; several are taken in sorted order, all or none");
+  settings.option("-t,--ttl", "DUR", ttl_help, anywhere);
+  settings.option("-w,--wait", "DUR",
+                  "queue for the lock so long; 'forever'; 0 is one attempt (default 0)", anywhere);
+  settings.flag("-n,--nonblock", "the same as --wait 0");
+  settings.flag("-x,--exclusive", "hold the lock alone, as a writer (the default)");
+  settings.flag("-s,--shared", "hold it together with other readers");
+  settings.option("--permits", "N", "at most N holders at once (default 1)");
+  settings.option("--max-waiters", "N", "with so many in the queue: busy, even with --wait",
+                  anywhere);
+  settings.flag("--supersede",
+                "newest wins: ask the holder to stop, send older waiters away, take the turn");
+  settings.option("-E,--conflict-exit-code", "N",
+                  "exit code when the lock was not had (default 75)", anywhere);
+  settings.option("--label", "TEXT", "shown to others in place of the command's name", anywhere);
+}
+
+ClaimPlan understand_claim(const Settings& settings, store::Ttl ttl, store::Label label) {
+  return {understand_server_options(settings),
+          keys_in(settings),
+          mode_in(settings),
+          ttl,
+          wait_of(settings),
+          label_in(settings, std::move(label)),
+          max_waiters_in(settings),
+          settings.is_on("supersede"),
+          conflict_exit_code_in(settings)};
+}
+
+std::optional<store::Ttl> ttl_in(const Settings& settings) {
+  const auto setting = settings.find("ttl");
+  if (!setting) return std::nullopt;
+  const auto ttl = store::Ttl::from(duration_in(*setting));
+  if (!ttl) throw not_accepted(*setting, "100ms to 365d");
+  return *ttl;
+}
+
+unsigned number_in(const Setting& setting, unsigned least, unsigned most) {
+  unsigned number = 0;
+  const char* end = setting.text.data() + setting.text.size();
+  const auto [stop, error] = std::from_chars(setting.text.data(), end, number);
+  if (error != std::errc{} || stop != end || number < least || number > most) {
+    throw not_accepted(setting, fmt::format("a number from {} to {}", least, most));
+  }
+  return number;
+}
+
+}  // namespace cmd

@@ -1,0 +1,115 @@
+#include "cmd/job.hpp"
+
+#include "base/duration.hpp"
+#include "base/log.hpp"
+#include "base/match.hpp"
+#include "base/text.hpp"
+#include "hold/environment.hpp"
+#include "hold/keeper.hpp"
+#include "hold/supervise.hpp"
+#include "os/check.hpp"
+#include "os/host.hpp"
+
+namespace cmd {
+namespace {
+
+using base::Deadline;
+using Reason = hold::StoppedFor::Reason;
+
+int report_not_started(const RunPlan& plan, const os::NotStarted& failure) {
+  base::log::error("cannot run '{}': {}", base::printable(plan.command.front()),
+                   os::describe(failure.error));
+  if (failure.stage == os::NotStarted::Stage::fork) return ExitCode::system_refused;
+  return failure.error == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable;
+}
+
+void release(hold::Held& held, base::Millis min_hold, bool loss_is_known,
+             const os::Patience& patience) {
+  const std::string key = base::printable(held.lease().name.text());
+  const auto release = held.release(patience, min_hold);
+  if (const auto* not_ours = std::get_if<store::NotOurs>(&release)) {
+    if (!loss_is_known) {
+      base::log::error("the job has ended, but the lock '{}' was lost before: {}", key,
+                       not_ours->why);
+    }
+  } else if (const auto* fault = std::get_if<store::Fault>(&release)) {
+    base::log::error("could not release the lock '{}' ({}); it ends by itself within {}", key,
+                     fault->why, base::format_duration(held.lease().ttl.length()));
+  }
+}
+
+/// The job is over; whatever goes wrong from here on is said and does not change the exit code.
+void give_back(const RunPlan& plan, hold::Keeper& keeper, base::Millis min_hold,
+               bool loss_is_known) {
+  const os::Patience patience{Deadline::after(base::now(), hold::Held::last_patience)};
+  auto handback = keeper.stop(patience.until);
+  auto* all = std::get_if<std::vector<hold::Kept>>(&handback);
+  if (all == nullptr) {
+    base::log::error("the refresh of the lock {} hangs; it ends by itself within {}",
+                     plan.lock.shown_keys(), base::format_duration(plan.lock.ttl.length()));
+    return;
+  }
+  for (hold::Kept& kept : *all) {
+    if (kept.lost) {
+      kept.held.give_up();
+    } else {
+      release(kept.held, min_hold, loss_is_known, patience);
+    }
+    if (kept.notice) kept.held.confirm_stopped(*kept.notice, patience);
+  }
+}
+
+/// What a run exits with, and what its record says.
+int conclude(const hold::Ending& ending, RunRecord& record) {
+  record.job = ending.status;
+  record.outcome = RunRecord::Outcome::ran;
+  if (!ending.stopped_for) return ending.status.code();
+  const bool lost = ending.stopped_for->reason == Reason::loss;
+  record.outcome = lost ? RunRecord::Outcome::lost : RunRecord::Outcome::stopped;
+  record.lost_why = ending.stopped_for->why;
+  return ExitCode::lost;
+}
+
+std::vector<std::string> inherited_environment() {
+  std::vector<std::string> result;
+  for (const auto text : os::environment()) result.emplace_back(text);
+  return result;
+}
+
+}  // namespace
+
+int run_job(const RunPlan& plan, hold::Upkeep locks, os::Signals& signals, RunRecord& record) {
+  record.granted = base::now();
+  record.leases = locks.leases();
+  for (const auto& lease : record.leases) {
+    base::log::detail("holding '{}' with fence {}", base::printable(lease.name.text()),
+                      lease.fence);
+  }
+  const auto& server = plan.lock.server;
+  const auto environment =
+      locks.empty() ? inherited_environment()
+                    : hold::job_environment(record.leases, server.shown, server.exported);
+  const auto valid_until = locks.valid_until();
+  // All that can fail before the job exists is done before; the keeper has no thread yet.
+  hold::Keeper keeper{std::move(locks)};
+  const os::ProcessTree tree;
+  const auto spawned = os::Child::spawn(plan.command, environment, signals);
+  if (const auto* failure = std::get_if<os::NotStarted>(&spawned)) {
+    give_back(plan, keeper, {}, false);
+    record.outcome = RunRecord::Outcome::not_started;
+    record.why = os::describe(failure->error);
+    return report_not_started(plan, *failure);
+  }
+  // The point of no return: what fails from here on must not take the job's exit code away.
+  const hold::Ending ending =
+      hold::supervise(std::get<os::Child>(spawned), tree, keeper,
+                      hold::Steward{{plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost,
+                                     plan.wait_all}},
+                      signals);
+  record.ended = base::now();
+  const int code = conclude(ending, record);
+  give_back(plan, keeper, plan.min_hold, ending.stopped_for.has_value());
+  return code;
+}
+
+}  // namespace cmd

@@ -1,0 +1,74 @@
+#include "cmd/not_had_report.hpp"
+
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "base/log.hpp"
+#include "base/match.hpp"
+#include "base/text.hpp"
+#include "cmd/fault_report.hpp"
+#include "hold/waiting_line.hpp"
+#include "os/exit_status.hpp"
+
+namespace cmd {
+namespace {
+
+std::string shown(const store::LockName& name) {
+  return base::printable(name.text());
+}
+
+std::string option_of(const store::Mode& mode) {
+  switch (mode.kind) {
+    case store::Mode::Kind::exclusive: return "--exclusive";
+    case store::Mode::Kind::shared: return "--shared";
+    case store::Mode::Kind::permits: break;
+  }
+  return fmt::format("--permits {}", mode.permits);
+}
+
+void report(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
+  const std::string who = hold::describe(gave_up.occupant);
+  switch (gave_up.why) {
+    case hold::GaveUp::Why::busy:
+      base::log::notice("'{}' is {}; to queue for it: --wait 10m, to see more: rlock inspect {}",
+                        shown(gave_up.name), who,
+                        base::printable(base::shell_word(gave_up.name.text())));
+      break;
+    case hold::GaveUp::Why::timed_out:
+      base::log::notice("'{}' was not free within {}: {}, {} waiting before this one",
+                        shown(gave_up.name), base::format_duration(plan.wait), who, gave_up.others);
+      break;
+    case hold::GaveUp::Why::crowded:
+      base::log::notice("'{}' is {}, and {} wait already: no more than --max-waiters allows",
+                        shown(gave_up.name), who, gave_up.others);
+      break;
+  }
+}
+
+}  // namespace
+
+int report_not_had(const ClaimPlan& plan, const hold::NotHad& why) {
+  return base::match(
+      why,
+      [&](const hold::GaveUp& gave_up) -> int {
+        report(plan, gave_up);
+        return plan.conflict_exit_code;
+      },
+      [&](const hold::SentAway& sent_away) -> int {
+        base::log::notice("waiting for '{}' was {}", shown(sent_away.name), sent_away.why);
+        return plan.conflict_exit_code;
+      },
+      [&](const hold::Disagreement& disagreement) -> int {
+        const auto& [name, mismatch] = disagreement;
+        base::log::error(
+            "'{}' is used with {} by {}, this run says {}; all users of a key must agree",
+            shown(name), option_of(mismatch.mode), mismatch.token.shown(), option_of(plan.mode));
+        return ExitCode::bad_config;
+      },
+      [&](const hold::Interrupted& interrupted) -> int {
+        return os::ExitStatus::signal_code(interrupted.signal);
+      },
+      [&](const store::Fault& fault) -> int { return report_fault(plan.server, fault); });
+}
+
+}  // namespace cmd

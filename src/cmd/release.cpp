@@ -1,0 +1,48 @@
+#include "cmd/release.hpp"
+
+#include "base/match.hpp"
+#include "cmd/fault_report.hpp"
+#include "cmd/token_options.hpp"
+
+namespace cmd {
+namespace {
+
+void declare(Settings& settings) {
+  declare_token(settings);
+  declare_server_options(settings);
+}
+
+int execute(const TokenPlan& plan) {
+  return for_each_key(
+      plan, [&](store::LockStore& store, const store::LockName& name, const os::Patience& patience) {
+        return base::match(
+            store.release(name, plan.token, {}, patience),
+            [](const store::Released&) -> std::optional<int> { return std::nullopt; },
+            [&](const store::NotOurs&) -> std::optional<int> {
+              return report_not_ours(plan, store, name, patience);
+            },
+            [&](const store::Fault& fault) -> std::optional<int> {
+              return report_fault(plan.server, fault);
+            });
+      });
+}
+
+Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+  return [plan = understand_token(settings, operands)] { return execute(plan); };
+}
+
+}  // namespace
+
+const Command release_command{
+    "release",
+    "release [OPTIONS] [-k KEY]... [--token TOKEN]",
+    "give back a lock of `acquire`",
+    "Exits 0, or 76 if the lock is not this token's (any more): then it says whose it is, and\n"
+    "nothing was changed.\n"
+    "\n"
+    "Examples:\n"
+    "  rlock release -k deploy --token \"$token\"",
+    declare,
+    understand};
+
+}  // namespace cmd

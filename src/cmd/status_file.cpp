@@ -1,0 +1,111 @@
+#include "cmd/status_file.hpp"
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "base/match.hpp"
+#include "base/text.hpp"
+#include "cmd/json.hpp"
+#include "hold/waiting_line.hpp"
+#include "os/check.hpp"
+#include "os/file.hpp"
+
+namespace cmd {
+namespace {
+
+using Outcome = RunRecord::Outcome;
+
+const char* name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::ran: return "ran";
+    case Outcome::not_started: return "not-started";
+    case Outcome::busy: return "busy";
+    case Outcome::mismatch: return "mismatch";
+    case Outcome::lost: return "lost";
+    case Outcome::stopped: return "stopped";
+    case Outcome::interrupted: return "interrupted";
+    case Outcome::failed: break;
+  }
+  return "failed";
+}
+
+std::int64_t ms_between(base::Moment from, base::Moment to) {
+  return std::chrono::duration_cast<base::Millis>(to - from).count();
+}
+
+Json job_of(const RunRecord& record) {
+  if (!record.job) return nullptr;
+  const bool signalled = record.job->signalled();
+  Json job;
+  job["exit_code"] = signalled ? Json(nullptr) : Json(record.job->code());
+  job["signal"] = signalled ? Json(record.job->signal()) : Json(nullptr);
+  return job;
+}
+
+/// Every key that was wanted; those that were had come first in the same order, with their fences.
+Json keys_of(const RunRecord& record, const RunPlan& plan) {
+  Json keys = Json::array();
+  for (std::size_t i = 0; i < plan.lock.keys.size(); ++i) {
+    Json entry;
+    entry["key"] = plan.lock.keys[i].text();
+    entry["fence"] = i < record.leases.size() ? Json(record.leases[i].fence) : Json(nullptr);
+    keys.push_back(std::move(entry));
+  }
+  return keys;
+}
+
+std::string text_of(const RunRecord& record, const RunPlan& plan, int exit_code) {
+  const auto now = base::now();
+  const bool had = !record.leases.empty();
+  Json json;
+  json["outcome"] = name_of(record.outcome);
+  json["exit_code"] = exit_code;
+  json["job"] = job_of(record);
+  json["key"] = plan.lock.keys.front().text();
+  json["fence"] = had ? Json(record.leases.front().fence) : Json(nullptr);
+  json["keys"] = keys_of(record, plan);
+  json["token"] = had ? Json(record.leases.front().token.text()) : Json(nullptr);
+  json["waited_ms"] = ms_between(record.began, record.granted.value_or(now));
+  json["held_ms"] = record.granted ? Json(ms_between(*record.granted, record.ended.value_or(now)))
+                                   : Json(nullptr);
+  json["lost_why"] = or_null(record.lost_why);
+  json["why"] = or_null(record.why);
+  return dumped(json);
+}
+
+}  // namespace
+
+void note(RunRecord& record, const hold::NotHad& not_had) {
+  base::match(
+      not_had,
+      [&](const hold::GaveUp& gave_up) {
+        record.outcome = Outcome::busy;
+        record.why = hold::describe(gave_up.occupant);
+      },
+      [&](const hold::SentAway& sent_away) {
+        record.outcome = Outcome::busy;
+        record.why = sent_away.why;
+      },
+      [&](const hold::Disagreement& disagreement) {
+        record.outcome = Outcome::mismatch;
+        record.why = "used in another way by " + disagreement.mismatch.token.shown();
+      },
+      [&](const hold::Interrupted& interrupted) {
+        record.outcome = Outcome::interrupted;
+        record.why = fmt::format("signal {}", interrupted.signal);
+      },
+      [&](const store::Fault& fault) {
+        record.outcome = Outcome::failed;
+        record.why = fault.why;
+      });
+}
+
+void save(const RunRecord& record, const RunPlan& plan, int exit_code) {
+  if (!plan.status_file) return;
+  if (!os::replace_contents(*plan.status_file, text_of(record, plan, exit_code))) {
+    base::log::error("--status-file: cannot write '{}': {}", base::printable(*plan.status_file),
+                     os::describe(errno));
+  }
+}
+
+}  // namespace cmd

@@ -1,0 +1,158 @@
+#include "hold/claimant.hpp"
+
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "base/log.hpp"
+#include "base/match.hpp"
+
+namespace hold {
+namespace {
+
+using base::Deadline;
+using base::Millis;
+using store::Fault;
+
+// A server that takes longer for one answer is as good as silent; a lease shorter than that would
+// be over when the answer came, so it need not wait longer than a second either.
+constexpr Millis longest_answer{5'000};
+constexpr Millis shortest_answer{1'000};
+// On the way out nobody should wait long for a server.
+constexpr Millis goodbye{1'000};
+constexpr Millis first_retry{50};
+constexpr Millis longest_retry{1'000};
+
+}  // namespace
+
+Claimant::Claimant(std::unique_ptr<store::LockStore> store, const store::Claim& claim,
+                   const Terms& terms, Upkeep& earlier, os::Signals& signals)
+    : store_{std::move(store)},
+      claim_{claim},
+      terms_{terms},
+      earlier_{earlier},
+      signals_{signals},
+      line_{claim.name},
+      retry_{first_retry} {}
+
+store::Attempt Claimant::ask() {
+  const Millis answer = std::clamp(claim_.ttl.length(), shortest_answer, longest_answer);
+  return store_->try_acquire(claim_, {Deadline::after(base::now(), answer), signals_.descriptor()});
+}
+
+Claimant::Outcome Claimant::run() {
+  for (;;) {
+    auto attempt = ask();
+    if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+    auto outcome = base::match(
+        std::move(attempt),
+        [&](store::Granted&& granted) { return accept(std::move(granted.lease)); },
+        [&](store::Busy&& busy) -> std::optional<Outcome> {
+          const bool queueing = claim_.on_busy == store::OnBusy::queue;
+          return GaveUp{claim_.name, std::move(busy.occupant), busy.waiting,
+                        queueing ? GaveUp::Why::crowded : GaveUp::Why::busy};
+        },
+        [&](store::Mismatch&& mismatch) -> std::optional<Outcome> {
+          return withdrawn(Disagreement{claim_.name, std::move(mismatch)});
+        },
+        [&](store::Queued&& place) { return queue(place); },
+        [&](Fault&& fault) { return recover(fault); });
+    if (outcome) return *std::move(outcome);
+    if (auto lost = look_after_earlier()) return *std::move(lost);
+  }
+}
+
+std::optional<Claimant::Outcome> Claimant::look_after_earlier() {
+  while (earlier_.due().passed(base::now())) {
+    const auto news = earlier_.refresh(signals_.descriptor());
+    if (const auto* lost = std::get_if<Lost>(&news)) return withdrawn(LostEarlier{lost->why});
+    if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+    if (earlier_.valid_until().passed(base::now())) {
+      return withdrawn(LostEarlier{"its lease could not be refreshed in time"});
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Claimant::Outcome> Claimant::accept(store::Lease lease) {
+  if (!lease.valid_until.earlier_by(terms_.grace).passed(base::now())) {
+    return Held{std::move(store_), std::move(lease)};
+  }
+  // Granted, but the answer took so long that the job would have to be stopped at once.
+  store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
+  return recover(
+      {Fault::Kind::silent, fmt::format("the grant of a lease of {} came too late to be used",
+                                        base::format_duration(claim_.ttl.length()))});
+}
+
+std::optional<Claimant::Outcome> Claimant::queue(const store::Queued& place) {
+  retry_ = first_retry;
+  line_.update(place, base::now());
+  for (;;) {
+    const Deadline until = std::min({terms_.wait_ends, line_.due(), earlier_.due()});
+    const auto turn = store_->await_turn(claim_, {until, signals_.descriptor()});
+    if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+    if (const auto* notice = std::get_if<store::Notice>(&turn)) return obey(*notice);
+    if (terms_.wait_ends.passed(base::now())) {
+      return withdrawn(GaveUp{claim_.name, place.occupant, place.ahead, GaveUp::Why::timed_out});
+    }
+    if (std::holds_alternative<store::ClaimAgain>(turn)) return std::nullopt;
+    if (auto outcome = look_after_earlier()) return outcome;
+    if (line_.due().passed(base::now())) line_.tick(base::now());
+  }
+}
+
+std::optional<Claimant::Outcome> Claimant::obey(const store::Notice& notice) {
+  // Only what was reserved for us was taken away: our place may be gone with it, our wish is not.
+  if (notice.kind == store::Notice::Kind::lost) return std::nullopt;
+  const os::Patience patience{Deadline::after(base::now(), goodbye)};
+  store_->withdraw(claim_, patience);
+  store_->confirm_stopped(claim_.name, notice, patience);
+  return SentAway{claim_.name, notice.why};
+}
+
+std::optional<Claimant::Outcome> Claimant::recover(const Fault& fault) {
+  const bool hopeless = fault.kind == Fault::Kind::denied || fault.kind == Fault::Kind::unusable;
+  if (hopeless) return withdrawn(fault);
+  if (std::exchange(disturbed_, false)) return std::nullopt;
+  if (claim_.on_busy == store::OnBusy::give_up) {
+    // Only a lost answer is worth a second question, which the same token makes safe.
+    if (fault.kind != Fault::Kind::silent || asked_again_) return withdrawn(fault);
+    asked_again_ = true;
+    return std::nullopt;
+  }
+  line_.update(fault, base::now());
+  const Deadline next =
+      std::min({terms_.wait_ends, Deadline::after(base::now(), retry_), earlier_.due()});
+  retry_ = std::min(retry_ * 2, longest_retry);
+  os::wait_any({signals_.descriptor()}, next);
+  if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+  if (terms_.wait_ends.passed(base::now())) return withdrawn(fault);
+  return std::nullopt;
+}
+
+std::optional<int> Claimant::deadly_signal() {
+  disturbed_ = false;
+  while (const auto signal = signals_.take()) {
+    disturbed_ = true;
+    switch (signal->number) {
+      case SIGCHLD:
+      case SIGCONT:
+      case SIGWINCH: break;
+      case SIGTSTP:
+      case SIGTTIN:
+      case SIGTTOU:
+        base::log::clear_status();
+        os::Signals::suspend(signal->number);
+        break;
+      default: return signal->number;
+    }
+  }
+  return std::nullopt;
+}
+
+Claimant::Outcome Claimant::withdrawn(Outcome outcome) {
+  store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
+  return outcome;
+}
+
+}  // namespace hold

@@ -1,0 +1,11 @@
+-- ASK TO STOP: a word to those who hold the lock; changes nothing else.
+-- ARGV  2 id of the mailbox for the answer   3 what to tell them   4... the tokens to ask
+-- result  how many of them hold it, or have it reserved
+local reply, text = ARGV[2], ARGV[3]
+local asked = 0
+for i = 4, #ARGV do
+  local token = ARGV[i]
+  local holds = mode and redis.call('ZSCORE', held, token) or owner and token_of(owner) == token
+  if holds and post(token, 'stop ' .. reply .. ' ' .. text) then asked = asked + 1 end
+end
+return asked
