@@ -103,7 +103,7 @@ ttl_of() {
 
 @test "the job is told key, token, fence, server and that it holds" {
   run rlock -k "$K" -- sh -c 'env | grep ^RLOCK_ | grep -v ^RLOCK_BIN= | sed s/=.*// | sort'
-  assert_output $'RLOCK_FENCE\nRLOCK_HELD\nRLOCK_KEY\nRLOCK_SERVER\nRLOCK_TOKEN'
+  assert_output $'RLOCK_FENCE\nRLOCK_HELD\nRLOCK_HOLDS\nRLOCK_KEY\nRLOCK_SERVER\nRLOCK_TOKEN'
   run rlock -k "$K" -- sh -c 'echo "$RLOCK_KEY $RLOCK_HELD $RLOCK_SERVER"'
   assert_output "$K 1 $RLOCK_SERVER"
 }

@@ -50,14 +50,9 @@ refuses_option() {
   refuses 64 'key' -k '' -- touch "$T/ran"
 }
 
-@test "two keys are refused, not one of them taken" {
-  refuses 64 'key' -k "$K" -k other -- touch "$T/ran"
-  free other
-}
-
 @test "options of later versions are unknown, not ignored" {
   local option
-  for option in --permits=2 --min-hold=5s --wait-all --reentrant -s --shared; do
+  for option in --sync-replicas=2 --local-gate; do
     refuses 64 "${option%%=*}" -k "$K" "$option" -- touch "$T/ran"
   done
 }

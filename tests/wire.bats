@@ -90,17 +90,18 @@ script() {
   shift
   cat "$REPO/src/store/redis/lua/prologue.lua" "$REPO/src/store/redis/lua/$name.lua" >"$T/$name.lua"
   redis --raw --eval "$T/$name.lua" "$K" "$(companion "$K" queue)" "$(companion "$K" alive)" \
-    "$(companion "$K" fence)" , "$(companion "$K" mail):" "$@" | paste -sd' '
+    "$(companion "$K" fence)" "$(companion "$K" held)" "$(companion "$K" grants)" , "$(companion "$K" mail):" "$@" |
+    paste -sd' '
 }
 
 enter() {
   local id=$1 ttl=$2 claim=$3 grace=$4 ticket=${5-}
-  script enter "$id" "$ttl" "$claim" "$grace" "$ticket"
+  script enter "$id" "$ttl" "$claim" "$grace" "$ticket" '' ''
 }
 
 leave() {
   local id=$1 claim=$2 how=$3
-  script leave "$id" "$claim" "$how"
+  script leave "$id" "$claim" "$how" 0
 }
 
 @test "a late confirm does not get the previous holder's fence" {
