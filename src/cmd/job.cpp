@@ -8,7 +8,6 @@
 #include "hold/keeper.hpp"
 #include "hold/supervise.hpp"
 #include "os/check.hpp"
-#include "os/host.hpp"
 
 namespace cmd {
 namespace {
@@ -70,25 +69,16 @@ int conclude(const hold::Ending& ending, RunRecord& record) {
   return ExitCode::lost;
 }
 
-std::vector<std::string> inherited_environment() {
-  std::vector<std::string> result;
-  for (const auto text : os::environment()) result.emplace_back(text);
-  return result;
-}
-
 }  // namespace
 
 int run_job(const RunPlan& plan, hold::Upkeep locks, os::Signals& signals, RunRecord& record) {
   record.granted = base::now();
-  record.leases = locks.leases();
   for (const auto& lease : record.leases) {
     base::log::detail("holding '{}' with fence {}", base::printable(lease.name.text()),
                       lease.fence);
   }
   const auto& server = plan.lock.server;
-  const auto environment =
-      locks.empty() ? inherited_environment()
-                    : hold::job_environment(record.leases, server.shown, server.exported);
+  const auto environment = hold::job_environment(record.leases, server.shown, server.exported);
   const auto valid_until = locks.valid_until();
   // All that can fail before the job exists is done before; the keeper has no thread yet.
   hold::Keeper keeper{std::move(locks)};

@@ -1,7 +1,6 @@
 #include "cmd/nested.hpp"
 
 #include "base/log.hpp"
-#include "base/match.hpp"
 #include "base/text.hpp"
 #include "cmd/fault_report.hpp"
 #include "hold/waiting_line.hpp"
@@ -29,25 +28,28 @@ OuterLocks outer_locks(const ClaimPlan& plan) {
   return found;
 }
 
-std::optional<int> verify(const OuterLocks& outer, const ClaimPlan& plan) {
+std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
+                                                    const ClaimPlan& plan) {
   const auto store = plan.open_store();
   const os::Patience soon{base::Deadline::after(base::now(), patience)};
+  std::vector<store::Lease> leases;
   for (std::size_t i = 0; i < outer.keys.size(); ++i) {
-    auto code = base::match(
-        store->check(outer.keys[i], outer.holds[i].token, soon),
-        [](const store::StillOurs&) -> std::optional<int> { return std::nullopt; },
-        [&](const store::Elsewhere& now) -> std::optional<int> {
-          base::log::error("'{}' is not held by {}, the run around this one, any more: it is {}",
-                           base::printable(outer.keys[i].text()), outer.holds[i].token.shown(),
-                           now.occupant ? hold::describe(now.occupant) : "free");
-          return ExitCode::lost;
-        },
-        [&](const store::Fault& fault) -> std::optional<int> {
-          return report_fault(plan.server, fault);
-        });
-    if (code) return code;
+    const auto& key = outer.keys[i];
+    const auto& token = outer.holds[i].token;
+    const auto standing = store->check(key, token, soon);
+    if (const auto* fault = std::get_if<store::Fault>(&standing)) {
+      return report_fault(plan.server, *fault);
+    }
+    if (const auto* now = std::get_if<store::Elsewhere>(&standing)) {
+      base::log::error("'{}' is not held by {}, the run around this one, any more: it is {}",
+                       base::printable(key.text()), token.shown(),
+                       now->occupant ? hold::describe(now->occupant) : "free");
+      return ExitCode::lost;
+    }
+    const auto& ours = std::get<store::StillOurs>(standing);
+    leases.push_back({key, token, plan.ttl, ours.until, ours.fence.value_or(0)});
   }
-  return std::nullopt;
+  return leases;
 }
 
 void report_nested(const OuterLocks& outer) {

@@ -12,15 +12,15 @@ namespace cmd {
 
 /// The locks of `plan` that a run around us holds, as far as our environment says.
 struct OuterLocks {
-  std::vector<hold::OuterHold> holds;    // of the keys below, in that order
-  std::vector<store::LockName> keys;     // held by them
-  bool all;                              // of the plan's keys
+  std::vector<hold::OuterHold> holds;  // of the keys below, in that order
+  std::vector<store::LockName> keys;   // held by them
+  bool all;                            // of the plan's keys
 };
 OuterLocks outer_locks(const ClaimPlan& plan);
 
-/// Asks the server whether those locks still are the outer runs'. Nothing: they are. Else the exit
-/// code, and it has been said why.
-std::optional<int> verify(const OuterLocks& outer, const ClaimPlan& plan);
+/// Asks the server whether those locks still are the outer runs', and returns their leases, which
+/// the outer runs refresh; else the exit code, and it has been said why.
+std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer, const ClaimPlan& plan);
 
 /// A run that wants the lock it runs under would wait for itself: says so.
 void report_nested(const OuterLocks& outer);

@@ -24,11 +24,13 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
                   "--reentrant: the job holds some of these keys and not the others, accepted: "
                   "keys of which it holds all, or none"};
   }
-  if (const auto refused = verify(outer, plan.lock)) {
+  auto verified = verify(outer, plan.lock);
+  if (const int* refused = std::get_if<int>(&verified)) {
     record.outcome = *refused == ExitCode::lost ? RunRecord::Outcome::lost
                                                 : RunRecord::Outcome::failed;
-    return refused;
+    return *refused;
   }
+  record.leases = std::get<std::vector<store::Lease>>(std::move(verified));
   return run_job(plan, {}, signals, record);
 }
 
@@ -38,6 +40,7 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
                                    {plan.lock.claims(), plan.lock.wait, plan.grace}, signals);
   if (auto* locks = std::get_if<hold::Upkeep>(&acquisition)) {
+    record.leases = locks->leases();
     return run_job(plan, std::move(*locks), signals, record);
   }
   const auto& not_had = std::get<hold::NotHad>(acquisition);

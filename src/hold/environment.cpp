@@ -20,8 +20,11 @@ std::string holds_with(const std::vector<store::Lease>& leases, const std::strin
   const char* outer = std::getenv("RLOCK_HOLDS");
   std::string text{outer == nullptr ? "" : outer};
   for (const store::Lease& lease : leases) {
-    text += fmt::format("{}{}\t{}\t{}", text.empty() ? "" : "\n", lease.token.text(),
-                        server, base::printable(lease.name.text()));
+    const std::string line = fmt::format("{}\t{}\t{}", lease.token.text(), server,
+                                         base::printable(lease.name.text()));
+    // A reentrant run is told again of what a run around it holds.
+    if ((text + '\n').find(line + '\n') != std::string::npos) continue;
+    text += (text.empty() ? "" : "\n") + line;
   }
   return text;
 }
