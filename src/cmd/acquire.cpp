@@ -98,13 +98,13 @@ std::string github_output_in(const Settings& settings) {
   if (!settings.is_on("github-output")) return "";
   const char* file = std::getenv("GITHUB_OUTPUT");
   if (file == nullptr || *file == '\0') {
-    throw Refusal{ExitCode::usage,
-                  "--github-output: GITHUB_OUTPUT is not set, accepted: inside a GitHub Actions step"};
+    throw Refusal{
+        ExitCode::usage,
+        "--github-output: GITHUB_OUTPUT is not set, accepted: inside a GitHub Actions step"};
   }
   if (!os::can_create(file)) {
-    throw Refusal{ExitCode::usage,
-                  fmt::format("--github-output: cannot write '{}': {}", base::printable(file),
-                              os::describe(errno))};
+    throw Refusal{ExitCode::usage, fmt::format("--github-output: cannot write '{}': {}",
+                                               base::printable(file), os::describe(errno))};
   }
   return file;
 }

@@ -32,9 +32,8 @@ std::vector<store::Token> still_holding(store::LockAdmin& admin, const store::Lo
   const auto* report = std::get_if<store::LockReport>(&answer);
   if (report == nullptr) return asked;
   std::erase_if(asked, [&](const store::Token& token) {
-    return std::none_of(report->holders.begin(), report->holders.end(), [&](const auto& each) {
-      return each.occupant.token == token.text();
-    });
+    return std::none_of(report->holders.begin(), report->holders.end(),
+                        [&](const auto& each) { return each.occupant.token == token.text(); });
   });
   return asked;
 }
@@ -57,10 +56,11 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin,
     if (until.passed(base::now())) break;
   }
   for (const auto& token : left) {
-    base::log::error("'{}' is still held by {}, which was asked {} ago; to take it away: "
-                     "rlock force-release {}",
-                     key, token.shown(), base::format_duration(plan.wait),
-                     base::printable(base::shell_word(plan.key.text())));
+    base::log::error(
+        "'{}' is still held by {}, which was asked {} ago; to take it away: "
+        "rlock force-release {}",
+        key, token.shown(), base::format_duration(plan.wait),
+        base::printable(base::shell_word(plan.key.text())));
   }
   return ExitCode::busy;
 }

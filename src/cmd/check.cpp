@@ -28,19 +28,18 @@ std::optional<int> long_enough(const CheckPlan& plan, const store::LockName& nam
 }
 
 int execute(const CheckPlan& plan) {
-  return for_each_key(
-      plan.lock,
-      [&](store::LockStore& store, const store::LockName& name, const os::Patience& patience) {
-        return base::match(
-            store.check(name, plan.lock.token, patience),
-            [&](const store::StillOurs& ours) { return long_enough(plan, name, ours); },
-            [&](const store::Elsewhere& now) -> std::optional<int> {
-              return report_elsewhere(name, now.occupant);
-            },
-            [&](const store::Fault& fault) -> std::optional<int> {
-              return report_fault(plan.lock.server, fault);
-            });
-      });
+  return for_each_key(plan.lock, [&](store::LockStore& store, const store::LockName& name,
+                                     const os::Patience& patience) {
+    return base::match(
+        store.check(name, plan.lock.token, patience),
+        [&](const store::StillOurs& ours) { return long_enough(plan, name, ours); },
+        [&](const store::Elsewhere& now) -> std::optional<int> {
+          return report_elsewhere(name, now.occupant);
+        },
+        [&](const store::Fault& fault) -> std::optional<int> {
+          return report_fault(plan.lock.server, fault);
+        });
+  });
 }
 
 Act understand(const Settings& settings, const std::vector<std::string>& operands) {

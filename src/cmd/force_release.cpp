@@ -114,7 +114,8 @@ int execute(const ForceReleasePlan& plan) {
 Act understand(const Settings& settings, const std::vector<std::string>& operands) {
   const auto wait = settings.find("wait");
   const ForceReleasePlan plan{understand_server_options(settings), only_key(operands),
-                              token_in(settings), settings.is_on("yes"), wait ? duration_in(*wait) : default_wait};
+                              token_in(settings), settings.is_on("yes"),
+                              wait ? duration_in(*wait) : default_wait};
   if (!plan.yes && !os::stdin_is_terminal()) {
     throw Refusal{ExitCode::usage,
                   "force-release asks before it acts, and there is no terminal; accepted: --yes"};

@@ -20,9 +20,8 @@ os::Patience soon() {
 std::vector<store::HolderReport> chosen_holders(const store::LockReport& report,
                                                 const std::optional<store::Token>& only) {
   std::vector<store::HolderReport> chosen = report.holders;
-  std::erase_if(chosen, [&](const auto& each) {
-    return only && each.occupant.token != only->text();
-  });
+  std::erase_if(chosen,
+                [&](const auto& each) { return only && each.occupant.token != only->text(); });
   return chosen;
 }
 

@@ -91,11 +91,10 @@ int run_job(const RunPlan& plan, hold::Upkeep locks, os::Signals& signals, RunRe
     return report_not_started(plan, *failure);
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
-  const hold::Ending ending =
-      hold::supervise(std::get<os::Child>(spawned), tree, keeper,
-                      hold::Steward{{plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost,
-                                     plan.wait_all}},
-                      signals);
+  const hold::Ending ending = hold::supervise(
+      std::get<os::Child>(spawned), tree, keeper,
+      hold::Steward{{plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}},
+      signals);
   record.ended = base::now();
   const int code = conclude(ending, record);
   give_back(plan, keeper, plan.min_hold, ending.stopped_for.has_value());

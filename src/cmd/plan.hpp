@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cmd/exit_code.hpp"
 #include "cmd/claim_options.hpp"
+#include "cmd/exit_code.hpp"
 #include "hold/steward.hpp"
 #include "store/names.hpp"
 

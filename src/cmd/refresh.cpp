@@ -16,19 +16,18 @@ void declare(Settings& settings) {
 }
 
 int execute(const RefreshPlan& plan) {
-  return for_each_key(
-      plan.lock,
-      [&](store::LockStore& store, const store::LockName& name, const os::Patience& patience) {
-        return base::match(
-            store.renew(name, plan.lock.token, plan.ttl, patience),
-            [](const store::Renewed&) -> std::optional<int> { return std::nullopt; },
-            [&](const store::NotOurs&) -> std::optional<int> {
-              return report_not_ours(plan.lock, store, name, patience);
-            },
-            [&](const store::Fault& fault) -> std::optional<int> {
-              return report_fault(plan.lock.server, fault);
-            });
-      });
+  return for_each_key(plan.lock, [&](store::LockStore& store, const store::LockName& name,
+                                     const os::Patience& patience) {
+    return base::match(
+        store.renew(name, plan.lock.token, plan.ttl, patience),
+        [](const store::Renewed&) -> std::optional<int> { return std::nullopt; },
+        [&](const store::NotOurs&) -> std::optional<int> {
+          return report_not_ours(plan.lock, store, name, patience);
+        },
+        [&](const store::Fault& fault) -> std::optional<int> {
+          return report_fault(plan.lock.server, fault);
+        });
+  });
 }
 
 Act understand(const Settings& settings, const std::vector<std::string>& operands) {
@@ -42,15 +41,14 @@ Act understand(const Settings& settings, const std::vector<std::string>& operand
 
 }  // namespace
 
-const Command refresh_command{
-    "refresh",
-    "refresh [OPTIONS] [-k KEY]... [--token TOKEN] --ttl DUR",
-    "hold a lock of `acquire` for longer",
-    "Exits 0, or 76 if the lock is not this token's (any more).\n"
-    "\n"
-    "Examples:\n"
-    "  rlock refresh -k deploy --token \"$token\" --ttl 30m",
-    declare,
-    understand};
+const Command refresh_command{"refresh",
+                              "refresh [OPTIONS] [-k KEY]... [--token TOKEN] --ttl DUR",
+                              "hold a lock of `acquire` for longer",
+                              "Exits 0, or 76 if the lock is not this token's (any more).\n"
+                              "\n"
+                              "Examples:\n"
+                              "  rlock refresh -k deploy --token \"$token\" --ttl 30m",
+                              declare,
+                              understand};
 
 }  // namespace cmd

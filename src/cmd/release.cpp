@@ -13,18 +13,18 @@ void declare(Settings& settings) {
 }
 
 int execute(const TokenPlan& plan) {
-  return for_each_key(
-      plan, [&](store::LockStore& store, const store::LockName& name, const os::Patience& patience) {
-        return base::match(
-            store.release(name, plan.token, {}, patience),
-            [](const store::Released&) -> std::optional<int> { return std::nullopt; },
-            [&](const store::NotOurs&) -> std::optional<int> {
-              return report_not_ours(plan, store, name, patience);
-            },
-            [&](const store::Fault& fault) -> std::optional<int> {
-              return report_fault(plan.server, fault);
-            });
-      });
+  return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name,
+                                const os::Patience& patience) {
+    return base::match(
+        store.release(name, plan.token, {}, patience),
+        [](const store::Released&) -> std::optional<int> { return std::nullopt; },
+        [&](const store::NotOurs&) -> std::optional<int> {
+          return report_not_ours(plan, store, name, patience);
+        },
+        [&](const store::Fault& fault) -> std::optional<int> {
+          return report_fault(plan.server, fault);
+        });
+  });
 }
 
 Act understand(const Settings& settings, const std::vector<std::string>& operands) {

@@ -26,8 +26,8 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
   }
   auto verified = verify(outer, plan.lock);
   if (const int* refused = std::get_if<int>(&verified)) {
-    record.outcome = *refused == ExitCode::lost ? RunRecord::Outcome::lost
-                                                : RunRecord::Outcome::failed;
+    record.outcome =
+        *refused == ExitCode::lost ? RunRecord::Outcome::lost : RunRecord::Outcome::failed;
     return *refused;
   }
   record.leases = std::get<std::vector<store::Lease>>(std::move(verified));

@@ -78,7 +78,8 @@ store::Label label_of(const std::vector<std::string>& command) {
 }  // namespace
 
 void declare_run(Settings& settings) {
-  declare_claim(settings, "lease length, refreshed every third of it (default 30s, at least 100ms)");
+  declare_claim(settings,
+                "lease length, refreshed every third of it (default 30s, at least 100ms)");
   settings.option("--min-hold", "DUR",
                   "the lock stays taken so long after the grant, even if the job is quicker",
                   anywhere);

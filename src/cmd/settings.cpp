@@ -12,9 +12,9 @@ namespace cmd {
 namespace {
 
 constexpr std::array<std::string_view, 13> in_config{
-    "server",  "password-file", "ttl",      "wait",         "conflict-exit-code",
-    "grace",   "on-lost",       "min-hold", "max-waiters",  "wait-all",
-    "label",   "quiet",         "verbose"};
+    "server", "password-file", "ttl",      "wait",        "conflict-exit-code",
+    "grace",  "on-lost",       "min-hold", "max-waiters", "wait-all",
+    "label",  "quiet",         "verbose"};
 
 std::string environment_name(std::string_view long_name) {
   std::string name = "RLOCK_";
@@ -148,7 +148,8 @@ std::optional<Setting> Settings::find(std::string_view long_name) const {
   const Declared* declared = this->declared(long_name);
   if (declared == nullptr) return std::nullopt;
   if (declared->given > 0) {
-    return Setting{declared->texts.back(), std::string{declared->shown()}, Setting::Origin::command_line};
+    return Setting{declared->texts.back(), std::string{declared->shown()},
+                   Setting::Origin::command_line};
   }
   if (declared->elsewhere == Elsewhere::none) return std::nullopt;
   const std::string variable = environment_name(long_name);

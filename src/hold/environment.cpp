@@ -12,16 +12,16 @@
 namespace hold {
 namespace {
 
-constexpr std::array<std::string_view, 6> ours{"RLOCK_KEY=",    "RLOCK_TOKEN=", "RLOCK_FENCE=",
-                                               "RLOCK_FENCES=", "RLOCK_HELD=",  "RLOCK_HOLDS="};
+constexpr std::array<std::string_view, 6> ours{
+    "RLOCK_KEY=", "RLOCK_TOKEN=", "RLOCK_FENCE=", "RLOCK_FENCES=", "RLOCK_HELD=", "RLOCK_HOLDS="};
 
 /// A line "token TAB server TAB key" for each; none of the three holds a tab or a newline.
 std::string holds_with(const std::vector<store::Lease>& leases, const std::string& server) {
   const char* outer = std::getenv("RLOCK_HOLDS");
   std::string text{outer == nullptr ? "" : outer};
   for (const store::Lease& lease : leases) {
-    const std::string line = fmt::format("{}\t{}\t{}", lease.token.text(), server,
-                                         base::printable(lease.name.text()));
+    const std::string line =
+        fmt::format("{}\t{}\t{}", lease.token.text(), server, base::printable(lease.name.text()));
     // A reentrant run is told again of what a run around it holds.
     if ((text + '\n').find(line + '\n') != std::string::npos) continue;
     text += (text.empty() ? "" : "\n") + line;

@@ -87,7 +87,8 @@ void Upkeep::listen(int interrupt) {
 
 std::vector<int> Upkeep::descriptors() const {
   std::vector<int> all;
-  for (const Charge& each : charges_) all.push_back(each.listener ? each.listener->descriptor() : -1);
+  for (const Charge& each : charges_)
+    all.push_back(each.listener ? each.listener->descriptor() : -1);
   return all;
 }
 

@@ -55,14 +55,14 @@ bool write_all(int fd, std::string_view text) {
 }
 
 bool is_special(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
 }  // namespace
 
 bool can_create(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     errno = EISDIR;
     return false;

@@ -48,7 +48,8 @@ struct Claim {
   OnBusy on_busy;
   Mode mode{};
   std::optional<unsigned> max_waiters{};  // with that many in the queue: busy
-  std::string supersede{};  // unless empty: holders are asked to stop and waiters sent away with this
+  std::string
+      supersede{};  // unless empty: holders are asked to stop and waiters sent away with this
 };
 
 struct Granted {
@@ -56,8 +57,8 @@ struct Granted {
 };
 struct Queued {
   std::optional<Occupant> occupant;
-  std::size_t ahead;               // waiters before us
-  std::optional<Millis> look_in;   // when something may have happened of which nobody tells
+  std::size_t ahead;              // waiters before us
+  std::optional<Millis> look_in;  // when something may have happened of which nobody tells
 };
 struct Busy {
   std::optional<Occupant> occupant;

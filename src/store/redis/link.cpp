@@ -18,10 +18,10 @@ std::variant<Reply, Fault> Link::run(const Script& script, const LockName& name,
                                      const std::vector<std::string>& arguments,
                                      const Patience& patience) {
   const Companions keys{name};
-  Command command{"EVALSHA",  std::string{script.sha1},
-                  "6",        name.text(),
-                  keys.queue, keys.alive,
-                  keys.fence, keys.held,
+  Command command{"EVALSHA",   std::string{script.sha1},
+                  "6",         name.text(),
+                  keys.queue,  keys.alive,
+                  keys.fence,  keys.held,
                   keys.grants, keys.mailbox};
   command.insert(command.end(), arguments.begin(), arguments.end());
   auto answer = ask(command, patience);

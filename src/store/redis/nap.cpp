@@ -29,7 +29,8 @@ Nap poll_foreign(std::optional<Millis> expires_in) {
 Nap nap_for(const Queued& place) {
   if (!place.occupant) return {second_look, std::nullopt};
   // The server knows when the one before us would have to have shown itself.
-  if (place.ahead > 0) return {std::min(heartbeat, place.look_in.value_or(heartbeat)), std::nullopt};
+  if (place.ahead > 0)
+    return {std::min(heartbeat, place.look_in.value_or(heartbeat)), std::nullopt};
   const Occupant& occupant = *place.occupant;
   if (occupant.kind == Occupant::Kind::foreign || !place.look_in) {
     return poll_foreign(occupant.expires_in);

@@ -25,8 +25,8 @@ class RedisAdmin final : public LockAdmin {
                                                     const Patience& patience) override;
   Removal force_release(const LockName& name, const std::vector<Token>& shown,
                         const std::string& by, const Patience& patience) override;
-  Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                    const std::string& why, const Patience& patience) override;
+  Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
+                    const Patience& patience) override;
   LastWord await_last_word(const LockName& name, const Patience& patience) override;
 
  private:

@@ -150,9 +150,8 @@ Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
 
 Release RedisStore::release(const LockName& name, const Token& token, Millis min_hold,
                             const Patience& patience) {
-  auto answer =
-      run(scripts::leave, name, {token.text(), count(redis::claim), "release", count(min_hold)},
-          patience);
+  auto answer = run(scripts::leave, name,
+                    {token.text(), count(redis::claim), "release", count(min_hold)}, patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (!reply.is_integer()) return nonsense();
