@@ -19,8 +19,8 @@ constexpr unsigned most_waiters = 1'000'000;
 store::Mode mode_in(const Settings& settings) {
   const auto permits = settings.find("permits");
   const bool shared = settings.is_on("shared");
-  const int kinds = int{settings.is_on("exclusive")} + int{shared} + int{permits.has_value()};
-  if (kinds > 1) {
+  const bool exclusive = settings.is_on("exclusive");
+  if ((exclusive && shared) || (permits && (exclusive || shared))) {
     throw Refusal{ExitCode::usage, "--exclusive, --shared and --permits contradict each other"};
   }
   if (shared) return {store::Mode::Kind::shared};

@@ -14,7 +14,7 @@ namespace cmd {
 namespace {
 
 // A step of a pipeline waits no longer than this for a server.
-constexpr base::Millis patience{5'000};
+constexpr base::Millis longest_answer{5'000};
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -77,7 +77,7 @@ int for_each_key(const TokenPlan& plan, const Step& step) {
   const auto store = store::open(plan.server.spec);
   int code = ExitCode::ok;
   for (const auto& key : plan.keys) {
-    const auto failed = step(*store, key, {base::Deadline::after(base::now(), patience)});
+    const auto failed = step(*store, key, {base::Deadline::after(base::now(), longest_answer)});
     if (failed && code == ExitCode::ok) code = *failed;
   }
   return code;
