@@ -45,11 +45,12 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin,
   std::vector<store::Token> left = asked;
   while (true) {
     const auto next = std::min(until, base::Deadline::after(base::now(), look_again));
-    (void)admin.await_last_word(plan.key, {next});
+    const bool word = admin.await_last_word(plan.key, {next}) == store::LastWord::stopped;
     const auto now_left = still_holding(admin, plan.key, left);
     for (const auto& token : left) {
       if (std::find(now_left.begin(), now_left.end(), token) != now_left.end()) continue;
-      print(fmt::format("'{}': {} has stopped its job and released\n", key, token.shown()));
+      print(fmt::format("'{}': {} has {}\n", key, token.shown(),
+                        word ? "stopped its job and released" : "released"));
     }
     left = now_left;
     if (left.empty()) return ExitCode::ok;

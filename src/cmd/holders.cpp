@@ -27,6 +27,7 @@ std::vector<store::HolderReport> chosen_holders(const store::LockReport& report,
 
 std::vector<store::Token> tokens_of(const std::vector<store::HolderReport>& holders) {
   std::vector<store::Token> tokens;
+  tokens.reserve(holders.size());
   for (const auto& each : holders) tokens.push_back(store::Token::foreign(each.occupant.token));
   return tokens;
 }

@@ -97,7 +97,9 @@ int run_job(const RunPlan& plan, hold::Upkeep locks, os::Signals& signals, RunRe
       signals);
   record.ended = base::now();
   const int code = conclude(ending, record);
-  give_back(plan, keeper, plan.min_hold, ending.stopped_for.has_value());
+  // Whoever had the job stopped wants the lock.
+  const bool stopped = ending.stopped_for.has_value();
+  give_back(plan, keeper, stopped ? base::Millis{0} : plan.min_hold, stopped);
   return code;
 }
 

@@ -26,6 +26,11 @@ std::string option_of(const store::Mode& mode) {
   return fmt::format("--permits {}", mode.permits);
 }
 
+std::string use_of(const store::Mode& mode) {
+  return mode.kind == store::Mode::Kind::permits ? "with " + option_of(mode)
+                                                 : "as a reader/writer lock";
+}
+
 void report(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
   const std::string who = hold::describe(gave_up.occupant);
   switch (gave_up.why) {
@@ -60,9 +65,9 @@ int report_not_had(const ClaimPlan& plan, const hold::NotHad& why) {
       },
       [&](const hold::Disagreement& disagreement) -> int {
         const auto& [name, mismatch] = disagreement;
-        base::log::error(
-            "'{}' is used with {} by {}, this run says {}; all users of a key must agree",
-            shown(name), option_of(mismatch.mode), mismatch.token.shown(), option_of(plan.mode));
+        base::log::error("'{}' is used {} by {}, this run says {}; all users of a key must agree",
+                         shown(name), use_of(mismatch.mode), mismatch.token.shown(),
+                         option_of(plan.mode));
         return ExitCode::bad_config;
       },
       [&](const hold::Interrupted& interrupted) -> int {

@@ -43,6 +43,16 @@ base::Secret password_beside_the_url(const Settings& settings) {
   return base::Secret{variable == nullptr ? "" : variable};
 }
 
+/// A job has the URL of a config file without its password in RLOCK_SERVER: for an rlock in that
+/// job the file's own still counts.
+std::optional<Setting> chosen_server(const Settings& settings) {
+  auto chosen = settings.find("server");
+  if (!chosen || chosen->origin != Setting::Origin::environment) return chosen;
+  auto in_config = settings.in_config("server");
+  const bool same = in_config && store::without_secret(in_config->text) == chosen->text;
+  return same ? in_config : chosen;
+}
+
 }  // namespace
 
 void declare_server_options(Settings& settings) {
@@ -58,7 +68,7 @@ void declare_server_options(Settings& settings) {
 
 ServerChoice understand_server_options(const Settings& settings) {
   set_log_level(settings);
-  const auto chosen = settings.find("server");
+  const auto chosen = chosen_server(settings);
   const std::string url = chosen ? chosen->text : std::string{store::default_server};
   auto parsed = store::parse_server(url);
   if (const auto* bad = std::get_if<store::BadUrl>(&parsed)) {

@@ -156,6 +156,10 @@ std::optional<Setting> Settings::find(std::string_view long_name) const {
   if (const char* value = std::getenv(variable.c_str()); value != nullptr && *value != '\0') {
     return Setting{value, variable, Setting::Origin::environment};
   }
+  return in_config(long_name);
+}
+
+std::optional<Setting> Settings::in_config(std::string_view long_name) const {
   const auto entry = config_.find(std::string{long_name});
   if (entry == config_.end()) return std::nullopt;
   return Setting{entry->second.text, entry->second.file + ": " + entry->first,

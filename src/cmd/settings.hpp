@@ -47,6 +47,8 @@ class Settings {
   void read_elsewhere();
 
   [[nodiscard]] std::optional<Setting> find(std::string_view long_name) const;
+  /// The config file's value, whatever stands before it.
+  [[nodiscard]] std::optional<Setting> in_config(std::string_view long_name) const;
   /// Every value of a repeated option, as given.
   [[nodiscard]] const std::vector<std::string>& all(std::string_view long_name) const;
   /// Given on the command line, or on elsewhere. Throws Refusal for a value that is no yes or no.

@@ -63,14 +63,20 @@ Claimant::Outcome Claimant::run() {
 
 std::optional<Claimant::Outcome> Claimant::look_after_earlier() {
   while (earlier_.due().passed(base::now())) {
-    const auto news = earlier_.refresh(signals_.descriptor());
-    if (const auto* lost = std::get_if<Lost>(&news)) return withdrawn(LostEarlier{lost->why});
+    auto news = earlier_.refresh(signals_.descriptor());
+    if (auto* lost = std::get_if<Lost>(&news)) return withdrawn(LostEarlier{std::move(lost->why)});
     if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
     if (earlier_.valid_until().passed(base::now())) {
       return withdrawn(LostEarlier{"its lease could not be refreshed in time"});
     }
   }
-  return std::nullopt;
+  if (earlier_.listen_due().passed(base::now())) earlier_.listen(signals_.descriptor());
+  auto heard = earlier_.hear();
+  if (!heard) return std::nullopt;
+  if (auto* asked = std::get_if<AskedToStop>(&*heard)) {
+    return withdrawn(SentAway{std::move(asked->name), std::move(asked->why)});
+  }
+  return withdrawn(LostEarlier{std::get<Lost>(*std::move(heard)).why});
 }
 
 std::optional<Claimant::Outcome> Claimant::accept(store::Lease lease) {
@@ -102,12 +108,13 @@ std::optional<Claimant::Outcome> Claimant::queue(const store::Queued& place) {
 }
 
 std::optional<Claimant::Outcome> Claimant::obey(const store::Notice& notice) {
-  // Only what was reserved for us was taken away: our place may be gone with it, our wish is not.
-  if (notice.kind == store::Notice::Kind::lost) return std::nullopt;
   const os::Patience patience{Deadline::after(base::now(), goodbye)};
-  store_->withdraw(claim_, patience);
+  const bool stop = notice.kind == store::Notice::Kind::stop;
+  if (stop) store_->withdraw(claim_, patience);
   store_->confirm_stopped(claim_.name, notice, patience);
-  return SentAway{claim_.name, notice.why};
+  if (stop) return SentAway{claim_.name, notice.why};
+  // Only what was reserved for us was taken away: our place may be gone with it, our wish is not.
+  return std::nullopt;
 }
 
 std::optional<Claimant::Outcome> Claimant::recover(const Fault& fault) {

@@ -65,7 +65,7 @@ class Claimant {
   std::optional<Outcome> recover(const store::Fault& fault);
   std::optional<Outcome> accept(store::Lease lease);
   std::optional<Outcome> obey(const store::Notice& notice);
-  /// Refreshes what is due; nothing if all is well.
+  /// Refreshes what is due and hears what others want of those; nothing if all is well.
   std::optional<Outcome> look_after_earlier();
   /// A signal that ends us, if one came; the others are dealt with.
   std::optional<int> deadly_signal();
