@@ -109,7 +109,7 @@ std::string mode_text(const store::Mode& mode) {
 
 std::string holders_in_short(const LockReport& report) {
   if (report.holders.empty()) return "-";
-  const std::string first = shown_holder(report.holders.front().occupant);
+  std::string first = shown_holder(report.holders.front().occupant);
   if (report.holders.size() == 1) return first;
   return fmt::format("{} and {} more", first, report.holders.size() - 1);
 }

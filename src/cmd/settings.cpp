@@ -11,7 +11,7 @@
 namespace cmd {
 namespace {
 
-constexpr std::array<std::string_view, 13> in_config{
+constexpr std::array<std::string_view, 13> allowed_in_config{
     "server", "password-file", "ttl",      "wait",        "conflict-exit-code",
     "grace",  "on-lost",       "min-hold", "max-waiters", "wait-all",
     "label",  "quiet",         "verbose"};
@@ -41,11 +41,12 @@ Refusal not_accepted(const Setting& setting, std::string_view accepted) {
 }
 
 bool Settings::may_stand_in_config(const std::string& name) {
-  return std::find(in_config.begin(), in_config.end(), name) != in_config.end();
+  return std::find(allowed_in_config.begin(), allowed_in_config.end(), name) !=
+         allowed_in_config.end();
 }
 
 std::string Settings::config_names() {
-  return fmt::format("{}", fmt::join(in_config, ", "));
+  return fmt::format("{}", fmt::join(allowed_in_config, ", "));
 }
 
 void Settings::declare(const char* names, const char* meta, const char* help, Elsewhere elsewhere) {

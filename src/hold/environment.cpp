@@ -73,7 +73,7 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
     result.push_back("RLOCK_FENCES=" + fences_of(leases));
   }
   result.push_back("RLOCK_TOKEN=" + leases.front().token.text());
-  result.push_back("RLOCK_HELD=1");
+  result.emplace_back("RLOCK_HELD=1");
   result.push_back("RLOCK_HOLDS=" + holds_with(leases, shown_server));
   if (chosen_server) result.push_back("RLOCK_SERVER=" + *chosen_server);
   return result;

@@ -60,7 +60,7 @@ class Upkeep {
     [[nodiscard]] store::Deadline listen_due() const;
   };
   News refresh(Charge& charge, int interrupt);
-  News lose(Charge& charge, std::string why);
+  static News lose(Charge& charge, std::string why);
 
   std::vector<Charge> charges_;
 };

@@ -6,8 +6,8 @@
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
-#include <memory>
 #include <string_view>
 
 #include "os/fd.hpp"
@@ -32,11 +32,8 @@ namespace {
 
 /// Where `path` is a symbolic link, the file behind it.
 std::string behind_links(const std::string& path) {
-  struct Free {
-    void operator()(char* text) const { std::free(text); }
-  };
-  const std::unique_ptr<char, Free> real{::realpath(path.c_str(), nullptr)};
-  return real ? real.get() : path;
+  std::array<char, PATH_MAX> real{};
+  return ::realpath(path.c_str(), real.data()) != nullptr ? real.data() : path;
 }
 
 std::string directory_of(const std::string& path) {
