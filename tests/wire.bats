@@ -84,16 +84,6 @@ commands_of_run() {
   done
 }
 
-# script NAME ARG...: one of the embedded scripts, with its prologue, on the keys of $K.
-script() {
-  local name=$1
-  shift
-  cat "$REPO/src/store/redis/lua/prologue.lua" "$REPO/src/store/redis/lua/$name.lua" >"$T/$name.lua"
-  redis --raw --eval "$T/$name.lua" "$K" "$(companion "$K" queue)" "$(companion "$K" alive)" \
-    "$(companion "$K" fence)" "$(companion "$K" held)" "$(companion "$K" grants)" , "$(companion "$K" mail):" "$@" |
-    paste -sd' '
-}
-
 enter() {
   local id=$1 ttl=$2 claim=$3 grace=$4 ticket=${5-}
   script enter "$id" "$ttl" "$claim" "$grace" "$ticket" '' ''

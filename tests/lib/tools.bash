@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The fault proxy and the terminal, as tests use them.
+# The fault proxy, the terminal and the embedded scripts, as tests use them.
 
 # start_proxy [DIR-OF-SERVER]: a fault proxy in front of the server; rlock talks through it, redis() does not.
 start_proxy() {
@@ -38,4 +38,14 @@ in_terminal() {
 interactive_shell() {
   echo "PS1='ready> '; set -b; set +o history" >"$T/rc"
   SHELL_THERE=(bash --noprofile --rcfile "$T/rc" -i)
+}
+
+# script NAME ARG...: one of the embedded scripts, with its prologue, on the keys of $K.
+script() {
+  local name=$1
+  shift
+  cat "$REPO/src/store/redis/lua/prologue.lua" "$REPO/src/store/redis/lua/$name.lua" >"$T/$name.lua"
+  redis --raw --eval "$T/$name.lua" "$K" "$(companion "$K" queue)" "$(companion "$K" alive)" \
+    "$(companion "$K" fence)" "$(companion "$K" held)" "$(companion "$K" grants)" , "$(companion "$K" mail):" "$@" |
+    paste -sd' '
 }

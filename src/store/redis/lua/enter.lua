@@ -26,11 +26,16 @@ end
 -- Readers and writers go together; so do those who agree on the number of permits.
 local function family(some) return some == 'exclusive' and 'shared' or some end
 local first = first_waiter()
-local others = mode or (first and first ~= id and mode_of(first)) or
-               (owner and owner == last_token and 'exclusive')
+local others, who
+if mode then
+  others, who = mode, occupant()
+elseif first and first ~= id then
+  others, who = mode_of(first), token_of(first)
+elseif owner and owner == last_token then
+  others, who = 'exclusive', owner
+end
 if others and family(others) ~= family(want) then
-  local who = occupant()
-  return {'mismatch', others, string.sub(who ~= '' and who or token_of(first), 1, 400)}
+  return {'mismatch', others, string.sub(who, 1, 400)}
 end
 
 -- Newest wins: whoever waits is sent away, whoever holds is asked to stop.
@@ -81,8 +86,8 @@ local waiting = redis.call('ZCARD', queue)
 local crowded = not ticket and ARGV[6] == '' and waiting >= (tonumber(ARGV[7]) or math.huge)
 if grace == 0 or crowded then
   if purged > 0 then tell_first(claim) end
-  local who, left, since, kind, more = occupant()
-  return {'busy', string.sub(who, 1, 400), left, since, kind, more, waiting}
+  local holder, left, since, kind, more = occupant()
+  return {'busy', string.sub(holder, 1, 400), left, since, kind, more, waiting}
 end
 
 if not ticket then
@@ -99,7 +104,7 @@ redis.call('PEXPIRE', alive, 2 * grace)
 local rank = redis.call('ZRANK', queue, id)
 if purged > 0 and rank > 0 then tell_first(claim) end
 
-local who, left, since, kind, more = occupant()
+local holder, left, since, kind, more = occupant()
 local look_in = -1
 if rank == 0 then
   -- Of several permits the first one that ends is enough.
@@ -109,4 +114,4 @@ elseif rank == 1 or kind == 'reserved' then
   -- The first one may be dead.
   look_in = math.max(0, tonumber(redis.call('ZSCORE', alive, first_waiter())) - now + 1)
 end
-return {'queued', string.sub(who, 1, 400), left, since, kind, more, rank, digits(tonumber(ticket)), look_in}
+return {'queued', string.sub(holder, 1, 400), left, since, kind, more, rank, digits(tonumber(ticket)), look_in}
