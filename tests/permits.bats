@@ -1,0 +1,156 @@
+#!/usr/bin/env bats
+# At most N at once.
+load lib/rlock
+
+permit() {
+  local name=$1
+  shift
+  hold "$name" -k "$K" --permits 2 "$@"
+}
+
+@test "as many as there are permits run together, and one more is busy" {
+  permit one
+  permit two
+  attempt -k "$K" --permits 2 -- touch "$T/ran"
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+  assert_equal "$(redis get "$K")" rlock:permits=2
+  let_go one
+  attempt -k "$K" --permits 2 -- touch "$T/ran"
+  assert_success
+  let_go two
+  free "$K"
+}
+
+@test "twelve jobs with three permits: never more than three, and three at some time" {
+  local number most=0 now=0 mark
+  for number in {1..12}; do
+    start "job-$number" -q -k "$K" --permits 3 -w 60s -- \
+      sh -c "echo + >>'$T/record'; sleep 0.2; echo - >>'$T/record'"
+  done
+  for number in {1..12}; do
+    finish "job-$number"
+    assert_success
+  done
+  while read -r mark; do
+    if [[ $mark == + ]]; then ((++now)); else ((now--)); fi
+    ((now <= 3)) || fail "$now at once"
+    most=$((now > most ? now : most))
+  done <"$T/record"
+  assert_equal "$most" 3
+  line_count_is "$T/record" 24
+}
+
+@test "permits are given in the order of the queue" {
+  local number order
+  hold one -k "$K" --permits 2
+  hold two -k "$K" --permits 2
+  for number in {1..8}; do
+    queue_up "waiter-$number" "$K" "$number" -q --permits 2 -- sh -c "echo $number >>'$T/order'; sleep 0.05"
+  done
+  touch "$T/one.go" "$T/two.go"
+  for number in {1..8}; do finish "waiter-$number"; done
+  finish one
+  finish two
+  mapfile -t order <"$T/order"
+  assert_equal "${#order[@]}" 8
+  for number in {1..8}; do # two start at the same time, so neighbours may write in either order
+    ((order[number - 1] >= number - 1 && order[number - 1] <= number + 1)) || fail "${order[*]}"
+  done
+}
+
+@test "a killed holder's permit comes free after its lease, and only that one" {
+  permit one --ttl 2s
+  permit two
+  queue_up three "$K" 1 --permits 2 -- "$LIB/until-file" "$T/three.go"
+  signal KILL one
+  wait_until says "$T/three.out" started
+  attempt -k "$K" --permits 2 -- touch "$T/ran"
+  assert_equal "$status" 75
+  let_go three
+  let_go two
+  finish one
+}
+
+@test "a killed waiter at the head delays those behind it by a claim at most" {
+  local before
+  permit one
+  permit two
+  queue_up dead "$K" 1 --permits 2 -- touch "$T/ran"
+  queue_up alive "$K" 2 --permits 2 -- echo ran
+  signal KILL dead
+  before=$(now_ms)
+  let_go one
+  finish alive
+  assert_success
+  assert_less $(($(now_ms) - before)) 10000 # a heartbeat takes 12 s, the lease 30 s
+  [[ ! -e $T/ran ]]
+  let_go two
+  finish dead
+}
+
+@test "another number of permits is an error, with whoever holds" {
+  permit one
+  attempt -k "$K" --permits 3 -w 10s -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "'$K' is used with --permits 2 by $(id -un)@" 'this run says --permits 3'
+  attempt -k "$K" -w 10s -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line 'this run says --exclusive'
+  attempt -k "$K" -s -- touch "$T/ran"
+  assert_equal "$status" 78
+  [[ ! -e $T/ran ]]
+  let_go one
+}
+
+@test "permits where the key is a plain lock are an error, also while others only wait" {
+  hold writer -k "$K"
+  attempt -k "$K" --permits 2 -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "'$K' is used as a reader/writer lock by"
+  let_go writer
+  redis set "$K" foreign px 60000
+  queue_up waiter "$K" 1 -- true
+  attempt -k "$K" --permits 2 -- touch "$T/ran"
+  assert_equal "$status" 78
+  [[ ! -e $T/ran ]]
+  redis del "$K"
+  finish waiter
+}
+
+@test "once nobody uses the key any more, it may be used in another way" {
+  attempt -k "$K" --permits 2 -- true
+  assert_success
+  attempt -k "$K" --permits 3 -- true
+  assert_success
+  attempt -k "$K" -s -- true
+  assert_success
+  attempt -k "$K" -- true
+  assert_success
+}
+
+@test "--permits 1 is a plain lock" {
+  hold one -k "$K" --permits 1
+  [[ $(redis get "$K") == "$(id -un)@"* ]]
+  attempt -k "$K" -- true
+  assert_equal "$status" 75
+  let_go one
+}
+
+@test "inspect says how many permits there are" {
+  permit one
+  assert_equal "$(json '[d["mode"], d["permits"]]' inspect --json "$K")" '["permits", 2]'
+  attempt inspect "$K"
+  assert_line --regexp '^mode +2 permits$'
+  let_go one
+}
+
+@test "--permits is a number from 1 to 1000000" {
+  local text
+  for text in 0 -1 x '' 2.5 1000001 ' 2' 99999999999; do
+    attempt -k "$K" "--permits=$text" -- touch "$T/ran"
+    assert_equal "$status" 64
+    assert_one_stderr_line permits
+  done
+  [[ ! -e $T/ran ]]
+}
