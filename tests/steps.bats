@@ -1,0 +1,211 @@
+#!/usr/bin/env bats
+# acquire, refresh, release: a lock for steps that are separate processes.
+load lib/rlock
+
+# acquire ARG...: TOKEN is the token.
+acquire() {
+  attempt acquire -k "$K" --ttl 60s "$@"
+  TOKEN=$output
+}
+
+@test "acquire prints the token and leaves the lock held for the ttl" {
+  acquire
+  assert_success
+  assert_silent
+  assert_equal "$(redis get "$K")" "$TOKEN"
+  assert_less 50000 "$(redis pttl "$K")"
+  assert_less "$(redis pttl "$K")" 60001
+}
+
+@test "release frees it and wakes who waits" {
+  acquire
+  queue_up waiter "$K" 1 -- echo ran
+  attempt release -k "$K" --token "$TOKEN"
+  assert_success
+  finish waiter
+  assert_output ran
+}
+
+@test "refresh makes it last longer" {
+  acquire
+  attempt refresh -k "$K" --token "$TOKEN" --ttl 1h
+  assert_success
+  assert_less 3500000 "$(redis pttl "$K")"
+}
+
+@test "release and refresh by another are refused with whose it is, and change nothing" {
+  local before verb
+  acquire --label theirs
+  before=$(redis pexpiretime "$K")
+  for verb in release refresh; do
+    RLOCK_TTL=5m attempt "$verb" -k "$K" --token other
+    assert_equal "$status" 76
+    assert_one_stderr_line "'$K' is not held by this token" "held by $(id -un)@" /theirs
+  done
+  assert_equal "$(redis get "$K")" "$TOKEN"
+  assert_equal "$(redis pexpiretime "$K")" "$before"
+}
+
+@test "what has ended is not ours any more" {
+  attempt acquire -k "$K" --ttl 100ms
+  TOKEN=$output
+  wait_free "$K"
+  attempt refresh -k "$K" --token "$TOKEN" --ttl 1m
+  assert_equal "$status" 76
+  assert_one_stderr_line 'it is free'
+  attempt release -k "$K" --token "$TOKEN"
+  assert_equal "$status" 76
+  free "$K"
+}
+
+@test "acquire is busy like a run, and waits like one" {
+  hold holder -k "$K"
+  acquire
+  assert_equal "$status" 75
+  assert_output ''
+  acquire -E 9
+  assert_equal "$status" 9
+  start waiter acquire -k "$K" --ttl 60s -w 60s
+  wait_queued "$K" 1
+  let_go holder
+  finish waiter
+  assert_success
+  assert_equal "$(redis get "$K")" "$output"
+}
+
+@test "--export is for eval, whatever the key" {
+  local key="a 'b\" \$c"
+  run bash -c 'eval "$("$RLOCK_BIN" acquire --export -k "$1" --ttl 60s)" && echo "$RLOCK_KEY|$RLOCK_FENCE|$RLOCK_TOKEN" &&
+    "$RLOCK_BIN" check && "$RLOCK_BIN" refresh --ttl 2m && "$RLOCK_BIN" release && ! "$RLOCK_BIN" check -q' - "$key"
+  assert_success
+  [[ ${lines[0]} == "$key|$(fence "$key")|$(id -un)@"* ]]
+  free "$key"
+}
+
+@test "--github-output appends lines for later steps" {
+  echo before=1 >"$T/github"
+  GITHUB_OUTPUT=$T/github acquire --github-output
+  assert_success
+  assert_output ''
+  assert_equal "$(<"$T/github")" "before=1
+token=$(redis get "$K")
+key=$K
+fence=$(fence "$K")"
+}
+
+@test "--github-output of several keys uses the form for several lines" {
+  local end
+  GITHUB_OUTPUT=$T/github attempt acquire -k "$K:a" -k "$K:b" --ttl 60s --github-output
+  assert_success
+  end=$(sed -n 's/^fences<<//p' "$T/github")
+  assert_equal "$(sed -n "/^fences<</,/^$end$/p" "$T/github" | sed '1d;$d')" "$K:a=$(fence "$K:a")
+$K:b=$(fence "$K:b")"
+  grep -qx 'keys<<.*' "$T/github"
+}
+
+@test "--github-output outside GitHub is a usage error" {
+  unset GITHUB_OUTPUT
+  acquire --github-output
+  assert_equal "$status" 64
+  assert_one_stderr_line GITHUB_OUTPUT
+  free "$K"
+  GITHUB_OUTPUT=$T/no/such acquire --github-output
+  assert_equal "$status" 64
+  free "$K"
+}
+
+@test "a token that nobody can be told is given back" {
+  status=0
+  rlock acquire -k "$K" --ttl 60s >/dev/full 2>"$T/err" || status=$?
+  assert_equal "$status" 71
+  free "$K"
+}
+
+@test "several keys have one token, and are released by it together" {
+  attempt acquire -k "$K:a" -k "$K:b" --ttl 60s
+  TOKEN=$output
+  assert_equal "$(redis get "$K:a")" "$TOKEN"
+  assert_equal "$(redis get "$K:b")" "$TOKEN"
+  redis del "$K:a"
+  attempt release -k "$K:a" -k "$K:b" --token "$TOKEN"
+  assert_equal "$status" 76
+  assert_one_stderr_line "'$K:a' is not held"
+  free "$K:b"
+}
+
+@test "readers and permits can be held by steps as well" {
+  local first second
+  acquire -s
+  first=$TOKEN
+  acquire -s
+  second=$TOKEN
+  attempt refresh -k "$K" --token "$first" --ttl 2m
+  assert_success
+  attempt release -k "$K" --token "$first"
+  assert_success
+  attempt release -k "$K" --token "$first"
+  assert_equal "$status" 76
+  assert_one_stderr_line 'held by'
+  attempt release -k "$K" --token "$second"
+  assert_success
+  free "$K"
+  acquire --permits 2
+  attempt release -k "$K" --token "$TOKEN"
+  assert_success
+  free "$K"
+}
+
+@test "acquire needs --ttl, from wherever, and so does refresh" {
+  attempt acquire -k "$K"
+  assert_equal "$status" 64
+  assert_one_stderr_line --ttl
+  free "$K"
+  RLOCK_TTL=60s attempt acquire -k "$K"
+  assert_success
+  TOKEN=$output
+  attempt refresh -k "$K" --token "$TOKEN"
+  assert_equal "$status" 64
+  assert_one_stderr_line --ttl
+}
+
+@test "without a key or a token nothing can be done" {
+  local verb
+  attempt acquire --ttl 60s
+  assert_equal "$status" 64
+  assert_one_stderr_line KEY
+  for verb in refresh release check; do
+    RLOCK_TTL=60s attempt "$verb" --token x
+    assert_equal "$status" 64
+    assert_one_stderr_line KEY
+    RLOCK_TTL=60s attempt "$verb" -k "$K"
+    assert_equal "$status" 64
+    assert_one_stderr_line token
+    RLOCK_TTL=60s attempt "$verb" -k "$K" --token x operand
+    assert_equal "$status" 64
+  done
+  attempt acquire -k "$K" --ttl 60s operand
+  assert_equal "$status" 64
+  free "$K"
+}
+
+@test "a killed waiting acquire leaves nothing but its place, which ends" {
+  hold holder -k "$K"
+  start waiter acquire -k "$K" --ttl 60s -w 60s
+  wait_queued "$K" 1
+  signal KILL waiter
+  finish waiter
+  queue_up next "$K" 2 -- echo ran
+  let_go holder
+  finish next
+  assert_output ran
+}
+
+@test "no server: 69, for each of them" {
+  local verb
+  export RLOCK_SERVER=unix://$T/nobody.sock RLOCK_TTL=60s
+  for verb in acquire refresh release check; do
+    RLOCK_TOKEN=x attempt "$verb" -k "$K"
+    assert_equal "$status" 69
+    assert_one_stderr_line 'cannot reach'
+  done
+}
