@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# rlock cancel: the holder is asked to stop its job, and does.
+load lib/rlock
+
+# hold_listening NAME ARG...: on a server of its own, with the second connection that hears others.
+hold_listening() {
+  local name=$1
+  own_server
+  hold "$@"
+  wait_until listening 1
+}
+
+@test "the holder stops its job, releases, and exits 76 with who asked; cancel says so" {
+  local before
+  hold_listening holder -k "$K" --ttl 60s --label nightly
+  before=$(now_ms)
+  attempt cancel "$K"
+  assert_success
+  assert_output "'$K': $(id -un)@$(hostname):${PIDS[holder]}/nightly has stopped its job and released"
+  finish holder
+  assert_equal "$status" 76
+  assert_one_stderr_line "the run under '$K' was cancelled by $(id -un)@$(hostname); stopping the job"
+  assert_less $(($(now_ms) - before)) 5000 # a refresh would come after 20 s
+  free "$K"
+}
+
+@test "who waits gets its turn" {
+  hold_listening holder -k "$K"
+  queue_up waiter "$K" 1 -- echo ran
+  attempt cancel "$K"
+  assert_success
+  finish waiter
+  assert_success
+  assert_output ran
+  finish holder
+}
+
+@test "nobody holds it: 1" {
+  attempt cancel "$K"
+  assert_equal "$status" 1
+  assert_one_stderr_line "'$K' is held by nobody"
+}
+
+@test "a job that ignores TERM is killed after its grace" {
+  own_server
+  hold_stubborn holder --ttl 60s --grace 300ms
+  wait_until listening 1
+  attempt cancel "$K"
+  assert_success
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "the whole tree is stopped before the lock is released" {
+  own_server
+  start holder -k "$K" -- sh -c 'setsid "$LIB/until-file" "$T/never" >"$T/daemon" & echo $! >"$T/daemon.pid"; wait'
+  wait_until says "$T/daemon" started
+  wait_until listening 1
+  attempt cancel "$K"
+  assert_success
+  finish holder
+  assert_equal "$status" 76
+  gone "$(<"$T/daemon.pid")"
+}
+
+@test "--on-lost warn is about a lost lock: a cancelled job stops all the same" {
+  hold_listening holder -k "$K" --on-lost warn
+  attempt cancel "$K"
+  assert_success
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "a foreign holder cannot be asked: 75" {
+  redis set "$K" foreign px 60000
+  attempt cancel "$K"
+  assert_equal "$status" 75
+  assert_one_stderr_line 'foreign client'
+  assert_equal "$(redis get "$K")" foreign
+}
+
+@test "a lock that nobody keeps is still held when the wait ends: 75" {
+  attempt acquire -k "$K" --ttl 60s
+  attempt cancel "$K" --wait 300ms
+  assert_equal "$status" 75
+  assert_one_stderr_line "'$K' is still held by" 'force-release'
+  held "$K"
+}
+
+@test "of several holders all are asked, or the one that is named" {
+  local token
+  own_server
+  hold one -k "$K" -s
+  hold two -k "$K" -s
+  hold three -k "$K" -s
+  wait_until listening 3
+  token=$(json '[h["token"] for h in d["holders"] if h["pid"] == '"${PIDS[one]}"'][0]' inspect --json "$K")
+  attempt cancel "$K" --token "$token"
+  assert_success
+  assert_output --partial ":${PIDS[one]}/"
+  finish one
+  assert_equal "$status" 76
+  assert_equal "$(json 'len(d["holders"])' inspect --json "$K")" 2
+  attempt cancel "$K"
+  assert_success
+  assert_equal "${#lines[@]}" 2
+  finish two
+  assert_equal "$status" 76
+  finish three
+  assert_equal "$status" 76
+  free "$K"
+}
+
+@test "a token that holds nothing: 1" {
+  hold holder -k "$K"
+  attempt cancel "$K" --token nobody
+  assert_equal "$status" 1
+  attempt force-release --yes "$K" --token nobody
+  assert_equal "$status" 1
+  let_go holder
+  assert_success
+}
+
+@test "a killed holder says nothing, and its lock ends with the lease" {
+  hold holder -k "$K" --ttl 2s
+  signal KILL holder
+  attempt cancel "$K" --wait 20s
+  assert_success
+  assert_output --partial released
+  finish holder
+}
+
+@test "a job that has just ended by itself keeps its exit code" {
+  hold_listening holder -k "$K"
+  touch "$T/holder.go"
+  attempt cancel "$K"
+  finish holder
+  [[ $status == 0 || $status == 76 ]] # whichever came first
+  free "$K"
+}
+
+@test "who has the lock reserved is asked too" {
+  hold holder -k "$K"
+  queue_up waiter "$K" 1 -- "$LIB/until-file" "$T/never"
+  signal STOP waiter
+  let_go holder
+  start canceller cancel "$K"
+  wait_until says_stop "$K"
+  signal CONT waiter
+  finish canceller
+  assert_success
+  finish waiter
+  [[ $status == 75 || $status == 76 ]] # sent away, or stopped when it had just begun
+  assert_stderr_line 'cancelled by'
+  free "$K"
+}
+
+says_stop() {
+  local key=$1 mailbox
+  mailbox=$(redis --raw keys "*$key*:mail:*@*" | head -n 1)
+  [[ -n $mailbox && $(redis --raw lrange "$mailbox" 0 -1) == *stop* ]]
+}
+
+@test "usage" {
+  attempt cancel
+  assert_equal "$status" 64
+  attempt cancel one two
+  assert_equal "$status" 64
+  attempt cancel "$K" --wait soon
+  assert_equal "$status" 64
+  assert_one_stderr_line "--wait: saw 'soon'"
+}

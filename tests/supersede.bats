@@ -1,0 +1,118 @@
+#!/usr/bin/env bats
+# --supersede: the newest wins.
+load lib/rlock
+
+@test "the holder stops with 76, an older waiter goes with 75, the newest runs" {
+  own_server
+  hold holder -k "$K"
+  wait_until listening 1
+  queue_up older "$K" 1 -- touch "$T/ran"
+  attempt -k "$K" --supersede --label newest -- echo ran
+  assert_success
+  assert_output ran
+  finish holder
+  assert_equal "$status" 76
+  assert_stderr_line "the run under '$K' was superseded by $(id -un)@"
+  assert_stderr_line '/newest; stopping the job'
+  finish older
+  assert_equal "$status" 75
+  assert_stderr_line "waiting for '$K' was superseded by $(id -un)@"
+  [[ ! -e $T/ran ]]
+}
+
+@test "an older waiter exits with the code it was given" {
+  own_server
+  hold holder -k "$K"
+  wait_until listening 1
+  queue_up older "$K" 1 -E 3 -- true
+  attempt -k "$K" --supersede -- true
+  assert_success
+  finish older
+  assert_equal "$status" 3
+  finish holder
+}
+
+@test "of three that supersede each other the last one runs to its end" {
+  local number
+  own_server
+  start job-1 -q -k "$K" --supersede -- "$LIB/until-file" "$T/never"
+  wait_until says "$T/job-1.out" started
+  wait_until listening 1
+  start job-2 -q -k "$K" --supersede -- "$LIB/until-file" "$T/never"
+  wait_until says "$T/job-2.out" started
+  finish job-1
+  assert_equal "$status" 76
+  wait_until listening 1
+  attempt -k "$K" --supersede -- echo ran
+  assert_success
+  assert_output ran
+  finish job-2
+  assert_equal "$status" 76
+}
+
+@test "who comes later waits behind it, undisturbed" {
+  own_server
+  hold_stubborn holder --ttl 60s --grace 2s
+  wait_until listening 1
+  start newest -k "$K" --supersede -- "$LIB/until-file" "$T/newest.go"
+  wait_queued "$K" 1
+  queue_up later "$K" 2 -- echo ran
+  wait_until says "$T/newest.out" started
+  let_go newest
+  assert_success
+  finish later
+  assert_success
+  assert_output ran
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "one that is killed while it waits leaves a free lock" {
+  own_server
+  hold_stubborn holder --ttl 60s --grace 1s
+  wait_until listening 1
+  start newest -k "$K" --supersede -- touch "$T/ran"
+  wait_queued "$K" 1
+  signal KILL newest
+  finish newest
+  finish holder
+  assert_equal "$status" 76
+  attempt -k "$K" -w 20s -- echo ran
+  assert_success
+  assert_output ran
+}
+
+@test "a foreign holder is waited for" {
+  redis set "$K" foreign px 500
+  attempt -k "$K" --supersede -- echo ran
+  assert_success
+  assert_output ran
+}
+
+@test "--wait limits how long it waits" {
+  redis set "$K" foreign px 60000
+  attempt -k "$K" --supersede -w 300ms -- touch "$T/ran"
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+}
+
+@test "it cannot be had without waiting" {
+  attempt -k "$K" --supersede -n -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line --supersede
+  attempt -k "$K" --supersede --wait 0 -- touch "$T/ran"
+  assert_equal "$status" 64
+  [[ ! -e $T/ran ]]
+}
+
+@test "no litter" {
+  own_server
+  hold holder -k "$K"
+  wait_until listening 1
+  queue_up older "$K" 1 -- true
+  attempt -k "$K" --supersede -- true
+  finish holder
+  finish older
+  run redis --raw keys '*'
+  assert_output "$(companion "$K" fence)"
+}
