@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# --status-file: what became of a run, for programs.
+load lib/rlock
+
+# status_of EXPRESSION: of the document d in $T/status.
+status_of() {
+  local expression=$1
+  "$PYTHON" -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+v = eval(sys.argv[2])
+print(v if isinstance(v, str) else json.dumps(v))' "$T/status" "$expression"
+}
+
+with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
+
+@test "a job that ran: its exit code, key, token, fence, and how long" {
+  with_status -- sh -c 'echo "$RLOCK_TOKEN"; sleep 0.1; exit 3'
+  assert_equal "$status" 3
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"], d["job"], d["key"], d["keys"]]')" \
+    "[\"ran\", 3, {\"exit_code\": 3, \"signal\": null}, \"$K\", [{\"key\": \"$K\", \"fence\": $(fence "$K")}]]"
+  assert_equal "$(status_of 'd["token"]')" "$output"
+  assert_equal "$(status_of 'd["fence"]')" "$(fence "$K")"
+  assert_equal "$(status_of '[d["lost_why"], d["why"]]')" '[null, null]'
+  assert_less 99 "$(status_of 'd["held_ms"]')"
+  assert_less "$(status_of 'd["waited_ms"]')" 20000
+}
+
+@test "a job that died of a signal" {
+  with_status -- sh -c 'kill -9 $$'
+  assert_equal "$status" 137
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"], d["job"]]')" '["ran", 137, {"exit_code": null, "signal": 9}]'
+}
+
+@test "a command that could not be run" {
+  with_status -- "$T/no-such"
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"], d["job"], d["why"]]')" \
+    '["not-started", 127, null, "No such file or directory"]'
+}
+
+@test "a lock that another holds, and one that was waited for in vain" {
+  redis set "$K" foreign px 60000
+  with_status -- true
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"], d["job"], d["token"], d["fence"], d["held_ms"]]')" \
+    '["busy", 75, null, null, null, null]'
+  [[ $(status_of 'd["why"]') == 'held by a foreign client (foreign)'* ]]
+  with_status -E 5 -w 300ms -- true
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"]]')" '["busy", 5]'
+  assert_less 299 "$(status_of 'd["waited_ms"]')"
+}
+
+@test "a lost lock, and why" {
+  start job --status-file "$T/status" -k "$K" --ttl 1s -- "$LIB/until-file" "$T/never"
+  wait_until says "$T/job.out" started
+  redis set "$K" thief px 60000
+  finish job
+  assert_equal "$status" 76
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"], d["job"], d["lost_why"]]')" \
+    '["lost", 76, {"exit_code": null, "signal": 15}, "the key has another holder"]'
+}
+
+@test "a cancelled job, and by whom" {
+  own_server
+  start job --status-file "$T/status" -k "$K" -- "$LIB/until-file" "$T/never"
+  wait_until listening 1
+  attempt cancel "$K"
+  finish job
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"]]')" '["stopped", 76]'
+  assert_equal "$(status_of 'd["lost_why"]')" "cancelled by $(id -un)@$(hostname)"
+}
+
+@test "interrupted while it waited" {
+  hold holder -k "$K"
+  start waiter --status-file "$T/status" -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  signal TERM waiter
+  finish waiter
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"]]')" '["interrupted", 143]'
+  let_go holder
+}
+
+@test "no server" {
+  RLOCK_SERVER=unix://$T/nobody.sock with_status -- true
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"]]')" '["failed", 69]'
+  [[ $(status_of 'd["why"]') == *'No such file'* ]]
+}
+
+@test "a key that others use in another way, and a nested run" {
+  hold holder -k "$K" --permits 3
+  with_status -- true
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"]]')" '["mismatch", 78]'
+  let_go holder
+  attempt -k "$K" -- "$RLOCK_BIN" --status-file "$T/status" -k "$K" -- true
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"]]')" '["busy", 75]'
+}
+
+@test "several keys each have their fence" {
+  with_status -k "$K:b" -- true
+  assert_equal "$(status_of 'd["keys"]')" "[{\"key\": \"$K\", \"fence\": $(fence "$K")}, {\"key\": \"$K:b\", \"fence\": $(fence "$K:b")}]"
+}
+
+@test "the file is replaced as a whole, with mode 600 and nothing beside it" {
+  mkdir "$T/dir"
+  printf '%5000s' old >"$T/dir/status"
+  chmod 644 "$T/dir/status"
+  attempt --status-file "$T/dir/status" -k "$K" -- cat "$T/dir/status"
+  assert_equal "${#output}" 5000 # the old one is there until the end
+  assert_equal "$(stat -c %a "$T/dir/status")" 600
+  "$PYTHON" -m json.tool "$T/dir/status" >/dev/null
+  assert_equal "$(ls -A "$T/dir")" status
+}
+
+@test "a symbolic link stays one, and what is no file is written to" {
+  ln -s "$T/real" "$T/link"
+  touch "$T/real"
+  attempt --status-file "$T/link" -k "$K" -- true
+  [[ -L $T/link ]]
+  "$PYTHON" -m json.tool "$T/real" >/dev/null
+  attempt --status-file /dev/stdout -k "$K" -- true
+  assert_success
+  assert_output --partial '"outcome": "ran"'
+}
+
+@test "a file that cannot be written is a usage error before anything is touched" {
+  attempt --status-file "$T/no/such/file" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line '--status-file' 'No such file or directory'
+  attempt --status-file "$T" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 64
+  [[ ! -e $T/ran ]]
+  [[ $(redis exists "$(companion "$K" fence)") == 0 ]]
+}
+
+@test "a directory that vanished meanwhile is said, and the job's exit code stays" {
+  mkdir "$T/dir"
+  attempt --status-file "$T/dir/status" -k "$K" -- sh -c 'rmdir "$T/dir"; exit 3'
+  assert_equal "$status" 3
+  assert_one_stderr_line '--status-file: cannot write'
+}
+
+@test "whatever the key is, it is JSON" {
+  K=$'x"\\\e[31m\x01'$'\xff'
+  with_status -- true
+  assert_success
+  "$PYTHON" -m json.tool "$T/status" >/dev/null
+  unsaid "$T/status" $'\e'
+}
