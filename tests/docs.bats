@@ -2,9 +2,12 @@
 # What --help, the man page, the README and the source say is the same.
 load lib/rlock
 
+# Every command; the empty word is the run.
+COMMANDS=('' inspect list cancel force-release acquire refresh release check)
+
 # options_in_help [COMMAND]: its long options, sorted.
 options_in_help() {
-  rlock "$@" --help | grep -oE -e '--[a-z][a-z-]+' | sort -u
+  rlock "$@" --help | sed -n '/^Options:/,/^$/p' | grep -oE -e '^ +(-. )?--[a-z][a-z-]+' | grep -oE -e '--.*' | sort -u
 }
 
 man_text() {
@@ -16,9 +19,19 @@ options_in_man() {
   man_text | grep -oE -e '(Fl -|--)[a-z][a-z-]+' | sed 's/^Fl -/--/' | sort -u
 }
 
+@test "the list of commands is that of the program, and the man page shows each" {
+  local command
+  printf '%s\n' "${COMMANDS[@]}" | sed '/^$/d' | sort >"$T/ours"
+  rlock --help | sed -n '/^Without -k/,/^$/s/^  \([a-z-]*\) .*/\1/p' | sort >"$T/help"
+  diff "$T/ours" "$T/help"
+  while read -r command; do
+    man_text | grep -qE "^\.Cm $command( |$)" || fail "not in the SYNOPSIS: $command"
+  done <"$T/ours"
+}
+
 @test "every option of every command's --help is in the man page" {
   local command
-  for command in '' inspect list force-release; do
+  for command in "${COMMANDS[@]}"; do
     # shellcheck disable=SC2086
     options_in_help $command >"$T/help"
     options_in_man >"$T/man"
@@ -29,7 +42,7 @@ options_in_man() {
 
 @test "every option of the man page is in some --help" {
   local command
-  for command in '' inspect list force-release; do
+  for command in "${COMMANDS[@]}"; do
     # shellcheck disable=SC2086
     options_in_help $command
   done | sort -u >"$T/help"
@@ -81,7 +94,7 @@ variable_of_option() {
   done <"$T/scripts"
   while read -r word; do
     rlock "$word" --help >/dev/null || fail "no command: $word"
-  done < <(grep -oE 'rlock (inspect|list|force-release|cancel|acquire|refresh|check|doctor)\>' "$REPO/README.md" | cut -d' ' -f2 | sort -u)
+  done < <(grep -oE 'rlock (inspect|list|force-release|cancel|acquire|refresh|release|check|doctor)\>' "$REPO/README.md" | cut -d' ' -f2 | sort -u)
 }
 
 @test "the version is the same everywhere" {
