@@ -89,6 +89,13 @@ $K:b=$(fence "$K:b")"
   free "$K"
 }
 
+@test "a daemon that outlived the run it was started in takes the lock like anybody" {
+  attempt -k "$K" -- sh -c 'echo "$RLOCK_HOLDS"'
+  RLOCK_HELD=1 RLOCK_HOLDS=$output attempt -k "$K" -- echo ran
+  assert_success
+  assert_output ran
+}
+
 @test "readers are nested the same way" {
   attempt -k "$K" -s -- "$RLOCK_BIN" -k "$K" -s -w 60s -- touch "$T/ran"
   assert_equal "$status" 75

@@ -157,6 +157,12 @@ gone_from_holders() {
   assert_less 3000 "$(redis pttl "$K")"
 }
 
+@test "a key that somebody made last is held all the same" {
+  is_granted "$(enter W 60000)"
+  redis persist "$K"
+  assert_less 60000 "$(script check W | cut -d' ' -f1)"
+}
+
 @test "min-hold of one among several keeps its permit" {
   is_granted "$(enter 'permits=2 P1')"
   is_granted "$(enter 'permits=2 P2')"

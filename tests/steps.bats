@@ -82,6 +82,18 @@ acquire() {
   free "$key"
 }
 
+@test "--export prints no password, and no server that is in the environment already" {
+  own_server --requirepass sesame
+  unset RLOCK_SERVER
+  attempt acquire -S "unix://:sesame@$SERVER/redis.sock" -k "$K" --ttl 60s --export
+  assert_success
+  assert_output --partial "RLOCK_SERVER=unix://$SERVER/redis.sock"
+  refute_output --partial sesame
+  RLOCK_SERVER=unix://:sesame@$SERVER/redis.sock attempt acquire -k "$K:b" --ttl 60s --export
+  assert_success
+  refute_output --partial RLOCK_SERVER
+}
+
 @test "--github-output appends lines for later steps" {
   echo before=1 >"$T/github"
   GITHUB_OUTPUT=$T/github acquire --github-output

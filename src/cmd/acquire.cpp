@@ -45,7 +45,12 @@ std::string for_shell(const ClaimPlan& plan, const std::vector<store::Lease>& le
   } else {
     text += word("RLOCK_FENCES", joined(leases, true));
   }
-  if (plan.server.exported) text += word("RLOCK_SERVER", *plan.server.exported);
+  // What is in the environment is there already, and no password is printed.
+  const char* known = std::getenv("RLOCK_SERVER");
+  const auto& server = plan.server.exported;
+  if (server && (known == nullptr || *server != known)) {
+    text += word("RLOCK_SERVER", store::without_secret(*server));
+  }
   return text + "\n";
 }
 

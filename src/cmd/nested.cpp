@@ -3,14 +3,10 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "cmd/fault_report.hpp"
+#include "cmd/holders.hpp"
 #include "hold/waiting_line.hpp"
 
 namespace cmd {
-namespace {
-
-constexpr base::Millis patience{5'000};
-
-}  // namespace
 
 OuterLocks outer_locks(const ClaimPlan& plan) {
   const auto holds = hold::outer_holds();
@@ -31,12 +27,11 @@ OuterLocks outer_locks(const ClaimPlan& plan) {
 std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
                                                     const ClaimPlan& plan) {
   const auto store = plan.open_store();
-  const os::Patience soon{base::Deadline::after(base::now(), patience)};
   std::vector<store::Lease> leases;
   for (std::size_t i = 0; i < outer.keys.size(); ++i) {
     const auto& key = outer.keys[i];
     const auto& token = outer.holds[i].token;
-    const auto standing = store->check(key, token, soon);
+    const auto standing = store->check(key, token, soon());
     if (const auto* fault = std::get_if<store::Fault>(&standing)) {
       return report_fault(plan.server, *fault);
     }
@@ -50,6 +45,15 @@ std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
     leases.push_back({key, token, plan.ttl, ours.until, ours.fence.value_or(0)});
   }
   return leases;
+}
+
+bool any_still_held(const OuterLocks& outer, const ClaimPlan& plan) {
+  const auto store = plan.open_store();
+  for (std::size_t i = 0; i < outer.keys.size(); ++i) {
+    const auto standing = store->check(outer.keys[i], outer.holds[i].token, soon());
+    if (std::holds_alternative<store::StillOurs>(standing)) return true;
+  }
+  return false;
 }
 
 void report_nested(const OuterLocks& outer) {

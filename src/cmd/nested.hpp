@@ -22,6 +22,9 @@ OuterLocks outer_locks(const ClaimPlan& plan);
 /// the outer runs refresh; else the exit code, and it has been said why.
 std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer, const ClaimPlan& plan);
 
+/// Whether the outer runs hold any of those locks still, as far as the server answers: a daemon may
+/// have outlived the run that it was started in.
+bool any_still_held(const OuterLocks& outer, const ClaimPlan& plan);
 /// A run that wants the lock it runs under would wait for itself: says so.
 void report_nested(const OuterLocks& outer);
 

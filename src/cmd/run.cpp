@@ -14,6 +14,7 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
   const OuterLocks outer = outer_locks(plan.lock);
   if (outer.keys.empty()) return std::nullopt;
   if (!plan.reentrant) {
+    if (!any_still_held(outer, plan.lock)) return std::nullopt;
     report_nested(outer);
     record.outcome = RunRecord::Outcome::busy;
     record.why = "held by the run around this one";

@@ -9,6 +9,7 @@ if mode then
   number = redis.call('ZSCORE', grants, token)
 elseif owner == token then
   left = redis.call('PTTL', lock)
+  if left == -1 then left = DAY end  -- somebody made it last
 end
 if left > 0 then return {left, number and digits(tonumber(number)) or ''} end
 local who, ends, since, kind, more = occupant()

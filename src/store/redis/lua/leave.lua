@@ -21,6 +21,7 @@ if owner == id or number then
   elseif stays > 0 then
     redis.call('PEXPIRE', lock, stays)
   end
+  if stays > 0 then redis.call('PEXPIRE', fence, DAY + stays) end
   if not mode and stays <= 0 then handoff(claim) else tell_first(claim) end
   return 1
 end
