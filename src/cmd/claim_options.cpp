@@ -15,6 +15,7 @@ namespace {
 
 constexpr auto anywhere = Settings::Elsewhere::environment_and_config;
 constexpr unsigned most_waiters = 1'000'000;
+constexpr unsigned most_replicas = 1'000;
 
 store::Mode mode_in(const Settings& settings) {
   const auto permits = settings.find("permits");
@@ -62,6 +63,11 @@ std::optional<unsigned> max_waiters_in(const Settings& settings) {
   return number_in(*setting, 0, most_waiters);
 }
 
+unsigned sync_replicas_in(const Settings& settings) {
+  const auto setting = settings.find("sync-replicas");
+  return setting ? number_in(*setting, 0, most_replicas) : 0;
+}
+
 int conflict_exit_code_in(const Settings& settings) {
   const auto setting = settings.find("conflict-exit-code");
   return setting ? static_cast<int>(number_in(*setting, 0, 255)) : ExitCode::busy;
@@ -83,7 +89,7 @@ std::vector<store::Claim> ClaimPlan::claims() const {
   const std::string message = supersede ? "superseded by " + token.shown() : "";
   std::vector<store::Claim> result;
   for (const auto& key : keys) {
-    result.push_back({key, token, ttl, on_busy, mode, max_waiters, message});
+    result.push_back({key, token, ttl, on_busy, mode, max_waiters, sync_replicas, message});
   }
   return result;
 }
@@ -114,6 +120,8 @@ void declare_claim(Settings& settings, const char* ttl_help) {
                   anywhere);
   settings.flag("--supersede",
                 "newest wins: ask the holder to stop, send older waiters away, take the turn");
+  settings.option("--sync-replicas", "N",
+                  "a grant counts only once N replicas have confirmed it (default 0)", anywhere);
   settings.option("-E,--conflict-exit-code", "N",
                   "exit code when the lock was not had (default 75)", anywhere);
   settings.option("--label", "TEXT", "shown to others in place of the command's name", anywhere);
@@ -127,6 +135,7 @@ ClaimPlan understand_claim(const Settings& settings, store::Ttl ttl, store::Labe
           wait_of(settings),
           label_in(settings, std::move(label)),
           max_waiters_in(settings),
+          sync_replicas_in(settings),
           settings.is_on("supersede"),
           conflict_exit_code_in(settings)};
 }

@@ -19,6 +19,7 @@ struct ClaimPlan {
   base::Millis wait;  // Millis::max(): forever
   store::Label label;
   std::optional<unsigned> max_waiters;
+  unsigned sync_replicas;
   bool supersede;
   int conflict_exit_code;
 

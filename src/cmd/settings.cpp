@@ -11,10 +11,10 @@
 namespace cmd {
 namespace {
 
-constexpr std::array<std::string_view, 13> allowed_in_config{
-    "server", "password-file", "ttl",      "wait",        "conflict-exit-code",
-    "grace",  "on-lost",       "min-hold", "max-waiters", "wait-all",
-    "label",  "quiet",         "verbose"};
+constexpr std::array<std::string_view, 14> allowed_in_config{
+    "server",   "password-file", "ttl",      "wait",        "conflict-exit-code",
+    "grace",    "on-lost",       "min-hold", "max-waiters", "sync-replicas",
+    "wait-all", "label",         "quiet",    "verbose"};
 
 std::string environment_name(std::string_view long_name) {
   std::string name = "RLOCK_";

@@ -48,6 +48,7 @@ struct Claim {
   OnBusy on_busy;
   Mode mode{};
   std::optional<unsigned> max_waiters{};  // with that many in the queue: busy
+  unsigned sync_replicas = 0;             // that must have a grant, or it is none
   std::string
       supersede{};  // unless empty: holders are asked to stop and waiters sent away with this
 };

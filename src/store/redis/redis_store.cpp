@@ -1,16 +1,19 @@
 #include "store/redis/redis_store.hpp"
 
+#include <fmt/format.h>
+
 #include "store/redis/answers.hpp"
 #include "store/redis/companions.hpp"
 #include "store/redis/link.hpp"
 #include "store/redis/nap.hpp"
 #include "store/redis/redis_listener.hpp"
+#include "store/redis/sleeper.hpp"
 
 namespace store::redis {
 namespace {
 
-// A server whose timer is late by this much beyond its tick is taken for silent.
-constexpr Millis late_server{2'000};
+// For replicas to confirm a grant; one that is connected takes a round trip.
+constexpr Millis replication{500};
 // How long a word to somebody who waits for it is kept for them.
 constexpr std::string_view mail_life_ms = "60000";
 
@@ -35,27 +38,26 @@ class RedisStore final : public LockStore {
                        const Patience& patience) override;
 
  private:
-  /// A script on a lock, for which link_ must be awake.
+  /// A script on a lock.
   std::variant<Reply, Fault> run(const Script& script, const LockName& name,
                                  const std::vector<std::string>& arguments,
                                  const Patience& patience);
-  bool fall_asleep(const Claim& claim, Nap nap, const Patience& patience);
-  void wake_up();
+  /// Whether enough replicas have the grant; if not, it was given back.
+  std::optional<Fault> replicated(const Claim& claim, const Patience& patience);
 
   RedisServer server_;
   Link link_;
 
-  // Queueing: our ticket, what we were told last, and whether link_ is blocked in BLPOP.
+  // Queueing: our ticket, and what we were told last.
+  Sleeper sleeper_{link_};
   std::string ticket_;
   Queued place_{};
-  bool asleep_ = false;
-  Deadline cut_ = Deadline::never();
 };
 
 std::variant<Reply, Fault> RedisStore::run(const Script& script, const LockName& name,
                                            const std::vector<std::string>& arguments,
                                            const Patience& patience) {
-  wake_up();
+  sleeper_.wake_up();
   return link_.run(script, name, arguments, patience);
 }
 
@@ -76,6 +78,7 @@ Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
   if (outcome == "granted") {
     const auto fence = fence_in(reply[1]);
     if (!fence) return nonsense();
+    if (auto fault = replicated(claim, patience)) return *std::move(fault);
     return Granted{{claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence}};
   }
   if (outcome == "mismatch") {
@@ -90,41 +93,21 @@ Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
   return place_;
 }
 
-bool RedisStore::fall_asleep(const Claim& claim, Nap nap, const Patience& patience) {
-  const std::string mailbox = Companions{claim.name}.mailbox + claim.token.text();
-  if (link_.send(blocking_pop(mailbox, nap.server_timeout), patience)) return false;
-  cut_ = Deadline::after(base::now(), nap.cut.value_or(nap.server_timeout + late_server));
-  asleep_ = true;
-  return true;
-}
-
-void RedisStore::wake_up() {
-  // A command would queue behind the BLPOP. A wake that this loses costs nothing, because whoever
-  // wakes up asks the server anyway.
-  if (asleep_) link_.drop();
-  asleep_ = false;
+std::optional<Fault> RedisStore::replicated(const Claim& claim, const Patience& patience) {
+  if (claim.sync_replicas == 0) return std::nullopt;
+  const Millis time = std::min(replication, patience.until.left(base::now()) / 2);
+  auto answer = link_.ask({"WAIT", std::to_string(claim.sync_replicas), count(time)}, patience);
+  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
+  const auto acknowledged = std::get<Reply>(answer).integer();
+  if (acknowledged >= static_cast<std::int64_t>(claim.sync_replicas)) return std::nullopt;
+  withdraw(claim, patience);
+  return Fault{Fault::Kind::unavailable,
+               fmt::format("only {} of {} replicas have confirmed the lock", acknowledged,
+                           claim.sync_replicas)};
 }
 
 Turn RedisStore::await_turn(const Claim& claim, const Patience& patience) {
-  if (!asleep_ && !fall_asleep(claim, nap_for(place_), patience)) return ClaimAgain{};
-  auto answer = link_.receive(patience.at_most(cut_));
-  if (std::holds_alternative<std::monostate>(answer)) {
-    if (cut_.passed(base::now())) return ClaimAgain{};
-    return StillWaiting{};
-  }
-  asleep_ = false;
-  const auto* reply = std::get_if<Reply>(&answer);
-  if (reply == nullptr) return ClaimAgain{};
-  if (reply->is_error()) {  // e.g. UNBLOCKED: no longer the master
-    link_.drop();
-    return ClaimAgain{};
-  }
-  const std::string_view message = (*reply)[1].text();
-  if (auto notice = notice_in(message)) return *std::move(notice);
-  if (message == "next" && fall_asleep(claim, {second_look, std::nullopt}, patience)) {
-    return StillWaiting{};
-  }
-  return ClaimAgain{};
+  return sleeper_.sleep(Companions{claim.name}.mailbox + claim.token.text(), place_, patience);
 }
 
 void RedisStore::withdraw(const Claim& claim, const Patience& patience) {
@@ -177,7 +160,7 @@ std::unique_ptr<Listener> RedisStore::listener(const LockName& name, const Token
 void RedisStore::confirm_stopped(const LockName& name, const Notice& notice,
                                  const Patience& patience) {
   if (notice.reply_to.empty()) return;
-  wake_up();
+  sleeper_.wake_up();
   const std::string mailbox = Companions{name}.mailbox + notice.reply_to;
   if (std::holds_alternative<Reply>(link_.ask({"RPUSH", mailbox, "stopped"}, patience))) {
     (void)link_.ask({"PEXPIRE", mailbox, std::string{mail_life_ms}}, patience);

@@ -1,0 +1,48 @@
+#include "store/redis/sleeper.hpp"
+
+#include "store/redis/answers.hpp"
+
+namespace store::redis {
+namespace {
+
+// A server whose timer is late by this much beyond its tick is taken for silent.
+constexpr Millis late_server{2'000};
+
+}  // namespace
+
+bool Sleeper::fall_asleep(const std::string& mailbox, Nap nap, const Patience& patience) {
+  if (link_.send(blocking_pop(mailbox, nap.server_timeout), patience)) return false;
+  cut_ = Deadline::after(base::now(), nap.cut.value_or(nap.server_timeout + late_server));
+  asleep_ = true;
+  return true;
+}
+
+void Sleeper::wake_up() {
+  // A command would queue behind the BLPOP.
+  if (asleep_) link_.drop();
+  asleep_ = false;
+}
+
+Turn Sleeper::sleep(const std::string& mailbox, const Queued& place, const Patience& patience) {
+  if (!asleep_ && !fall_asleep(mailbox, nap_for(place), patience)) return ClaimAgain{};
+  auto answer = link_.receive(patience.at_most(cut_));
+  if (std::holds_alternative<std::monostate>(answer)) {
+    if (cut_.passed(base::now())) return ClaimAgain{};
+    return StillWaiting{};
+  }
+  asleep_ = false;
+  const auto* reply = std::get_if<Reply>(&answer);
+  if (reply == nullptr) return ClaimAgain{};
+  if (reply->is_error()) {  // e.g. UNBLOCKED: no longer the master
+    link_.drop();
+    return ClaimAgain{};
+  }
+  const std::string_view message = (*reply)[1].text();
+  if (auto notice = notice_in(message)) return *std::move(notice);
+  if (message == "next" && fall_asleep(mailbox, {second_look, std::nullopt}, patience)) {
+    return StillWaiting{};
+  }
+  return ClaimAgain{};
+}
+
+}  // namespace store::redis
