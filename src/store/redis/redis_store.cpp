@@ -12,8 +12,8 @@
 namespace store::redis {
 namespace {
 
-// For replicas to confirm a grant; one that is connected takes a round trip.
-constexpr Millis replication{500};
+// For replicas to confirm a grant: a round trip, but they may be far away, or busy.
+constexpr Millis replication{2'000};
 // How long a word to somebody who waits for it is kept for them.
 constexpr std::string_view mail_life_ms = "60000";
 
