@@ -57,8 +57,8 @@ std::optional<Setting> chosen_server(const Settings& settings) {
 
 void declare_server_options(Settings& settings) {
   settings.option("-S,--server", "URL",
-                  "where locks live: redis://[[user]:pass@]host[:port][/db] or "
-                  "unix:///path[?db=N]; default redis://127.0.0.1:6379",
+                  "where locks live: redis://[[user]:pass@]host[:port][/db], unix:///path[?db=N] "
+                  "or redis+sentinel://host[:port],.../master[/db]; default redis://127.0.0.1:6379",
                   anywhere);
   settings.option("--password-file", "FILE", "the password is this file's first line", anywhere);
   settings.option("--config", "FILE", "read options from this file, and from no other", anywhere);

@@ -4,23 +4,36 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/secret.hpp"
 
 namespace store {
 
-/// redis://[[user]:pass@]host[:port][/db]  and  unix://[user:pass@]/path[?db=N]
+/// redis://[[user]:pass@]host[:port][/db]  and  unix://[user:pass@]/path[?db=N]  and
+/// redis+sentinel://[user:pass@]host[:port],host[:port].../master-name[/db]
 struct RedisServer {
   struct Tcp {
     std::string host;
     std::string port;
+    bool operator==(const Tcp&) const = default;
   };
   struct Unix {
     std::string path;
   };
-  std::variant<Tcp, Unix> endpoint;
-  std::string user;  // empty: the default user
-  base::Secret password;
+  using Address = std::variant<Tcp, Unix>;
+  struct Login {
+    std::string user;  // empty: the default user
+    base::Secret password;
+  };
+  /// Those who know which server is the master of that name.
+  struct Sentinels {
+    std::vector<Tcp> nodes;  // at least one
+    std::string master;
+    Login login;
+  };
+  std::variant<Address, Sentinels> where;
+  Login login;
   int database = 0;
 };
 
@@ -33,7 +46,8 @@ struct BadUrl {
 
 inline constexpr std::string_view default_server = "redis://127.0.0.1:6379";
 inline constexpr std::string_view accepted_servers =
-    "redis://[[user]:password@]host[:port][/db] or unix:///path/redis.sock[?db=N]";
+    "redis://[[user]:password@]host[:port][/db], unix:///path/redis.sock[?db=N] or "
+    "redis+sentinel://[user:password@]host[:port],.../master-name[/db]";
 
 /// User name and password are percent-decoded. `why` never repeats the URL, which may hold a
 /// secret.

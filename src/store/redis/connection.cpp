@@ -69,10 +69,11 @@ Fault classify(std::string_view error) {
   return {kind, "the server says: " + base::printable(error, longest_words)};
 }
 
-std::variant<Connection, Fault> Connection::open(const RedisServer& server,
+std::variant<Connection, Fault> Connection::open(const RedisServer::Address& address,
+                                                 const RedisServer::Login& login, int database,
                                                  const Patience& patience) {
   os::Connected connected = base::match(
-      server.endpoint,
+      address,
       [&](const RedisServer::Tcp& tcp) { return os::connect_tcp(tcp.host, tcp.port, patience); },
       [&](const RedisServer::Unix& unix_) { return os::connect_unix(unix_.path, patience); });
   if (const auto* failed = std::get_if<os::NotConnected>(&connected)) {
@@ -82,19 +83,20 @@ std::variant<Connection, Fault> Connection::open(const RedisServer& server,
   if (context == nullptr) throw std::bad_alloc{};
   (void)std::get<os::Fd>(connected).release();  // the context closes it
   Connection connection{context};
-  if (auto fault = connection.greet(server, patience)) return *std::move(fault);
+  if (auto fault = connection.greet(login, database, patience)) return *std::move(fault);
   return connection;
 }
 
-std::optional<Fault> Connection::greet(const RedisServer& server, const Patience& patience) {
+std::optional<Fault> Connection::greet(const RedisServer::Login& login, int database,
+                                       const Patience& patience) {
   std::vector<Command> commands;
-  if (!server.password.empty()) {
+  if (!login.password.empty()) {
     Command auth{"AUTH"};
-    if (!server.user.empty()) auth.push_back(server.user);
-    auth.push_back(server.password.reveal());
+    if (!login.user.empty()) auth.push_back(login.user);
+    auth.push_back(login.password.reveal());
     commands.push_back(std::move(auth));
   }
-  if (server.database != 0) commands.push_back({"SELECT", std::to_string(server.database)});
+  if (database != 0) commands.push_back({"SELECT", std::to_string(database)});
   for (const Command& command : commands) {
     auto answer = ask(command, patience);
     if (auto* fault = std::get_if<Fault>(&answer)) {

@@ -23,7 +23,9 @@ using Command = std::vector<std::string>;
 class Connection {
  public:
   /// Connects, authenticates and selects the database.
-  static std::variant<Connection, Fault> open(const RedisServer& server, const Patience& patience);
+  static std::variant<Connection, Fault> open(const RedisServer::Address& address,
+                                              const RedisServer::Login& login, int database,
+                                              const Patience& patience);
 
   /// Hands the command to the kernel.
   std::optional<Fault> send(const Command& command, const Patience& patience);
@@ -40,7 +42,8 @@ class Connection {
     void operator()(redisContext* context) const { redisFree(context); }
   };
   explicit Connection(redisContext* context) : context_{context} {}
-  std::optional<Fault> greet(const RedisServer& server, const Patience& patience);
+  std::optional<Fault> greet(const RedisServer::Login& login, int database,
+                             const Patience& patience);
 
   std::unique_ptr<redisContext, Free> context_;
 };

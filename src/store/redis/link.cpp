@@ -2,13 +2,22 @@
 
 #include <fmt/format.h>
 
+#include "base/match.hpp"
 #include "store/redis/companions.hpp"
+#include "store/redis/sentinel.hpp"
 
 namespace store::redis {
 
 std::optional<Fault> Link::connect(const Patience& patience) {
   if (connection_) return std::nullopt;
-  auto opened = Connection::open(server_, patience);
+  auto opened = base::match(
+      server_.where,
+      [&](const RedisServer::Address& address) {
+        return Connection::open(address, server_.login, server_.database, patience);
+      },
+      [&](const RedisServer::Sentinels& sentinels) {
+        return open_master(sentinels, server_.login, server_.database, patience);
+      });
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   connection_ = std::get<Connection>(std::move(opened));
   return std::nullopt;

@@ -1,0 +1,79 @@
+#include "store/redis/sentinel.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace store::redis {
+namespace {
+
+using Tcp = RedisServer::Tcp;
+
+/// Nothing has happened that matters to a lock, whatever went wrong here.
+Fault in_words(const Tcp& where, Fault fault) {
+  if (fault.kind == Fault::Kind::silent) fault.kind = Fault::Kind::unreachable;
+  fault.why = fmt::format("{}:{}: {}", where.host, where.port, fault.why);
+  return fault;
+}
+
+std::variant<Tcp, Fault> ask_for_master(const Tcp& sentinel, const std::string& name,
+                                        const RedisServer::Login& login, const Patience& patience) {
+  auto opened = Connection::open(sentinel, login, 0, patience);
+  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
+  auto answer =
+      std::get<Connection>(opened).ask({"SENTINEL", "get-master-addr-by-name", name}, patience);
+  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
+  const Reply& reply = std::get<Reply>(answer);
+  if (reply.size() != 2) {
+    return Fault{Fault::Kind::unavailable,
+                 fmt::format("knows no master '{}'", base::printable(name))};
+  }
+  return Tcp{std::string{reply[0].text()}, std::string{reply[1].text()}};
+}
+
+/// A server without the right to say so is believed: a replica refuses to write anyway.
+std::optional<Fault> refuse_replica(Connection& server, const Patience& patience) {
+  auto answer = server.ask({"ROLE"}, patience);
+  if (auto* fault = std::get_if<Fault>(&answer)) {
+    if (fault->kind == Fault::Kind::denied) return std::nullopt;
+    return std::move(*fault);
+  }
+  if (std::get<Reply>(answer)[0].text() == "master") return std::nullopt;
+  return Fault{Fault::Kind::unavailable, "is named as master, and is not (yet)"};
+}
+
+std::variant<Connection, Fault> open_checked(const Tcp& master, const RedisServer::Login& login,
+                                             int database, const Patience& patience) {
+  auto opened = Connection::open(master, login, database, patience);
+  if (auto* connection = std::get_if<Connection>(&opened)) {
+    if (auto fault = refuse_replica(*connection, patience)) return in_words(master, *fault);
+    return opened;
+  }
+  return in_words(master, std::get<Fault>(std::move(opened)));
+}
+
+}  // namespace
+
+std::variant<Connection, Fault> open_master(const RedisServer::Sentinels& sentinels,
+                                            const RedisServer::Login& login, int database,
+                                            const Patience& patience) {
+  Fault trouble{Fault::Kind::unreachable, "no sentinel"};
+  std::size_t left = sentinels.nodes.size();
+  for (const Tcp& node : sentinels.nodes) {
+    const auto now = base::now();
+    const auto share = patience.until.left(now) / static_cast<Millis::rep>(left--);
+    const Patience turn = patience.at_most(Deadline::after(now, share));
+    auto named = ask_for_master(node, sentinels.master, sentinels.login, turn);
+    if (auto* fault = std::get_if<Fault>(&named)) {
+      trouble = in_words(node, std::move(*fault));
+      continue;
+    }
+    auto opened = open_checked(std::get<Tcp>(named), login, database, turn);
+    if (std::holds_alternative<Connection>(opened)) return opened;
+    trouble = std::get<Fault>(std::move(opened));
+    if (trouble.kind == Fault::Kind::denied) break;  // the master's word, and not the sentinel's
+  }
+  return trouble;
+}
+
+}  // namespace store::redis
