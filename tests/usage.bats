@@ -52,7 +52,7 @@ refuses_option() {
 
 @test "options of later versions are unknown, not ignored" {
   local option
-  for option in --local-gate; do
+  for option in --local-gate --quorum=3; do
     refuses 64 "${option%%=*}" -k "$K" "$option" -- touch "$T/ran"
   done
 }

@@ -50,11 +50,26 @@ std::variant<RedisServer::Tcp, BadUrl> tcp_in(std::string_view host, std::string
                           std::string{port.empty() ? usual_port : port.substr(1)}};
 }
 
+/// "host[:port],host[:port]...", at least one.
+std::variant<std::vector<RedisServer::Tcp>, BadUrl> hosts_in(std::string_view text,
+                                                             std::string_view usual_port) {
+  std::vector<RedisServer::Tcp> hosts;
+  do {
+    const auto each = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(each.size() + 1, text.size()));
+    auto tcp = tcp_in(each, usual_port);
+    if (auto* bad = std::get_if<BadUrl>(&tcp)) return std::move(*bad);
+    hosts.push_back(std::get<RedisServer::Tcp>(std::move(tcp)));
+  } while (!text.empty());
+  return hosts;
+}
+
 std::optional<BadUrl> take_tcp(const Url& parts, RedisServer& server) {
   if (!parts.query.empty()) return BadUrl{"redis:// takes no '?' options"};
-  auto tcp = tcp_in(parts.host, "6379");
-  if (auto* bad = std::get_if<BadUrl>(&tcp)) return std::move(*bad);
-  server.where = std::get<RedisServer::Tcp>(std::move(tcp));
+  auto hosts = hosts_in(parts.host, "6379");
+  if (auto* bad = std::get_if<BadUrl>(&hosts)) return std::move(*bad);
+  const auto& all = std::get<std::vector<RedisServer::Tcp>>(hosts);
+  server.where = RedisServer::Nodes(all.begin(), all.end());
   return parts.path.size() > 1 ? take_database(parts.path.substr(1), server) : std::nullopt;
 }
 
@@ -64,7 +79,7 @@ std::optional<BadUrl> take_unix(const Url& parts, RedisServer& server) {
   }
   const auto path = percent_decoded(parts.path);
   if (!path) return BadUrl{"a broken %-escape in the path"};
-  server.where = RedisServer::Unix{*path};
+  server.where = RedisServer::Nodes{RedisServer::Unix{*path}};
   if (parts.query.empty()) return std::nullopt;
   if (!parts.query.starts_with("db=")) return BadUrl{"the only option after '?' is db=N"};
   return take_database(parts.query.substr(3), server);
@@ -91,14 +106,9 @@ std::optional<BadUrl> take_sentinel_login(std::string_view query, RedisServer::L
 
 std::optional<BadUrl> take_sentinels(const Url& parts, RedisServer& server) {
   RedisServer::Sentinels sentinels;
-  for (std::string_view left = parts.host; !left.empty();) {
-    const auto each = left.substr(0, left.find(','));
-    left.remove_prefix(std::min(each.size() + 1, left.size()));
-    auto tcp = tcp_in(each, "26379");
-    if (auto* bad = std::get_if<BadUrl>(&tcp)) return std::move(*bad);
-    sentinels.nodes.push_back(std::get<RedisServer::Tcp>(std::move(tcp)));
-  }
-  if (sentinels.nodes.empty()) return BadUrl{"no host"};
+  auto hosts = hosts_in(parts.host, "26379");
+  if (auto* bad = std::get_if<BadUrl>(&hosts)) return std::move(*bad);
+  sentinels.nodes = std::get<std::vector<RedisServer::Tcp>>(std::move(hosts));
   if (parts.path.size() < 2) return BadUrl{"no master's name behind the hosts"};
   const auto path = parts.path.substr(1);
   const auto slash = path.find('/');

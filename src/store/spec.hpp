@@ -10,8 +10,8 @@
 
 namespace store {
 
-/// redis://[[user]:pass@]host[:port][/db]  and  unix://[user:pass@]/path[?db=N]  and
-/// redis+sentinel://[user:pass@]host[:port],host[:port].../master-name[/db]
+/// redis://[[user]:pass@]host[:port][,host[:port]...][/db]  and  unix://[user:pass@]/path[?db=N]
+/// and redis+sentinel://[user:pass@]host[:port],host[:port].../master-name[/db]
 struct RedisServer {
   struct Tcp {
     std::string host;
@@ -32,7 +32,9 @@ struct RedisServer {
     std::string master;
     Login login;
   };
-  std::variant<Address, Sentinels> where;
+  /// One server; or nodes of one Cluster, of which any will do to begin with.
+  using Nodes = std::vector<Address>;
+  std::variant<Nodes, Sentinels> where;
   Login login;
   int database = 0;
 };
@@ -46,7 +48,7 @@ struct BadUrl {
 
 inline constexpr std::string_view default_server = "redis://127.0.0.1:6379";
 inline constexpr std::string_view accepted_servers =
-    "redis://[[user]:password@]host[:port][/db], unix:///path/redis.sock[?db=N] or "
+    "redis://[[user]:password@]host[:port][,...][/db], unix:///path/redis.sock[?db=N] or "
     "redis+sentinel://[user:password@]host[:port],.../master-name[/db]";
 
 /// User name and password are percent-decoded. `why` never repeats the URL, which may hold a

@@ -29,6 +29,11 @@ bool mentions(std::string_view error, std::string_view code) {
   return at != std::string_view::npos && error[at - 1] == '-';
 }
 
+/// An error that says what to do.
+bool is_instruction(std::string_view error) {
+  return error.starts_with("NOSCRIPT") || error.starts_with("MOVED ") || error.starts_with("ASK ");
+}
+
 template <std::size_t N>
 bool mentions_any(std::string_view error, const std::array<std::string_view, N>& codes) {
   return std::any_of(codes.begin(), codes.end(),
@@ -57,6 +62,12 @@ Fault classify(std::string_view error) {
   // Before AUTH Redis reads no command of more than 10 words, and says so in place of NOAUTH.
   if (error.find("unauthenticated") != std::string_view::npos) {
     return {Fault::Kind::denied, "the server says: NOAUTH Authentication required"};
+  }
+  if (error.starts_with("CROSSSLOT")) {
+    return {
+        Fault::Kind::unusable,
+        "this key's companions would lie in another slot of the Cluster: accepted there are keys "
+        "without unpaired or empty braces"};
   }
   const bool denied_in_script = error.find("user executing the script can't") != error.npos ||
                                 error.find("can't run this command or subcommand") != error.npos;
@@ -147,7 +158,7 @@ std::variant<Reply, Fault> Connection::ask(const Command& command, const Patienc
     return ended(late ? os::Ready::timed_out : os::Ready::interrupted);
   }
   Reply& reply = std::get<Reply>(answer);
-  if (reply.is_error() && !reply.text().starts_with("NOSCRIPT")) return classify(reply.text());
+  if (reply.is_error() && !is_instruction(reply.text())) return classify(reply.text());
   return std::move(reply);
 }
 

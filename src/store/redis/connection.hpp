@@ -32,7 +32,7 @@ class Connection {
   /// The next answer; nothing when patience ended first, in which case it may be asked for again.
   std::variant<Reply, Fault, std::monostate> receive(const Patience& patience);
   /// Both; patience that ends is a Fault here. An error the server answers is one, too, except
-  /// NOSCRIPT, which is returned for the caller to resolve.
+  /// NOSCRIPT, MOVED and ASK, which are returned for the caller to resolve.
   std::variant<Reply, Fault> ask(const Command& command, const Patience& patience);
 
   [[nodiscard]] int descriptor() const { return context_->fd; }

@@ -7,20 +7,36 @@
 #include "store/redis/sentinel.hpp"
 
 namespace store::redis {
+namespace {
 
-std::optional<Fault> Link::connect(const Patience& patience) {
-  if (connection_) return std::nullopt;
-  auto opened = base::match(
+// A Cluster at rest needs one; while it is changed, each node may be a step behind.
+constexpr int most_redirections = 5;
+
+}  // namespace
+
+std::variant<Connection, Fault> Link::open(const Patience& patience) {
+  return base::match(
       server_.where,
-      [&](const RedisServer::Address& address) {
-        return Connection::open(address, server_.login, server_.database, patience);
+      [&](const RedisServer::Nodes& nodes) {
+        return open_any(redirections_.candidates(nodes), server_.login, server_.database, patience);
       },
       [&](const RedisServer::Sentinels& sentinels) {
         return open_master(sentinels, server_.login, server_.database, patience);
       });
+}
+
+std::optional<Fault> Link::connect(const Patience& patience) {
+  if (connection_) return std::nullopt;
+  auto opened = open(patience);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   connection_ = std::get<Connection>(std::move(opened));
   return std::nullopt;
+}
+
+bool Link::follow(std::string_view error) {
+  if (!redirections_.note(error)) return false;
+  drop();
+  return true;
 }
 
 std::variant<Reply, Fault> Link::run(const Script& script, const LockName& name,
@@ -42,10 +58,38 @@ std::variant<Reply, Fault> Link::run(const Script& script, const LockName& name,
 }
 
 std::variant<Reply, Fault> Link::ask(const Command& command, const Patience& patience) {
+  for (int redirected = 0; redirected < most_redirections; ++redirected) {
+    auto answer = ask_here(command, patience);
+    const auto* reply = std::get_if<Reply>(&answer);
+    if (reply == nullptr || !reply->is_error()) return answer;
+    if (reply->text().starts_with("ASK ")) return ask_there(reply->text(), command, patience);
+    if (!follow(reply->text())) return answer;
+  }
+  return Fault{Fault::Kind::unavailable,
+               "the nodes of the Cluster send each other's clients around"};
+}
+
+std::variant<Reply, Fault> Link::ask_here(const Command& command, const Patience& patience) {
   if (auto fault = connect(patience)) return *std::move(fault);
   auto answer = connection_->ask(command, patience);
-  if (std::holds_alternative<Fault>(answer)) drop();
+  if (std::holds_alternative<Fault>(answer)) {
+    drop();
+    redirections_.forget();  // that node may be gone: begin again where everybody begins
+  }
   return answer;
+}
+
+std::variant<Reply, Fault> Link::ask_there(std::string_view error, const Command& command,
+                                           const Patience& patience) {
+  // While a slot moves, its keys are here or there; that changes nothing for the next command.
+  const auto there = Redirections::target(error);
+  if (!there) return classify(error);
+  auto opened = Connection::open(*there, server_.login, 0, patience);
+  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
+  auto& connection = std::get<Connection>(opened);
+  auto allowed = connection.ask({"ASKING"}, patience);
+  if (auto* fault = std::get_if<Fault>(&allowed)) return std::move(*fault);
+  return connection.ask(command, patience);
 }
 
 std::optional<Fault> Link::send(const Command& command, const Patience& patience) {

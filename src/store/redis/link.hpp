@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "store/redis/connection.hpp"
+#include "store/redis/redirections.hpp"
 #include "store/redis/script.hpp"
 
 namespace store::redis {
 
 /// Connects when first needed and again after every fault, resolving the name anew: behind it there
-/// may be another server by now. One thread at a time.
+/// may be another server by now. In a Cluster it goes where it is sent. One thread at a time.
 class Link {
  public:
   explicit Link(RedisServer server) : server_{std::move(server)} {}
@@ -31,12 +32,19 @@ class Link {
 
   /// Throws the connection away, and with it whatever it is blocked in.
   void drop() { connection_.reset(); }
+  /// If this error is a redirection of a Cluster: the next connection goes where it points.
+  bool follow(std::string_view error);
   [[nodiscard]] int descriptor() const { return connection_ ? connection_->descriptor() : -1; }
 
  private:
   std::optional<Fault> connect(const Patience& patience);
+  std::variant<Connection, Fault> open(const Patience& patience);
+  std::variant<Reply, Fault> ask_here(const Command& command, const Patience& patience);
+  std::variant<Reply, Fault> ask_there(std::string_view error, const Command& command,
+                                       const Patience& patience);
 
   RedisServer server_;
+  Redirections redirections_;
   std::optional<Connection> connection_;
 };
 

@@ -18,7 +18,7 @@ constexpr const char* scan_step = "1000";
 
 class RedisAdmin final : public LockAdmin {
  public:
-  explicit RedisAdmin(const RedisServer& server) : link_{server} {}
+  explicit RedisAdmin(const RedisServer& server) : login_{server.login}, link_{server} {}
 
   std::variant<LockReport, Fault> inspect(const LockName& name, const Patience& patience) override;
   std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
@@ -32,7 +32,10 @@ class RedisAdmin final : public LockAdmin {
  private:
   std::variant<std::set<LockName>, Fault> known_locks(const std::string& pattern,
                                                       const Patience& patience);
+  /// Of a Cluster; none of anything else.
+  std::vector<RedisServer> masters(const Patience& patience);
 
+  RedisServer::Login login_;
   Link link_;
   // Where a removed holder's last word arrives.
   std::string reply_id_ = os::random_hex(20);
@@ -75,12 +78,28 @@ std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name,
   return report;
 }
 
-std::variant<std::set<LockName>, Fault> RedisAdmin::known_locks(const std::string& pattern,
-                                                                const Patience& patience) {
-  std::set<LockName> names;
+std::vector<RedisServer> RedisAdmin::masters(const Patience& patience) {
+  std::vector<RedisServer> result;
+  // {{first slot, last slot, {ip, port, ...}, replicas...}, ...}; an error: no Cluster, or we may
+  // not ask, and then we see what this node has.
+  const auto answer = link_.ask({"CLUSTER", "SLOTS"}, patience);
+  const auto* ranges = std::get_if<Reply>(&answer);
+  for (std::size_t i = 0; ranges != nullptr && i < ranges->size(); ++i) {
+    const Reply master = (*ranges)[i][2];
+    RedisServer::Tcp address{std::string{master[0].text()}, std::to_string(master[1].integer())};
+    if (!address.host.empty()) {
+      result.push_back({RedisServer::Nodes{std::move(address)}, login_});
+    }
+  }
+  return result;
+}
+
+/// Adds to `names` what one server knows.
+std::optional<Fault> scan(Link& link, const std::string& pattern, std::set<LockName>& names,
+                          const Patience& patience) {
   std::string cursor = "0";
   do {
-    auto answer = link_.ask(
+    auto answer = link.ask(
         {"SCAN", cursor, "MATCH", std::string{companion_glob}, "COUNT", scan_step}, patience);
     if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
     const Reply& reply = std::get<Reply>(answer);
@@ -91,6 +110,20 @@ std::variant<std::set<LockName>, Fault> RedisAdmin::known_locks(const std::strin
       if (name && ::fnmatch(pattern.c_str(), name->text().c_str(), 0) == 0) names.insert(*name);
     }
   } while (!cursor.empty() && cursor != "0");
+  return std::nullopt;
+}
+
+std::variant<std::set<LockName>, Fault> RedisAdmin::known_locks(const std::string& pattern,
+                                                                const Patience& patience) {
+  std::set<LockName> names;
+  const auto nodes = masters(patience);
+  for (const RedisServer& node : nodes) {
+    Link link{node};
+    if (auto fault = scan(link, pattern, names, patience)) return *std::move(fault);
+  }
+  if (nodes.empty()) {
+    if (auto fault = scan(link_, pattern, names, patience)) return *std::move(fault);
+  }
   return names;
 }
 

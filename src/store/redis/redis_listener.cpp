@@ -32,8 +32,9 @@ class RedisListener final : public Listener {
     if (std::holds_alternative<std::monostate>(answer)) return std::nullopt;
     const auto* reply = std::get_if<Reply>(&answer);
     if (reply == nullptr || reply->is_error()) {
+      const bool redirected = reply != nullptr && link_.follow(reply->text());
       link_.drop();
-      due_ = Deadline::after(base::now(), retry);
+      due_ = Deadline::after(base::now(), redirected ? Millis{0} : retry);
       return std::nullopt;
     }
     auto notice = notice_in((*reply)[1].text());
