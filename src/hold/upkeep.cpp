@@ -46,7 +46,7 @@ News Upkeep::refresh(int interrupt) {
                  interrupt);
 }
 
-News Upkeep::refresh(Charge& charge, int interrupt) {
+News Upkeep::refresh(Charge& charge, int interrupt) const {
   const auto until = Deadline::after(base::now(), charge.pace.answer_time());
   return base::match(
       charge.held.renew({until, interrupt}),

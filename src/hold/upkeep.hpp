@@ -59,7 +59,7 @@ class Upkeep {
     }
     [[nodiscard]] store::Deadline listen_due() const;
   };
-  News refresh(Charge& charge, int interrupt);
+  News refresh(Charge& charge, int interrupt) const;
   static News lose(Charge& charge, std::string why);
 
   std::vector<Charge> charges_;

@@ -18,7 +18,7 @@ struct Url {
 };
 
 /// Nothing if there is no "://".
-std::optional<Url> cut_url(std::string_view text);
+std::optional<Url> cut_url(std::string_view url);
 /// Nothing for a broken escape.
 std::optional<std::string> percent_decoded(std::string_view text);
 std::optional<int> number_in(std::string_view text, int least, int most);

@@ -80,7 +80,7 @@ std::variant<Reply, Fault> Link::ask_here(const Command& command, const Patience
 }
 
 std::variant<Reply, Fault> Link::ask_there(std::string_view error, const Command& command,
-                                           const Patience& patience) {
+                                           const Patience& patience) const {
   // While a slot moves, its keys are here or there; that changes nothing for the next command.
   const auto there = Redirections::target(error);
   if (!there) return classify(error);

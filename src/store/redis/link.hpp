@@ -41,7 +41,7 @@ class Link {
   std::variant<Connection, Fault> open(const Patience& patience);
   std::variant<Reply, Fault> ask_here(const Command& command, const Patience& patience);
   std::variant<Reply, Fault> ask_there(std::string_view error, const Command& command,
-                                       const Patience& patience);
+                                       const Patience& patience) const;
 
   RedisServer server_;
   Redirections redirections_;
