@@ -3,7 +3,7 @@
 load lib/rlock
 
 # Every command; the empty word is the run.
-COMMANDS=('' inspect list cancel force-release acquire refresh release check)
+COMMANDS=('' inspect list cancel force-release acquire refresh release check doctor)
 
 # options_in_help [COMMAND]: its long options, sorted.
 options_in_help() {

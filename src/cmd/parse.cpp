@@ -7,6 +7,7 @@
 #include "cmd/acquire.hpp"
 #include "cmd/cancel.hpp"
 #include "cmd/check.hpp"
+#include "cmd/doctor.hpp"
 #include "cmd/force_release.hpp"
 #include "cmd/inspect.hpp"
 #include "cmd/list.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::array subcommands{&inspect_command,       &list_command,    &cancel_command,
                                  &force_release_command, &acquire_command, &refresh_command,
-                                 &release_command,       &check_command};
+                                 &release_command,       &check_command,   &doctor_command};
 
 const Command* subcommand_named(const std::string& word) {
   const auto found = std::find_if(subcommands.begin(), subcommands.end(),

@@ -69,6 +69,12 @@ struct ListPlan {
   bool json;
 };
 
+struct DoctorPlan {
+  ServerChoice server;
+  store::LockName key;
+  bool json;
+};
+
 struct ForceReleasePlan {
   ServerChoice server;
   store::LockName key;

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "store/finding.hpp"
 #include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"
 #include "store/spec.hpp"
@@ -12,5 +13,9 @@ namespace store {
 /// Nothing is connected yet; the first call on the store does that.
 std::unique_ptr<LockStore> open(const ServerSpec& server);
 std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server);
+
+/// Whether it is fit to hold locks; `name` is taken and released for that, unless somebody holds
+/// it.
+Findings examine(const ServerSpec& server, const LockName& name, const Patience& patience);
 
 }  // namespace store

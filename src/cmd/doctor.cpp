@@ -1,0 +1,97 @@
+#include "cmd/doctor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cmd/json.hpp"
+#include "cmd/output.hpp"
+#include "cmd/plan.hpp"
+#include "cmd/values.hpp"
+#include "store/open.hpp"
+
+namespace cmd {
+namespace {
+
+using store::Finding;
+
+// For all questions together: whoever asks looks at the screen.
+constexpr base::Millis patience{20'000};
+// Nobody's lock, unless somebody names one to be looked at.
+constexpr const char* default_key = "rlock:doctor";
+
+void declare(Settings& settings) {
+  settings.flag("--json", "one JSON object in place of the table");
+  declare_server_options(settings);
+}
+
+const char* name_of(Finding::Verdict verdict) {
+  switch (verdict) {
+    case Finding::Verdict::ok: return "ok";
+    case Finding::Verdict::warn: return "warn";
+    case Finding::Verdict::fail: return "fail";
+    case Finding::Verdict::unknown: break;
+  }
+  return "unknown";
+}
+
+std::string as_text(const store::Findings& findings) {
+  std::string text;
+  for (const Finding& each : findings) {
+    text += fmt::format("{:<8} {:<12} {}\n", name_of(each.verdict), each.subject, each.seen);
+    if (!each.advice.empty()) text += fmt::format("{:<21} {}\n", "", each.advice);
+  }
+  return text;
+}
+
+std::string as_json(const std::string& server, const store::Findings& findings, bool fit) {
+  Json json;
+  json["server"] = server;
+  json["fit"] = fit;
+  json["findings"] = Json::array();
+  for (const Finding& each : findings) {
+    Json entry;
+    entry["subject"] = each.subject;
+    entry["verdict"] = name_of(each.verdict);
+    entry["seen"] = each.seen;
+    entry["advice"] = each.advice.empty() ? Json(nullptr) : Json(each.advice);
+    json["findings"].push_back(std::move(entry));
+  }
+  return dumped(json);
+}
+
+int execute(const DoctorPlan& plan) {
+  const auto findings =
+      store::examine(plan.server.spec, plan.key, {base::Deadline::after(base::now(), patience)});
+  const bool fit = std::none_of(findings.begin(), findings.end(), [](const Finding& each) {
+    return each.verdict == Finding::Verdict::fail;
+  });
+  print(plan.json ? as_json(plan.server.shown, findings, fit) : as_text(findings));
+  return fit ? ExitCode::ok : ExitCode::not_found_here;
+}
+
+Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+  const DoctorPlan plan{understand_server_options(settings),
+                        operands.empty() ? key_in("KEY", default_key) : only_key(operands),
+                        settings.is_on("json")};
+  return [plan] { return execute(plan); };
+}
+
+}  // namespace
+
+const Command doctor_command{
+    "doctor",
+    "doctor [OPTIONS] [KEY]",
+    "is this server fit to hold locks?",
+    "Asks the server about itself, and takes and releases KEY (rlock:doctor) as a run would; a "
+    "lock\n"
+    "that somebody holds is not disturbed. What the server does not let us ask is said to be\n"
+    "unknown. Exits 0 if it is fit, 1 if something fails.\n"
+    "\n"
+    "Examples:\n"
+    "  rlock doctor\n"
+    "  rlock doctor -S redis://lock1/0 --json batch:task:list",
+    declare,
+    understand};
+
+}  // namespace cmd

@@ -1,0 +1,132 @@
+#!/usr/bin/env bats
+# rlock doctor: is this server fit to hold locks?
+load lib/rlock
+
+# finding SUBJECT: its verdict in $T/json.
+finding() {
+  local subject=$1
+  "$PYTHON" -c '
+import json, sys
+print([f["verdict"] for f in json.load(open(sys.argv[1]))["findings"] if f["subject"] == sys.argv[2]][0])' "$T/json" "$subject"
+}
+
+doctor() {
+  status=0
+  rlock doctor --json "$@" >"$T/json" || status=$?
+}
+
+@test "a server without anything to remark is fit" {
+  own_server --appendonly yes
+  doctor
+  assert_equal "$status" 0
+  local subject
+  for subject in reachable version locking waiting listing eviction persistence replicas clock; do
+    assert_equal "$(finding "$subject")" ok
+  done
+  attempt doctor
+  assert_success
+  assert_line --regexp '^ok +reachable +a round trip takes [0-9.]+ ms$'
+  run redis --raw keys '*'
+  assert_output '{rlock:doctor}:rlock:fence'
+}
+
+@test "a server that may evict locks is not" {
+  own_server --maxmemory 100mb --maxmemory-policy allkeys-lru
+  doctor
+  assert_equal "$status" 1
+  assert_equal "$(finding eviction)" fail
+  attempt doctor
+  assert_equal "$status" 1
+  assert_line --regexp '^fail +eviction +maxmemory-policy is allkeys-lru$'
+  assert_output --partial 'set maxmemory-policy noeviction'
+}
+
+@test "no persistence is a warning" {
+  own_server
+  doctor
+  assert_equal "$status" 0
+  assert_equal "$(finding persistence)" warn
+}
+
+@test "nobody there: 1, and what to look at" {
+  attempt -S "unix://$T/nobody.sock" doctor
+  assert_equal "$status" 1
+  assert_line --regexp '^fail +reachable +.*No such file'
+}
+
+@test "a wrong password, and none" {
+  own_server --requirepass right
+  attempt doctor
+  assert_equal "$status" 1
+  assert_output --partial NOAUTH
+  REDISCLI_AUTH=wrong attempt doctor
+  assert_equal "$status" 1
+  assert_output --partial WRONGPASS
+  REDISCLI_AUTH=right attempt doctor
+  assert_success
+}
+
+@test "what it is not allowed to ask it says so, and goes on" {
+  own_server
+  redis acl setuser least on '>word' resetchannels '~batch*' '~{batch*' -@all +eval +evalsha +get +set +del +pexpire \
+    +pttl +zadd +zrem +zrange +zrangebyscore +zremrangebyscore +zscore +zrank +zcard +rpush +blpop +time +ping >/dev/null
+  doctor -S "unix://least:word@$SERVER/redis.sock" batch
+  assert_equal "$status" 0
+  assert_equal "$(finding locking)" ok
+  assert_equal "$(finding waiting)" ok
+  assert_equal "$(finding clock)" ok
+  assert_equal "$(finding listing)" warn
+  assert_equal "$(finding eviction)" unknown
+  attempt doctor -S "unix://least:word@$SERVER/redis.sock" batch
+  assert_line --regexp '^unknown +eviction +not allowed to ask$'
+}
+
+@test "a missing permission is a failure that names the command or the key" {
+  own_server
+  redis acl setuser few on '>word' '~*' -@all +eval +evalsha +get +time +ping >/dev/null
+  attempt doctor -S "unix://few:word@$SERVER/redis.sock"
+  assert_equal "$status" 1
+  assert_line --regexp '^fail +locking +'
+  assert_output --partial 'rlock-protocol(7)'
+}
+
+@test "a lock that somebody holds is not disturbed" {
+  local before
+  hold holder -k "$K" --ttl 60s
+  before=$(redis pexpiretime "$K")
+  doctor "$K"
+  assert_equal "$status" 0
+  assert_equal "$(redis pexpiretime "$K")" "$before"
+  let_go holder
+  assert_success
+}
+
+@test "a replica is not fit, and a master with replicas wants min-replicas-to-write" {
+  local port master
+  port=$(free_port)
+  own_server --bind 127.0.0.1 --port "$port" --repl-diskless-sync-delay 0
+  master=$SERVER
+  own_server --replicaof "127.0.0.1 $port"
+  wait_until replica_is_up
+  doctor
+  assert_equal "$status" 1
+  assert_equal "$(finding replicas)" fail
+  use_server "$master"
+  doctor
+  assert_equal "$status" 0
+  assert_equal "$(finding replicas)" warn
+  redis config set min-replicas-to-write 1 >/dev/null
+  doctor
+  assert_equal "$(finding replicas)" ok
+}
+
+replica_is_up() {
+  [[ $(redis info replication) == *master_link_status:up* ]]
+}
+
+@test "no password is shown" {
+  own_server --requirepass geheim
+  attempt doctor --json -S "unix://:geheim@$SERVER/redis.sock"
+  assert_success
+  refute_output --partial geheim
+}
