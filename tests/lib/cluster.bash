@@ -19,27 +19,11 @@ start_cluster() {
 
 start_node() {
   local port
-  port=$(free_cluster_port)
+  port=$(free_port 10000) # where the nodes talk to each other
   own_server --bind 127.0.0.1 --port "$port" --cluster-enabled yes --cluster-node-timeout 1500 \
     --repl-diskless-sync-delay 0
   NODES+=("$SERVER")
   PORTS+=("$port")
-}
-
-# A port of which the one 10000 above, where the nodes talk to each other, is free too.
-free_cluster_port() {
-  "$PYTHON" -c '
-import random, socket
-while True:
-    port = random.randrange(20000, 30000)
-    try:
-        with socket.socket() as one, socket.socket() as other:
-            one.bind(("127.0.0.1", port))
-            other.bind(("127.0.0.1", port + 10000))
-        break
-    except OSError:
-        pass
-print(port)'
 }
 
 node_is_ready() {

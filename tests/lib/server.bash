@@ -122,7 +122,20 @@ signal_redis() {
   return 1
 }
 
-# A TCP port on loopback that nobody uses at this moment.
+# A TCP port on loopback that nobody uses at this moment: not of those that the kernel gives to clients (from 32768),
+# one of which might have it a moment later. free_port [OFFSET]: the one OFFSET above it is free as well.
 free_port() {
-  "${PYTHON:-python3}" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+  local offset=${1:-0}
+  "${PYTHON:-python3}" -c '
+import random, socket, sys
+while True:
+    port = random.randrange(10000, 32767 - int(sys.argv[1]))
+    try:
+        for each in {port, port + int(sys.argv[1])}:
+            with socket.socket() as s:
+                s.bind(("127.0.0.1", each))
+        break
+    except OSError:
+        pass
+print(port)' "$offset"
 }
