@@ -11,6 +11,8 @@ constexpr Millis sleep{60'000};
 constexpr Millis late_server{5'000};
 // Between attempts to connect: a refresh would find out the same, so there is no hurry.
 constexpr Millis retry{1'000};
+// After a redirection: nodes that disagree for a moment must not keep us busy.
+constexpr Millis redirection{20};
 
 class RedisListener final : public Listener {
  public:
@@ -34,7 +36,7 @@ class RedisListener final : public Listener {
     if (reply == nullptr || reply->is_error()) {
       const bool redirected = reply != nullptr && link_.follow(reply->text());
       link_.drop();
-      due_ = Deadline::after(base::now(), redirected ? Millis{0} : retry);
+      due_ = Deadline::after(base::now(), redirected ? redirection : retry);
       return std::nullopt;
     }
     auto notice = notice_in((*reply)[1].text());
