@@ -35,6 +35,23 @@ hold_listening() {
   finish holder
 }
 
+@test "a holder whose second connection was lost opens another" {
+  local id
+  hold_listening holder -k "$K" --ttl 60s
+  id=$(redis client list | sed -n 's/^id=\([0-9]*\) .*cmd=blpop.*/\1/p')
+  redis client kill id "$id" >/dev/null
+  wait_until listening_anew "$id"
+  attempt cancel "$K"
+  assert_success
+  finish holder
+  assert_equal "$status" 76
+}
+
+listening_anew() {
+  local id=$1
+  redis client list | grep cmd=blpop | grep -qv "^id=$id "
+}
+
 @test "nobody holds it: 1" {
   attempt cancel "$K"
   assert_equal "$status" 1

@@ -29,6 +29,8 @@ class RedisListener final : public Listener {
   }
 
   std::optional<Notice> take() override {
+    // Without a connection there is nothing to hear, and due() must not move on.
+    if (link_.descriptor() < 0) return std::nullopt;
     const Patience at_once{Deadline::at(base::now())};
     auto answer = link_.receive(at_once);
     if (std::holds_alternative<std::monostate>(answer)) return std::nullopt;
