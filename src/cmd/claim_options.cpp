@@ -73,7 +73,7 @@ int conflict_exit_code_in(const Settings& settings) {
   return setting ? static_cast<int>(number_in(*setting, 0, 255)) : ExitCode::busy;
 }
 
-store::Label label_in(const Settings& settings, store::Label otherwise) {
+store::Label label_in(const Settings& settings, const store::Label& otherwise) {
   const auto setting = settings.find("label");
   if (!setting) return otherwise;
   auto label = store::Label::from(setting->text);
@@ -127,13 +127,13 @@ void declare_claim(Settings& settings, const char* ttl_help) {
   settings.option("--label", "TEXT", "shown to others in place of the command's name", anywhere);
 }
 
-ClaimPlan understand_claim(const Settings& settings, store::Ttl ttl, store::Label label) {
+ClaimPlan understand_claim(const Settings& settings, store::Ttl ttl, const store::Label& label) {
   return {understand_server_options(settings),
           keys_in(settings),
           mode_in(settings),
           ttl,
           wait_of(settings),
-          label_in(settings, std::move(label)),
+          label_in(settings, label),
           max_waiters_in(settings),
           sync_replicas_in(settings),
           settings.is_on("supersede"),

@@ -33,7 +33,7 @@ struct ClaimPlan {
 /// `ttl_help` is what --ttl means to the command.
 void declare_claim(Settings& settings, const char* ttl_help);
 /// Throws Refusal. `label` is for a claim that says none.
-ClaimPlan understand_claim(const Settings& settings, store::Ttl ttl, store::Label label);
+ClaimPlan understand_claim(const Settings& settings, store::Ttl ttl, const store::Label& label);
 
 /// A TTL, if one was set anywhere. Throws Refusal.
 std::optional<store::Ttl> ttl_in(const Settings& settings);
