@@ -44,7 +44,7 @@ void Keeper::Watch::run(Deadline listen_at) {
       auto descriptors = upkeep_.descriptors();
       descriptors.push_back(orders.descriptor());
       os::wait_any(descriptors, std::min(upkeep_.due(), listen_due));
-      while (auto heard = upkeep_.hear()) news.post(*std::move(heard));
+      while (const auto heard = upkeep_.hear()) news.post(*heard);
     }
   }
   finished.post({});
