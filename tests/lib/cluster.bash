@@ -19,7 +19,7 @@ start_cluster() {
 
 start_node() {
   local port
-  port=$(free_port 10000) # where the nodes talk to each other
+  port=$(free_port_pair 10000) # where the nodes talk to each other
   own_server --bind 127.0.0.1 --port "$port" --cluster-enabled yes --cluster-node-timeout 1500 \
     --repl-diskless-sync-delay 0
   NODES+=("$SERVER")

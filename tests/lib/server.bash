@@ -123,9 +123,11 @@ signal_redis() {
 }
 
 # A TCP port on loopback that nobody uses at this moment: not of those that the kernel gives to clients (from 32768),
-# one of which might have it a moment later. free_port [OFFSET]: the one OFFSET above it is free as well.
-free_port() {
-  local offset=${1:-0}
+# one of which might have it a moment later.
+free_port() { free_port_pair 0; }
+
+# free_port_pair OFFSET: as above, and the one OFFSET above it is free as well
+free_port_pair() {
   "${PYTHON:-python3}" -c '
 import random, socket, sys
 while True:
@@ -137,5 +139,5 @@ while True:
         break
     except OSError:
         pass
-print(port)' "$offset"
+print(port)' "$1"
 }
