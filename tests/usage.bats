@@ -92,7 +92,7 @@ refuses_option() {
 
 @test "a URL of another scheme, or a broken one, exits 78" {
   local url
-  for url in http://x rediss://x localhost:6379 redis://x:99999 redis://x:y redis://x/one unix:// redis://:6379:1 ''; do
+  for url in http://x redisss://x localhost:6379 redis://x:99999 redis://x:y redis://x/one unix:// redis://:6379:1 ''; do
     refuses 78 "$url" -S "$url" -k "$K" -- touch "$T/ran"
   done
 }

@@ -56,10 +56,11 @@ std::optional<Setting> chosen_server(const Settings& settings) {
 }  // namespace
 
 void declare_server_options(Settings& settings) {
-  settings.option("-S,--server", "URL",
-                  "where locks live: redis://[[user]:pass@]host[:port][/db], unix:///path[?db=N] "
-                  "or redis+sentinel://host[:port],.../master[/db]; default redis://127.0.0.1:6379",
-                  anywhere);
+  settings.option(
+      "-S,--server", "URL",
+      "where locks live: redis[s]://[[user]:pass@]host[:port][/db], unix:///path[?db=N] "
+      "or redis[s]+sentinel://host[:port],.../master[/db]; default redis://127.0.0.1:6379",
+      anywhere);
   settings.option("--password-file", "FILE", "the password is this file's first line", anywhere);
   settings.option("--config", "FILE", "read options from this file, and from no other", anywhere);
   settings.flag("-q,--quiet", "say less on stderr: errors only", anywhere);
@@ -75,7 +76,7 @@ ServerChoice understand_server_options(const Settings& settings) {
     throw Refusal{ExitCode::bad_config,
                   fmt::format("{}: saw '{}' ({}), accepted: {}", chosen->source,
                               base::printable(store::without_secret(url), 200), bad->why,
-                              store::accepted_servers)};
+                              store::accepted_servers())};
   }
   ServerChoice choice{std::get<store::ServerSpec>(std::move(parsed)),
                       base::printable(store::without_secret(url)), std::nullopt};

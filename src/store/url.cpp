@@ -4,6 +4,34 @@
 #include <charconv>
 
 namespace store {
+namespace {
+
+std::variant<HostPort, BadUrl> host_in(std::string_view host, std::string_view usual_port) {
+  std::string_view port;
+  if (host.starts_with('[')) {  // an IPv6 address
+    const auto bracket = host.find(']');
+    if (bracket == std::string_view::npos) return BadUrl{"a '[' without its ']'"};
+    port = host.substr(bracket + 1);
+    host = host.substr(1, bracket - 1);
+  } else if (const auto colon = host.find(':'); colon != std::string_view::npos) {
+    port = host.substr(colon);
+    host = host.substr(0, colon);
+  }
+  if (host.empty()) return BadUrl{"no host"};
+  if (!port.empty() && (port.front() != ':' || !number_in(port.substr(1), 1, 65535))) {
+    return BadUrl{"the port is not a number from 1 to 65535"};
+  }
+  return HostPort{std::string{host}, std::string{port.empty() ? usual_port : port.substr(1)}};
+}
+
+/// Cuts off what stands before the next `separator`.
+std::string_view next(std::string_view& text, char separator) {
+  const auto part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+}  // namespace
 
 std::optional<Url> cut_url(std::string_view url) {
   const auto colon = url.find("://");
@@ -52,6 +80,37 @@ std::optional<int> number_in(std::string_view text, int least, int most) {
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   if (value < least || value > most) return std::nullopt;
   return value;
+}
+
+std::variant<std::vector<HostPort>, BadUrl> hosts_in(std::string_view text,
+                                                     std::string_view usual_port) {
+  std::vector<HostPort> hosts;
+  do {
+    auto host = host_in(next(text, ','), usual_port);
+    if (auto* bad = std::get_if<BadUrl>(&host)) return std::move(*bad);
+    hosts.push_back(std::get<HostPort>(std::move(host)));
+  } while (!text.empty());
+  return hosts;
+}
+
+std::optional<std::pair<std::string, std::string>> user_and_password(const Url& url) {
+  std::string_view rest = url.user_info;
+  const auto user = percent_decoded(next(rest, ':'));
+  const auto password = percent_decoded(rest);
+  if (!user || !password) return std::nullopt;
+  return std::pair{*user, *password};
+}
+
+std::optional<std::vector<std::pair<std::string, std::string>>> options_in(std::string_view query) {
+  std::vector<std::pair<std::string, std::string>> options;
+  while (!query.empty()) {
+    std::string_view value = next(query, '&');
+    const std::string name{next(value, '=')};
+    const auto decoded = percent_decoded(value);
+    if (!decoded) return std::nullopt;
+    options.emplace_back(name, *decoded);
+  }
+  return options;
 }
 
 }  // namespace store

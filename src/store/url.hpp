@@ -4,8 +4,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace store {
+
+struct BadUrl {
+  std::string why;
+};
 
 /// One URL, cut but not yet understood. Views into the text it was cut from.
 struct Url {
@@ -22,5 +29,22 @@ std::optional<Url> cut_url(std::string_view url);
 /// Nothing for a broken escape.
 std::optional<std::string> percent_decoded(std::string_view text);
 std::optional<int> number_in(std::string_view text, int least, int most);
+
+/// Where a server listens.
+struct HostPort {
+  std::string host;
+  std::string port;
+  bool operator==(const HostPort&) const = default;
+};
+/// "host[:port],[IPv6]:port...", at least one.
+std::variant<std::vector<HostPort>, BadUrl> hosts_in(std::string_view text,
+                                                     std::string_view usual_port);
+
+/// "user:password", decoded; the password is empty if there is no colon. Nothing for a broken
+/// escape.
+std::optional<std::pair<std::string, std::string>> user_and_password(const Url& url);
+
+/// "name=value&name=value", values decoded; nothing for a broken escape.
+std::optional<std::vector<std::pair<std::string, std::string>>> options_in(std::string_view query);
 
 }  // namespace store

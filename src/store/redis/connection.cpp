@@ -7,6 +7,7 @@
 #include "base/match.hpp"
 #include "base/text.hpp"
 #include "os/socket.hpp"
+#include "store/redis/tls.hpp"
 
 namespace store::redis {
 namespace {
@@ -16,10 +17,6 @@ constexpr std::size_t longest_words = 200;
 
 Fault ended(os::Ready why) {
   return {Fault::Kind::silent, why == os::Ready::interrupted ? "interrupted" : "no answer in time"};
-}
-
-Fault broken(const redisContext& context) {
-  return {Fault::Kind::silent, "the connection broke: " + base::printable(context.errstr)};
 }
 
 bool mentions(std::string_view error, std::string_view code) {
@@ -81,7 +78,7 @@ Fault classify(std::string_view error) {
 }
 
 std::variant<Connection, Fault> Connection::open(const RedisServer::Address& address,
-                                                 const RedisServer::Login& login, int database,
+                                                 const RedisServer::Access& access,
                                                  const Patience& patience) {
   os::Connected connected = base::match(
       address,
@@ -94,12 +91,19 @@ std::variant<Connection, Fault> Connection::open(const RedisServer::Address& add
   if (context == nullptr) throw std::bad_alloc{};
   (void)std::get<os::Fd>(connected).release();  // the context closes it
   Connection connection{context};
-  if (auto fault = connection.greet(login, database, patience)) return *std::move(fault);
+  const auto* tcp = std::get_if<RedisServer::Tcp>(&address);
+  connection.may_want_tls_ = tcp != nullptr && !access.tls;
+  if (tcp != nullptr && access.tls) {
+    if (auto fault = start_tls(*context, *access.tls, tcp->host, patience))
+      return *std::move(fault);
+  }
+  if (auto fault = connection.greet(access, patience)) return *std::move(fault);
   return connection;
 }
 
-std::optional<Fault> Connection::greet(const RedisServer::Login& login, int database,
+std::optional<Fault> Connection::greet(const RedisServer::Access& access,
                                        const Patience& patience) {
+  const auto& [login, database, tls] = access;
   std::vector<Command> commands;
   if (!login.password.empty()) {
     Command auth{"AUTH"};
@@ -119,6 +123,13 @@ std::optional<Fault> Connection::greet(const RedisServer::Login& login, int data
   return std::nullopt;
 }
 
+Fault Connection::broken() const {
+  const std::string why = base::printable(context_->errstr);
+  if (refused_by_tls(*context_)) return {Fault::Kind::denied, why};
+  return {Fault::Kind::silent, "the connection broke: " + why +
+                                   (may_want_tls_ ? " (does it want TLS, rediss://?)" : "")};
+}
+
 std::optional<Fault> Connection::send(const Command& command, const Patience& patience) {
   std::vector<const char*> texts;
   std::vector<std::size_t> sizes;
@@ -129,7 +140,7 @@ std::optional<Fault> Connection::send(const Command& command, const Patience& pa
   redisAppendCommandArgv(context_.get(), static_cast<int>(command.size()), texts.data(),
                          sizes.data());
   for (int done = 0;;) {
-    if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return broken(*context_);
+    if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return broken();
     if (done != 0) return std::nullopt;
     const auto ready = os::wait_for(descriptor(), os::Want::write, patience);
     if (ready != os::Ready::yes) return ended(ready);
@@ -145,7 +156,8 @@ std::variant<Reply, Fault, std::monostate> Connection::receive(const Patience& p
     if (reply != nullptr) return Reply{static_cast<redisReply*>(reply)};
     if (os::wait_for(descriptor(), os::Want::read, patience) != os::Ready::yes)
       return std::monostate{};
-    if (redisBufferRead(context_.get()) != REDIS_OK) return broken(*context_);
+    if (redisBufferRead(context_.get()) != REDIS_OK) return broken();
+    may_want_tls_ = false;
   }
 }
 

@@ -11,7 +11,7 @@
 
 #include "store/lock_store.hpp"
 #include "store/redis/reply.hpp"
-#include "store/spec.hpp"
+#include "store/redis/server.hpp"
 
 namespace store::redis {
 
@@ -22,9 +22,9 @@ using Command = std::vector<std::string>;
 /// thread at a time.
 class Connection {
  public:
-  /// Connects, authenticates and selects the database.
+  /// Connects, shakes hands over TLS if need be, authenticates and selects the database.
   static std::variant<Connection, Fault> open(const RedisServer::Address& address,
-                                              const RedisServer::Login& login, int database,
+                                              const RedisServer::Access& access,
                                               const Patience& patience);
 
   /// Hands the command to the kernel.
@@ -42,10 +42,12 @@ class Connection {
     void operator()(redisContext* context) const { redisFree(context); }
   };
   explicit Connection(redisContext* context) : context_{context} {}
-  std::optional<Fault> greet(const RedisServer::Login& login, int database,
-                             const Patience& patience);
+  std::optional<Fault> greet(const RedisServer::Access& access, const Patience& patience);
+
+  [[nodiscard]] Fault broken() const;
 
   std::unique_ptr<redisContext, Free> context_;
+  bool may_want_tls_ = false;  // a port in plain text that has never said anything
 };
 
 /// What an error answer of the server means.

@@ -18,10 +18,10 @@ std::variant<Connection, Fault> Link::open(const Patience& patience) {
   return base::match(
       server_.where,
       [&](const RedisServer::Nodes& nodes) {
-        return open_any(redirections_.candidates(nodes), server_.login, server_.database, patience);
+        return open_any(redirections_.candidates(nodes), server_.access, patience);
       },
       [&](const RedisServer::Sentinels& sentinels) {
-        return open_master(sentinels, server_.login, server_.database, patience);
+        return open_master(sentinels, server_.access, patience);
       });
 }
 
@@ -84,7 +84,7 @@ std::variant<Reply, Fault> Link::ask_there(std::string_view error, const Command
   // While a slot moves, its keys are here or there; that changes nothing for the next command.
   const auto there = Redirections::target(error);
   if (!there) return classify(error);
-  auto opened = Connection::open(*there, server_.login, 0, patience);
+  auto opened = Connection::open(*there, server_.access, patience);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto& connection = std::get<Connection>(opened);
   auto allowed = connection.ask({"ASKING"}, patience);

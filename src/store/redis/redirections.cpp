@@ -33,14 +33,14 @@ RedisServer::Nodes Redirections::candidates(const RedisServer::Nodes& given) con
 }
 
 std::variant<Connection, Fault> open_any(const RedisServer::Nodes& nodes,
-                                         const RedisServer::Login& login, int database,
+                                         const RedisServer::Access& access,
                                          const Patience& patience) {
   Fault trouble{Fault::Kind::unreachable, "no server"};
   auto left = static_cast<Millis::rep>(nodes.size());
   for (const auto& node : nodes) {
     const auto now = base::now();
     const Deadline turn = Deadline::after(now, patience.until.left(now) / left--);
-    auto opened = Connection::open(node, login, database, patience.at_most(turn));
+    auto opened = Connection::open(node, access, patience.at_most(turn));
     if (std::holds_alternative<Connection>(opened)) return opened;
     trouble = std::get<Fault>(std::move(opened));
   }

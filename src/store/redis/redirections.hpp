@@ -33,7 +33,7 @@ class Redirections {
 /// The first of the nodes that can be connected to; each gets an equal share of what is left of the
 /// patience.
 std::variant<Connection, Fault> open_any(const RedisServer::Nodes& nodes,
-                                         const RedisServer::Login& login, int database,
+                                         const RedisServer::Access& access,
                                          const Patience& patience);
 
 }  // namespace store::redis

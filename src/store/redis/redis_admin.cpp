@@ -18,7 +18,7 @@ constexpr const char* scan_step = "1000";
 
 class RedisAdmin final : public LockAdmin {
  public:
-  explicit RedisAdmin(const RedisServer& server) : login_{server.login}, link_{server} {}
+  explicit RedisAdmin(const RedisServer& server) : access_{server.access}, link_{server} {}
 
   std::variant<LockReport, Fault> inspect(const LockName& name, const Patience& patience) override;
   std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
@@ -35,7 +35,7 @@ class RedisAdmin final : public LockAdmin {
   /// Of a Cluster; none of anything else.
   std::vector<RedisServer> masters(const Patience& patience);
 
-  RedisServer::Login login_;
+  RedisServer::Access access_;
   Link link_;
   // Where a removed holder's last word arrives.
   std::string reply_id_ = os::random_hex(20);
@@ -88,7 +88,7 @@ std::vector<RedisServer> RedisAdmin::masters(const Patience& patience) {
     const Reply master = (*ranges)[i][2];
     RedisServer::Tcp address{std::string{master[0].text()}, std::to_string(master[1].integer())};
     if (!address.host.empty()) {
-      result.push_back({RedisServer::Nodes{std::move(address)}, login_});
+      result.push_back({RedisServer::Nodes{std::move(address)}, access_});
     }
   }
   return result;

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "store/lock_admin.hpp"
-#include "store/spec.hpp"
+#include "store/redis/server.hpp"
 
 namespace store::redis {
 

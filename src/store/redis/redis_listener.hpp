@@ -5,7 +5,7 @@
 #include <string>
 
 #include "store/lock_store.hpp"
-#include "store/spec.hpp"
+#include "store/redis/server.hpp"
 
 namespace store::redis {
 

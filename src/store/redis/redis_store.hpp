@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "store/lock_store.hpp"
-#include "store/spec.hpp"
+#include "store/redis/server.hpp"
 
 namespace store::redis {
 

@@ -17,8 +17,9 @@ Fault in_words(const Tcp& where, Fault fault) {
 }
 
 std::variant<Tcp, Fault> ask_for_master(const Tcp& sentinel, const std::string& name,
-                                        const RedisServer::Login& login, const Patience& patience) {
-  auto opened = Connection::open(sentinel, login, 0, patience);
+                                        const RedisServer::Access& access,
+                                        const Patience& patience) {
+  auto opened = Connection::open(sentinel, access, patience);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto answer =
       std::get<Connection>(opened).ask({"SENTINEL", "get-master-addr-by-name", name}, patience);
@@ -42,9 +43,9 @@ std::optional<Fault> refuse_replica(Connection& server, const Patience& patience
   return Fault{Fault::Kind::unavailable, "is named as master, and is not (yet)"};
 }
 
-std::variant<Connection, Fault> open_checked(const Tcp& master, const RedisServer::Login& login,
-                                             int database, const Patience& patience) {
-  auto opened = Connection::open(master, login, database, patience);
+std::variant<Connection, Fault> open_checked(const Tcp& master, const RedisServer::Access& access,
+                                             const Patience& patience) {
+  auto opened = Connection::open(master, access, patience);
   if (auto* connection = std::get_if<Connection>(&opened)) {
     if (auto fault = refuse_replica(*connection, patience)) return in_words(master, *fault);
     return opened;
@@ -55,7 +56,7 @@ std::variant<Connection, Fault> open_checked(const Tcp& master, const RedisServe
 }  // namespace
 
 std::variant<Connection, Fault> open_master(const RedisServer::Sentinels& sentinels,
-                                            const RedisServer::Login& login, int database,
+                                            const RedisServer::Access& access,
                                             const Patience& patience) {
   Fault trouble{Fault::Kind::unreachable, "no sentinel"};
   std::size_t left = sentinels.nodes.size();
@@ -63,12 +64,12 @@ std::variant<Connection, Fault> open_master(const RedisServer::Sentinels& sentin
     const auto now = base::now();
     const auto share = patience.until.left(now) / static_cast<Millis::rep>(left--);
     const Patience turn = patience.at_most(Deadline::after(now, share));
-    auto named = ask_for_master(node, sentinels.master, sentinels.login, turn);
+    auto named = ask_for_master(node, sentinels.master, {sentinels.login, 0, access.tls}, turn);
     if (auto* fault = std::get_if<Fault>(&named)) {
       trouble = in_words(node, std::move(*fault));
       continue;
     }
-    auto opened = open_checked(std::get<Tcp>(named), login, database, turn);
+    auto opened = open_checked(std::get<Tcp>(named), access, turn);
     if (std::holds_alternative<Connection>(opened)) return opened;
     trouble = std::get<Fault>(std::move(opened));
     if (trouble.kind == Fault::Kind::denied) break;  // the master's word, and not the sentinel's

@@ -9,7 +9,7 @@ namespace store::redis {
 /// sentinel that was cut off may name yesterday's. Each gets an equal share of what is left of the
 /// patience, so that one that is silent does not use it up.
 std::variant<Connection, Fault> open_master(const RedisServer::Sentinels& sentinels,
-                                            const RedisServer::Login& login, int database,
+                                            const RedisServer::Access& access,
                                             const Patience& patience);
 
 }  // namespace store::redis

@@ -1,0 +1,66 @@
+// A Redis server, or what leads to it, as a URL names it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/secret.hpp"
+#include "store/url.hpp"
+
+namespace store {
+
+/// redis://[[user]:pass@]host[:port][,host[:port]...][/db]  and  unix://[user:pass@]/path[?db=N]
+/// and redis+sentinel://[user:pass@]host[:port],host[:port].../master-name[/db]; over TLS they are
+/// called rediss:// and rediss+sentinel://
+struct RedisServer {
+  using Tcp = HostPort;
+  struct Unix {
+    std::string path;
+    bool operator==(const Unix&) const = default;
+  };
+  using Address = std::variant<Tcp, Unix>;
+  struct Login {
+    std::string user;  // empty: the default user
+    base::Secret password;
+  };
+  /// Files are PEM. The server's certificate is verified unless somebody wrote out that it must
+  /// not be.
+  struct Tls {
+    std::string ca_file;           // empty: whom the system trusts
+    std::string certificate_file;  // ours, with its chain; empty: none
+    std::string key_file;
+    std::string name;  // that the certificate must have; empty: the host we connect to
+    bool verify = true;
+  };
+  /// What it takes to be let in.
+  struct Access {
+    Login login;
+    int database = 0;
+    std::optional<Tls> tls;
+  };
+  /// Those who know which server is the master of that name.
+  struct Sentinels {
+    std::vector<Tcp> nodes;  // at least one
+    std::string master;
+    Login login;
+  };
+  /// One server; or nodes of one Cluster, of which any will do to begin with.
+  using Nodes = std::vector<Address>;
+  std::variant<Nodes, Sentinels> where;
+  Access access;
+};
+
+namespace redis {
+
+inline constexpr std::string_view accepted_servers =
+    "redis[s]://[[user]:password@]host[:port][,...][/db], unix:///path/redis.sock[?db=N], "
+    "redis[s]+sentinel://[user:password@]host[:port],.../master-name[/db]";
+
+/// Nothing if the scheme is of another kind of store.
+std::optional<std::variant<RedisServer, BadUrl>> server_in(const Url& url);
+
+}  // namespace redis
+}  // namespace store

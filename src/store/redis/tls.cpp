@@ -1,0 +1,215 @@
+#include "store/redis/tls.hpp"
+
+#include <fmt/format.h>
+#include <hiredis/sds.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "os/check.hpp"
+#include "os/file.hpp"
+#include "store/redis/openssl.hpp"
+
+namespace store::redis {
+namespace {
+
+/// What a context that speaks TLS carries along.
+struct Session {
+  struct Free {
+    const OpenSsl* library;
+    void operator()(SSL* ssl) const { library->SSL_free(ssl); }
+    void operator()(SSL_CTX* context) const { library->SSL_CTX_free(context); }
+  };
+  const OpenSsl& library;
+  std::unique_ptr<SSL, Free> ssl;
+  bool refused = false;
+};
+
+Session& session_of(const redisContext& context) {
+  return *static_cast<Session*>(context.privctx);
+}
+
+/// The library's last error, for people.
+std::string last_error(const OpenSsl& library) {
+  const char* reason = library.ERR_reason_error_string(library.ERR_peek_last_error());
+  return reason == nullptr ? "unknown error" : reason;
+}
+
+/// Whether the other side said that it is about our certificate.
+bool is_refusal(const OpenSsl& library) {
+  constexpr int alerts = 1000;  // the reason of an alert is its number of RFC 8446, 6, and this
+  const int alert = ERR_GET_REASON(library.ERR_peek_last_error()) - alerts;
+  // From bad_certificate to access_denied, and handshake_failure, certificate_required.
+  return (alert >= 42 && alert <= 49) || alert == 40 || alert == 116;
+}
+
+/// For hiredis: 0 is "later", -1 an error of which errstr tells.
+ssize_t failure(redisContext& context, int result) {
+  Session& session = session_of(context);
+  const int error = session.library.SSL_get_error(session.ssl.get(), result);
+  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return 0;
+  session.refused = is_refusal(session.library);
+  const std::string why = error == SSL_ERROR_SSL ? "TLS: " + last_error(session.library)
+                                                 : "the server closed the TLS connection";
+  context.err = REDIS_ERR_OTHER;
+  *std::copy_n(why.begin(), std::min(why.size(), sizeof context.errstr - 1), context.errstr) = '\0';
+  return -1;
+}
+
+ssize_t read_tls(redisContext* context, char* buffer, std::size_t size) {
+  Session& session = session_of(*context);
+  session.library.ERR_clear_error();
+  const int got = session.library.SSL_read(session.ssl.get(), buffer, static_cast<int>(size));
+  return got > 0 ? got : failure(*context, got);
+}
+
+ssize_t write_tls(redisContext* context) {
+  Session& session = session_of(*context);
+  session.library.ERR_clear_error();
+  const int size = static_cast<int>(sdslen(context->obuf));
+  const int put = session.library.SSL_write(session.ssl.get(), context->obuf, size);
+  if (put > 0) return put;
+  const auto outcome = failure(*context, put);
+  char ignored = 0;
+  // The server hung up: it may have said why.
+  if (outcome < 0 && !session.refused) (void)read_tls(context, &ignored, sizeof ignored);
+  return outcome;
+}
+
+void free_session(void* session) {
+  delete static_cast<Session*>(session);
+}
+
+using Trouble = std::optional<std::string>;  // nothing if all is well
+
+/// OpenSSL has no good word for a file that is not there.
+Trouble unreadable(const char* what, const std::string& file) {
+  if (os::contents_of(file)) return std::nullopt;
+  return fmt::format("cannot read the {} '{}': {}", what, file, os::describe(errno));
+}
+
+Trouble load_files(const OpenSsl& library, SSL_CTX* context, const RedisServer::Tls& tls) {
+  const auto cannot = [&](const char* what, const std::string& file) {
+    return fmt::format("cannot use the {} '{}': {}", what, file, last_error(library));
+  };
+  if (tls.ca_file.empty()) {
+    library.SSL_CTX_set_default_verify_paths(context);
+  } else if (auto trouble = unreadable("CA file", tls.ca_file)) {
+    return trouble;
+  } else if (library.SSL_CTX_load_verify_locations(context, tls.ca_file.c_str(), nullptr) != 1) {
+    return cannot("CA file", tls.ca_file);
+  }
+  if (tls.certificate_file.empty()) return std::nullopt;
+  if (auto trouble = unreadable("certificate", tls.certificate_file)) return trouble;
+  if (auto trouble = unreadable("key", tls.key_file)) return trouble;
+  if (library.SSL_CTX_use_certificate_chain_file(context, tls.certificate_file.c_str()) != 1) {
+    return cannot("certificate", tls.certificate_file);
+  }
+  // Nobody is there to type a pass phrase.
+  library.SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
+  if (library.SSL_CTX_use_PrivateKey_file(context, tls.key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return cannot("key", tls.key_file);
+  }
+  return std::nullopt;
+}
+
+/// Whose certificate it must be. An address cannot be asked for by SNI (RFC 6066, 3).
+void expect(const OpenSsl& library, SSL* ssl, const std::string& name) {
+  if (library.X509_VERIFY_PARAM_set1_ip_asc(library.SSL_get0_param(ssl), name.c_str()) == 1) return;
+  library.SSL_set1_host(ssl, name.c_str());
+  std::string copy = name;
+  library.SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, copy.data());
+}
+
+std::variant<std::unique_ptr<SSL, Session::Free>, std::string> prepare(const OpenSsl& library,
+                                                                       const RedisServer::Tls& tls,
+                                                                       const std::string& name) {
+  const Session::Free free{&library};
+  const std::unique_ptr<SSL_CTX, Session::Free> context{
+      library.SSL_CTX_new(library.TLS_client_method()), free};
+  if (!context) return last_error(library);
+  library.SSL_CTX_ctrl(context.get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
+  // hiredis may move its buffer before it writes on.
+  library.SSL_CTX_ctrl(context.get(), SSL_CTRL_MODE,
+                       SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER,
+                       nullptr);
+  library.SSL_CTX_set_verify(context.get(), tls.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
+                             nullptr);
+  if (auto trouble = load_files(library, context.get(), tls)) return *std::move(trouble);
+  std::unique_ptr<SSL, Session::Free> ssl{library.SSL_new(context.get()), free};
+  if (!ssl) return last_error(library);
+  expect(library, ssl.get(), name);
+  return ssl;
+}
+
+/// Why a handshake failed that nobody interrupted.
+Fault failed(const Session& session, int error, const std::string& name) {
+  const OpenSsl& library = session.library;
+  if (const auto result = library.SSL_get_verify_result(session.ssl.get()); result != X509_V_OK) {
+    return {Fault::Kind::unusable, fmt::format("its certificate is not accepted for '{}': {}", name,
+                                               library.X509_verify_cert_error_string(result))};
+  }
+  if (is_refusal(library)) return {Fault::Kind::denied, "TLS: " + last_error(library)};
+  if (error == SSL_ERROR_SSL &&
+      ERR_GET_REASON(library.ERR_peek_last_error()) != SSL_R_UNEXPECTED_EOF_WHILE_READING) {
+    return {Fault::Kind::unusable, "no TLS is spoken there: " + last_error(library)};
+  }
+  return {Fault::Kind::unreachable, "the server ended the TLS handshake"};
+}
+
+std::optional<Fault> shake_hands(const Session& session, int socket, const std::string& name,
+                                 const Patience& patience) {
+  const OpenSsl& library = session.library;
+  library.SSL_set_fd(session.ssl.get(), socket);
+  for (;;) {
+    library.ERR_clear_error();
+    const int done = library.SSL_connect(session.ssl.get());
+    if (done == 1) return std::nullopt;
+    const int error = library.SSL_get_error(session.ssl.get(), done);
+    if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
+      return failed(session, error, name);
+    }
+    const auto want = error == SSL_ERROR_WANT_READ ? os::Want::read : os::Want::write;
+    switch (os::wait_for(socket, want, patience)) {
+      case os::Ready::yes: break;
+      case os::Ready::interrupted: return Fault{Fault::Kind::unreachable, "interrupted"};
+      case os::Ready::timed_out:
+        return Fault{Fault::Kind::unreachable,
+                     "no answer to the TLS handshake: is TLS spoken there?"};
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<Fault> start_tls(redisContext& context, const RedisServer::Tls& tls,
+                               const std::string& host, const Patience& patience) {
+  const auto& loaded = openssl();
+  if (const auto* why = std::get_if<std::string>(&loaded)) {
+    return Fault{Fault::Kind::unusable, *why};
+  }
+  const OpenSsl& library = std::get<OpenSsl>(loaded);
+  const std::string& name = tls.name.empty() ? host : tls.name;
+  auto prepared = prepare(library, tls, name);
+  if (auto* why = std::get_if<std::string>(&prepared)) return Fault{Fault::Kind::unusable, *why};
+  auto session = std::make_unique<Session>(
+      Session{library, std::get<std::unique_ptr<SSL, Session::Free>>(std::move(prepared))});
+  if (auto fault = shake_hands(*session, context.fd, name, patience)) return fault;
+
+  static const redisContextFuncs functions = [&] {
+    redisContextFuncs own = *context.funcs;
+    own.free_privctx = free_session;
+    own.read = read_tls;
+    own.write = write_tls;
+    return own;
+  }();
+  context.funcs = &functions;
+  context.privctx = session.release();
+  return std::nullopt;
+}
+
+bool refused_by_tls(const redisContext& context) {
+  return context.privctx != nullptr && session_of(context).refused;
+}
+
+}  // namespace store::redis

@@ -1,0 +1,15 @@
+// In place of tls.cpp where hiredis is too old to be given a transport, or OpenSSL is not there.
+#include "store/redis/tls.hpp"
+
+namespace store::redis {
+
+std::optional<Fault> start_tls(redisContext& /*context*/, const RedisServer::Tls& /*tls*/,
+                               const std::string& /*host*/, const Patience& /*patience*/) {
+  return Fault{Fault::Kind::unusable, "this rlock was built without TLS"};
+}
+
+bool refused_by_tls(const redisContext& /*context*/) {
+  return false;
+}
+
+}  // namespace store::redis
