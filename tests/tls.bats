@@ -168,17 +168,12 @@ fails_with() {
 
 @test "without OpenSSL there is a reason, and plain servers work" {
   tls_server
-  # A directory in its place: the loader finds no library.
-  cat >"$T/no-tls" <<'SH'
-#!/bin/sh
-exec unshare --map-root-user --mount sh -c '
-  for file in $(ldconfig -p | sed -n "s/.*libssl\.so\.3.* => //p"); do mount --bind /dev/null "$file"; done; exec "$@"' - "$@"
-SH
-  chmod +x "$T/no-tls"
-  run "$T/no-tls" "$RLOCK_BIN" -k "$K" -- true
+  mkdir "$T/lib"
+  : >"$T/lib/libssl.so.3" # found first, and no library
+  LD_LIBRARY_PATH=$T/lib run "$RLOCK_BIN" -k "$K" -- true
   assert_equal "$status" 69
   assert_output --partial 'TLS needs libssl.so.3'
-  run "$T/no-tls" "$RLOCK_BIN" -S "unix://$SERVER/redis.sock" -k "$K" -- echo ran
+  LD_LIBRARY_PATH=$T/lib run "$RLOCK_BIN" -S "unix://$SERVER/redis.sock" -k "$K" -- echo ran
   assert_success
   assert_output ran
 }

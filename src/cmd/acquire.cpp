@@ -131,6 +131,7 @@ Act understand(const Settings& settings, const std::vector<std::string>& operand
   }
   AcquirePlan plan{understand_claim(settings, *ttl, *store::Label::from("acquire")),
                    Handover::print, github_output_in(settings)};
+  require(plan.lock.server, store::Feature::steps, "acquire");
   if (settings.is_on("export")) plan.handover = Handover::shell;
   if (!plan.github_output.empty()) plan.handover = Handover::github;
   return [plan = std::move(plan)] { return execute(plan); };

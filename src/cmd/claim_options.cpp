@@ -127,17 +127,40 @@ void declare_claim(Settings& settings, const char* ttl_help) {
   settings.option("--label", "TEXT", "shown to others in place of the command's name", anywhere);
 }
 
+void require(const ServerChoice& server, store::Feature feature, std::string_view option) {
+  if (store::can(server.spec, feature)) return;
+  throw Refusal{ExitCode::usage,
+                fmt::format("{}: not with {}; rlock(1), SERVER URLS, says which kind of server can",
+                            option, server.shown)};
+}
+
+namespace {
+
+void require_what_is_wanted(const ClaimPlan& plan) {
+  using store::Feature;
+  const auto kind = plan.mode.kind;
+  if (kind == store::Mode::Kind::shared) require(plan.server, Feature::shared, "--shared");
+  if (kind == store::Mode::Kind::permits) require(plan.server, Feature::permits, "--permits");
+  if (plan.max_waiters) require(plan.server, Feature::max_waiters, "--max-waiters");
+  if (plan.supersede) require(plan.server, Feature::supersede, "--supersede");
+  if (plan.sync_replicas > 0) require(plan.server, Feature::sync_replicas, "--sync-replicas");
+}
+
+}  // namespace
+
 ClaimPlan understand_claim(const Settings& settings, store::Ttl ttl, const store::Label& label) {
-  return {understand_server_options(settings),
-          keys_in(settings),
-          mode_in(settings),
-          ttl,
-          wait_of(settings),
-          label_in(settings, label),
-          max_waiters_in(settings),
-          sync_replicas_in(settings),
-          settings.is_on("supersede"),
-          conflict_exit_code_in(settings)};
+  ClaimPlan plan{understand_server_options(settings),
+                 keys_in(settings),
+                 mode_in(settings),
+                 ttl,
+                 wait_of(settings),
+                 label_in(settings, label),
+                 max_waiters_in(settings),
+                 sync_replicas_in(settings),
+                 settings.is_on("supersede"),
+                 conflict_exit_code_in(settings)};
+  require_what_is_wanted(plan);
+  return plan;
 }
 
 std::optional<store::Ttl> ttl_in(const Settings& settings) {

@@ -7,6 +7,7 @@
 
 #include "cmd/server_options.hpp"
 #include "hold/acquire.hpp"
+#include "store/feature.hpp"
 
 namespace cmd {
 
@@ -34,6 +35,9 @@ struct ClaimPlan {
 void declare_claim(Settings& settings, const char* ttl_help);
 /// Throws Refusal. `label` is for a claim that says none.
 ClaimPlan understand_claim(const Settings& settings, store::Ttl ttl, const store::Label& label);
+
+/// Throws Refusal if the option that needs it cannot be had with that kind of server.
+void require(const ServerChoice& server, store::Feature feature, std::string_view option);
 
 /// A TTL, if one was set anywhere. Throws Refusal.
 std::optional<store::Ttl> ttl_in(const Settings& settings);

@@ -36,6 +36,7 @@ Act understand(const Settings& settings, const std::vector<std::string>& operand
     throw Refusal{ExitCode::usage, "no --ttl given, accepted: how long the lock is held from now"};
   }
   const RefreshPlan plan{understand_token(settings, operands), *ttl};
+  require(plan.lock.server, store::Feature::steps, "refresh");
   return [plan] { return execute(plan); };
 }
 

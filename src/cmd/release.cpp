@@ -28,7 +28,9 @@ int execute(const TokenPlan& plan) {
 }
 
 Act understand(const Settings& settings, const std::vector<std::string>& operands) {
-  return [plan = understand_token(settings, operands)] { return execute(plan); };
+  auto plan = understand_token(settings, operands);
+  require(plan.server, store::Feature::steps, "release");
+  return [plan = std::move(plan)] { return execute(plan); };
 }
 
 }  // namespace

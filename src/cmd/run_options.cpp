@@ -99,7 +99,9 @@ RunPlan understand_run(const Settings& settings, const std::vector<std::string>&
   const auto ttl = ttl_in(settings).value_or(*store::Ttl::from(default_ttl));
   auto command = command_in(settings, operands);
   const auto min_hold = settings.find("min-hold");
-  return {understand_claim(settings, ttl, label_of(command)),
+  auto lock = understand_claim(settings, ttl, label_of(command));
+  if (min_hold) require(lock.server, store::Feature::min_hold, "--min-hold");
+  return {std::move(lock),
           grace_in(settings, ttl),
           on_lost_in(settings),
           min_hold ? duration_in(*min_hold) : base::Millis{0},

@@ -59,7 +59,8 @@ void declare_server_options(Settings& settings) {
   settings.option(
       "-S,--server", "URL",
       "where locks live: redis[s]://[[user]:pass@]host[:port][/db], unix:///path[?db=N] "
-      "or redis[s]+sentinel://host[:port],.../master[/db]; default redis://127.0.0.1:6379",
+      "redis[s]+sentinel://host[:port],.../master[/db] or file:[///dir]; default "
+      "redis://127.0.0.1:6379",
       anywhere);
   settings.option("--password-file", "FILE", "the password is this file's first line", anywhere);
   settings.option("--config", "FILE", "read options from this file, and from no other", anywhere);

@@ -14,6 +14,7 @@ store::Renewal Held::renew(const os::Patience& patience) {
   auto renewal = store_->renew(lease_.name, lease_.token, lease_.ttl, patience);
   if (const auto* renewed = std::get_if<store::Renewed>(&renewal)) {
     lease_.valid_until = renewed->valid_until;
+    lease_.asked_at = renewed->asked_at;
   }
   return renewal;
 }

@@ -14,7 +14,7 @@ Deadline Upkeep::Charge::listen_due() const {
 }
 
 void Upkeep::add(Held held) {
-  const Pace pace{held.lease().ttl, held.lease().asked_at()};
+  const Pace pace{held.lease().ttl, held.lease().asked_at};
   charges_.push_back({std::move(held), pace, nullptr});
 }
 
@@ -51,7 +51,7 @@ News Upkeep::refresh(Charge& charge, int interrupt) const {
   return base::match(
       charge.held.renew({until, interrupt}),
       [&](const store::Renewed&) -> News {
-        charge.pace.succeeded(charge.held.lease().asked_at());
+        charge.pace.succeeded(charge.held.lease().asked_at);
         return Extended{valid_until()};
       },
       [&](const store::NotOurs& not_ours) -> News { return lose(charge, not_ours.why); },

@@ -81,6 +81,22 @@ bool replace_contents(const std::string& path, const std::string& text) {
   return false;
 }
 
+bool write_contents(const std::string& path, const std::string& text) {
+  const Fd file{::open(path.c_str(), O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0666)};
+  return file && write_all(file.number(), text);
+}
+
+bool is_private_directory(const std::string& path, bool create) {
+  if (create && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return false;
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return false;
+  if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 022) == 0) {
+    return true;
+  }
+  errno = EPERM;
+  return false;
+}
+
 bool append_to(const std::string& path, const std::string& text) {
   const Fd file{::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)};
   return file && write_all(file.number(), text);

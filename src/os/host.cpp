@@ -27,6 +27,16 @@ int process_id() {
   return ::getpid();
 }
 
+std::string user_number() {
+  return std::to_string(::geteuid());
+}
+
+std::string runtime_directory() {
+  // Not XDG_RUNTIME_DIR: cron has none, and would not meet the same user's shell.
+  constexpr auto usual = "/run/lock";
+  return ::access(usual, W_OK | X_OK) == 0 ? usual : "/tmp";
+}
+
 std::vector<std::string_view> environment() {
   std::vector<std::string_view> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);

@@ -11,6 +11,10 @@ namespace os {
 std::string user_name();
 std::string host_name();
 int process_id();
+/// The effective user id, in digits.
+std::string user_number();
+/// Where locks of this host lie that need not outlive it: the same for cron and for a login.
+std::string runtime_directory();
 /// "NAME=value" each, in order; valid until somebody changes the environment.
 std::vector<std::string_view> environment();
 bool stderr_is_terminal();

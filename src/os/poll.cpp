@@ -37,11 +37,18 @@ Ready wait_for(int fd, Want want, const Patience& patience) {
 }
 
 void wait_any(const std::vector<int>& fds, base::Deadline until) {
+  (void)wait_any(fds, {}, until);
+}
+
+bool wait_any(const std::vector<int>& fds, const std::vector<int>& pipes, base::Deadline until) {
   std::vector<pollfd> polled;
-  polled.reserve(fds.size());
+  polled.reserve(fds.size() + pipes.size());
+  for (const int fd : pipes) polled.push_back({fd, 0, 0});
   for (const int fd : fds) polled.push_back({fd, POLLIN, 0});
   while (!poll_once(polled.data(), polled.size(), until) && !until.passed(base::now())) {
   }
+  return std::any_of(polled.begin(), polled.begin() + static_cast<std::ptrdiff_t>(pipes.size()),
+                     [](const pollfd& each) { return each.revents != 0; });
 }
 
 }  // namespace os

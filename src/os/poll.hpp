@@ -30,4 +30,8 @@ Ready wait_for(int fd, Want want, const Patience& patience);
 /// Waits until one of `fds` (-1 is skipped) is readable or the deadline passed.
 void wait_any(const std::vector<int>& fds, base::Deadline until);
 
+/// The same, or until the other end of one of `pipes` is gone, whatever there is to read in it;
+/// says whether one is.
+bool wait_any(const std::vector<int>& fds, const std::vector<int>& pipes, base::Deadline until);
+
 }  // namespace os

@@ -52,11 +52,7 @@ struct Lease {
   Ttl ttl;
   Deadline valid_until;
   Fence fence;
-
-  /// When the command that granted or last refreshed it was sent.
-  [[nodiscard]] Moment asked_at() const {
-    return valid_until.moment() - (ttl.length() - ttl.drift());
-  }
+  Moment asked_at;  // when the command that granted or last refreshed it was sent
 };
 
 }  // namespace store

@@ -73,7 +73,8 @@ struct Mismatch {
 using Attempt = std::variant<Granted, Queued, Busy, Mismatch, Fault>;
 
 struct Renewed {
-  Deadline valid_until;
+  Deadline valid_until;  // never(): the lock does not end by itself
+  Moment asked_at;
 };
 /// Definite: the lock is gone or somebody else's.
 struct NotOurs {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "store/feature.hpp"
 #include "store/finding.hpp"
 #include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"
@@ -13,6 +14,9 @@ namespace store {
 /// Nothing is connected yet; the first call on the store does that.
 std::unique_ptr<LockStore> open(const ServerSpec& server);
 std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server);
+
+/// Whether locks of that kind of server can do this.
+bool can(const ServerSpec& server, Feature feature);
 
 /// Whether it is fit to hold locks; `name` is taken and released for that, unless somebody holds
 /// it.

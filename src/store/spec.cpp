@@ -20,13 +20,14 @@ Parsed widened(std::variant<Server, BadUrl> server) {
 }  // namespace
 
 std::string accepted_servers() {
-  return std::string{redis::accepted_servers};
+  return std::string{redis::accepted_servers}.append(" or ").append(local::accepted_servers);
 }
 
 Parsed parse_server(std::string_view url) {
   const auto parts = cut_url(url);
   if (!parts) return BadUrl{"no scheme"};
   if (auto redis = redis::server_in(*parts)) return widened(*std::move(redis));
+  if (auto directory = local::directory_in(*parts)) return widened(*std::move(directory));
   return BadUrl{"unknown scheme '" + base::printable(parts->scheme, 40) + "'"};
 }
 
@@ -43,9 +44,12 @@ std::string without_secret(std::string_view url) {
 }
 
 void default_password(ServerSpec& server, const base::Secret& password) {
-  base::match(server, [&](RedisServer& redis) {
-    if (redis.access.login.password.empty()) redis.access.login.password = password;
-  });
+  base::match(
+      server,
+      [&](RedisServer& redis) {
+        if (redis.access.login.password.empty()) redis.access.login.password = password;
+      },
+      [](const LocalDirectory&) {});
 }
 
 }  // namespace store

@@ -6,13 +6,14 @@
 #include <variant>
 
 #include "base/secret.hpp"
+#include "store/local/directory.hpp"
 #include "store/redis/server.hpp"
 #include "store/url.hpp"
 
 namespace store {
 
 /// A server of any kind; store/open knows what to do with each.
-using ServerSpec = std::variant<RedisServer>;
+using ServerSpec = std::variant<RedisServer, LocalDirectory>;
 
 inline constexpr std::string_view default_server = "redis://127.0.0.1:6379";
 /// For a message that says what was expected.

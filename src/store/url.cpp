@@ -34,11 +34,15 @@ std::string_view next(std::string_view& text, char separator) {
 }  // namespace
 
 std::optional<Url> cut_url(std::string_view url) {
-  const auto colon = url.find("://");
+  const auto colon = url.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
+  std::string_view rest = url.substr(colon + 1);
+  // "host:port" is no URL, "file:" and "file:/path" are.
+  if (!rest.empty() && rest.front() != '/') return std::nullopt;
   Url parts;
+  parts.has_host = rest.starts_with("//");
+  if (parts.has_host) rest.remove_prefix(2);
   parts.scheme = url.substr(0, colon);
-  std::string_view rest = url.substr(colon + 3);
   if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
     parts.query = rest.substr(mark + 1);
     rest = rest.substr(0, mark);

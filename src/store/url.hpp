@@ -19,12 +19,13 @@ struct Url {
   std::string_view scheme;
   std::string_view user_info;
   bool has_user_info = false;
+  bool has_host = false;  // there is a "//", whatever is behind it
   std::string_view host;  // what stands between the user info and the path
   std::string_view path;  // with its leading '/'
   std::string_view query;
 };
 
-/// Nothing if there is no "://".
+/// Nothing if it begins with no "scheme:".
 std::optional<Url> cut_url(std::string_view url);
 /// Nothing for a broken escape.
 std::optional<std::string> percent_decoded(std::string_view text);

@@ -79,7 +79,8 @@ Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
     const auto fence = fence_in(reply[1]);
     if (!fence) return nonsense();
     if (auto fault = replicated(claim, patience)) return *std::move(fault);
-    return Granted{{claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence}};
+    return Granted{
+        {claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence, asked_at}};
   }
   if (outcome == "mismatch") {
     return Mismatch{mode_in(reply[1].text()), Token::foreign(std::string{reply[2].text()})};
@@ -128,7 +129,7 @@ Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
   const Reply& reply = std::get<Reply>(answer);
   if (!reply.is_integer()) return nonsense();
   if (reply.integer() != 1) return not_ours(reply.integer());
-  return Renewed{validity(asked_at, ttl)};
+  return Renewed{validity(asked_at, ttl), asked_at};
 }
 
 Release RedisStore::release(const LockName& name, const Token& token, Millis min_hold,

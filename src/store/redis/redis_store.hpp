@@ -3,10 +3,15 @@
 
 #include <memory>
 
+#include "store/feature.hpp"
 #include "store/lock_store.hpp"
 #include "store/redis/server.hpp"
 
 namespace store::redis {
+
+inline constexpr Features features{Feature::shared,       Feature::permits,     Feature::steps,
+                                   Feature::min_hold,     Feature::max_waiters, Feature::supersede,
+                                   Feature::sync_replicas};
 
 std::unique_ptr<LockStore> open_store(const RedisServer& server);
 

@@ -120,6 +120,7 @@ Trouble take_options(const Scheme& scheme, const Options& options, RedisServer& 
 }
 
 Trouble take(const Scheme& scheme, const Url& url, RedisServer& server) {
+  if (!url.has_host) return BadUrl{"no '//' behind the scheme"};
   if (scheme.tls) server.access.tls.emplace();
   if (url.has_user_info) {
     auto login = user_and_password(url);

@@ -1,0 +1,49 @@
+#include "store/local/directory.hpp"
+
+#include <fmt/format.h>
+
+#include "os/host.hpp"
+
+namespace store::local {
+namespace {
+
+constexpr std::size_t longest_file_name = 255;
+
+bool stands_for_itself(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == ':' || c == '+' || c == '@' || c == '=' || c == ',';
+}
+
+}  // namespace
+
+std::optional<std::variant<LocalDirectory, BadUrl>> directory_in(const Url& url) {
+  if (url.scheme != "file") return std::nullopt;
+  if (url.has_user_info || !url.host.empty() || !url.query.empty()) {
+    return BadUrl{"file: wants an absolute path and nothing else: file:///directory"};
+  }
+  if (url.path.empty())
+    return LocalDirectory{os::runtime_directory() + "/rlock-" + os::user_number(), true};
+  const auto path = percent_decoded(url.path);
+  if (!path) return BadUrl{"a broken %-escape in the path"};
+  return LocalDirectory{*path, false};
+}
+
+std::optional<std::string> place_of(const LocalDirectory& directory, const LockName& name) {
+  std::string file;
+  for (const char c : name.text()) {
+    if (stands_for_itself(c) || (c == '.' && !file.empty())) {  // not "..", and nothing hidden
+      file += c;
+    } else {
+      file += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  if (file.size() > longest_file_name) return std::nullopt;
+  return directory.path + "/" + file;
+}
+
+std::optional<LockName> name_of(std::string_view file_name) {
+  const auto text = percent_decoded(file_name);
+  return text ? LockName::from(*text) : std::nullopt;
+}
+
+}  // namespace store::local

@@ -1,0 +1,35 @@
+// A directory of this host that holds locks, as a URL names it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "store/names.hpp"
+#include "store/url.hpp"
+
+namespace store {
+
+/// file:///dir, or file: for a directory of the user's own.
+struct LocalDirectory {
+  std::string path;
+  bool is_private = false;  // nobody else may have made it, nor write to it
+  bool operator==(const LocalDirectory&) const = default;
+};
+
+namespace local {
+
+inline constexpr std::string_view accepted_servers = "file:[///directory]";
+
+/// Nothing if the scheme is of another kind of store.
+std::optional<std::variant<LocalDirectory, BadUrl>> directory_in(const Url& url);
+
+/// What belongs to one lock, in a directory of its own: the key, with what may not stand in a
+/// file's name percent-encoded. Nothing if that gets longer than a name may be.
+std::optional<std::string> place_of(const LocalDirectory& directory, const LockName& name);
+/// The other way round; `file_name` is the last part of a place.
+std::optional<LockName> name_of(std::string_view file_name);
+
+}  // namespace local
+}  // namespace store

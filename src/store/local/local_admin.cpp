@@ -1,0 +1,152 @@
+#include "store/local/local_admin.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/match.hpp"
+#include "base/text.hpp"
+#include "store/local/ledger.hpp"
+#include "store/local/local_store.hpp"
+#include "store/local/terms.hpp"
+
+namespace store::local {
+namespace {
+
+using Missing = os::LockedFile::Missing;
+
+class LocalAdmin final : public LockAdmin {
+ public:
+  explicit LocalAdmin(LocalDirectory directory) : directory_{std::move(directory)} {}
+
+  std::variant<LockReport, Fault> inspect(const LockName& name, const Patience& patience) override;
+  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
+                                                    const Patience& patience) override;
+  Removal force_release(const LockName& name, const std::vector<Token>& shown,
+                        const std::string& by, const Patience& patience) override;
+  Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
+                    const Patience& patience) override;
+  LastWord await_last_word(const LockName& name, const Patience& patience) override;
+
+ private:
+  LocalDirectory directory_;
+  std::vector<os::Fd> told_;  // the pipes of those who were told
+};
+
+std::variant<LockReport, Fault> LocalAdmin::inspect(const LockName& name,
+                                                    const Patience& patience) {
+  auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
+  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
+  const auto& ledger = std::get<Ledger>(opened);
+  LockReport report{name, std::nullopt, {}, ledger.last_fence(), {}};
+  for (const Entry& each : ledger.entries()) {
+    if (each.holds()) {
+      if (report.holders.empty()) report.mode = each.mode;
+      report.holders.push_back({occupant_of(each), each.fence});
+    } else {
+      const Millis waiting{std::max<WallTime>(wall_now() - each.since, 0)};
+      report.waiters.push_back({each.token, each.mode, waiting});
+    }
+  }
+  return report;
+}
+
+std::variant<std::vector<LockReport>, Fault> LocalAdmin::list(const std::string& pattern,
+                                                              const Patience& patience) {
+  std::vector<LockName> names;
+  std::error_code error;
+  for (const auto& each : std::filesystem::directory_iterator{directory_.path, error}) {
+    const auto name = name_of(each.path().filename().string());
+    if (name && ::fnmatch(pattern.c_str(), name->text().c_str(), 0) == 0) names.push_back(*name);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return Fault{Fault::Kind::denied, directory_.path + ": " + error.message()};
+  }
+  std::sort(names.begin(), names.end());
+  std::vector<LockReport> reports;
+  for (const LockName& name : names) {
+    auto report = inspect(name, patience);
+    if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
+    auto& found = std::get<LockReport>(report);
+    if (!found.holders.empty() || !found.waiters.empty()) reports.push_back(std::move(found));
+  }
+  return reports;
+}
+
+Removal LocalAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
+                                  const std::string& by, const Patience& patience) {
+  auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
+  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
+  auto& ledger = std::get<Ledger>(opened);
+  std::size_t removed = 0;
+  for (const Token& token : shown) {
+    const Entry* entry = ledger.find(token);
+    if (entry == nullptr || !entry->holds()) continue;
+    const auto seat = entry->seat;
+    if (auto fd = ledger.watch(seat)) told_.push_back(std::move(fd));
+    ledger.tell(seat, message::lost + by);
+    ledger.remove(seat);
+    ++removed;
+  }
+  if (removed == 0) return Changed{occupant_in(ledger, Token::foreign(""))};
+  ledger.wake_next();
+  return Removed{removed};
+}
+
+Asked LocalAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                              const std::string& why, const Patience& patience) {
+  auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
+  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
+  const auto& ledger = std::get<Ledger>(opened);
+  std::size_t asked = 0;
+  for (const Token& token : holders) {
+    const Entry* entry = ledger.find(token);
+    if (entry == nullptr || !entry->holds()) continue;
+    auto fd = ledger.watch(entry->seat);
+    if (!fd) continue;
+    told_.push_back(std::move(fd));
+    ledger.tell(entry->seat, message::stop + why);
+    ++asked;
+  }
+  return asked;
+}
+
+LastWord LocalAdmin::await_last_word(const LockName& /*name*/, const Patience& patience) {
+  // A holder lets go of its pipe when its job has stopped.
+  std::vector<int> ended;
+  for (const auto& fd : told_) ended.push_back(fd.number());
+  if (ended.empty()) return LastWord::silence;
+  const bool stopped = os::wait_any({patience.interrupt}, ended, patience.until);
+  return stopped ? LastWord::stopped : LastWord::silence;
+}
+
+}  // namespace
+
+std::unique_ptr<LockAdmin> open_admin(const LocalDirectory& directory) {
+  return std::make_unique<LocalAdmin>(directory);
+}
+
+Findings examine(const LocalDirectory& directory, const LockName& name, const Patience& patience) {
+  const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(Millis{10'000}),
+                    OnBusy::give_up};
+  const auto store = open_store(directory);
+  const Finding directory_itself{Finding::Verdict::ok, "directory", base::printable(directory.path),
+                                 ""};
+  const auto locking = base::match(
+      store->try_acquire(claim, patience),
+      [&](const Granted&) -> Finding {
+        (void)store->release(name, claim.token, {}, patience);
+        return {Finding::Verdict::ok, "locking", "taken and released", ""};
+      },
+      [](const Fault& fault) -> Finding {
+        return {Finding::Verdict::fail, "locking", fault.why,
+                "the directory must be one in which you may make files and named pipes"};
+      },
+      [](const auto&) -> Finding {
+        return {Finding::Verdict::ok, "locking", "somebody holds it: not disturbed", ""};
+      });
+  return {directory_itself, locking};
+}
+
+}  // namespace store::local

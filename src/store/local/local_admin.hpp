@@ -1,0 +1,17 @@
+// What operators ask of the locks of this host.
+#pragma once
+
+#include <memory>
+
+#include "store/finding.hpp"
+#include "store/local/directory.hpp"
+#include "store/lock_admin.hpp"
+
+namespace store::local {
+
+std::unique_ptr<LockAdmin> open_admin(const LocalDirectory& directory);
+
+/// Takes and releases the lock `name` to see whether that can be done here.
+Findings examine(const LocalDirectory& directory, const LockName& name, const Patience& patience);
+
+}  // namespace store::local

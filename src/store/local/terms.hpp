@@ -1,0 +1,21 @@
+// The ledger in the words of the contract.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "store/local/ledger.hpp"
+
+namespace store::local {
+
+/// The first holder but `mine`, if there is one; nothing while the lock only waits to be taken.
+std::optional<Occupant> occupant_in(const Ledger& ledger, const Token& mine);
+Occupant occupant_of(const Entry& holder);
+
+/// Somebody who uses the lock in a way that does not go together with `mode`.
+std::optional<Mismatch> mismatch_in(const Ledger& ledger, const Mode& mode);
+
+/// "stop why" or "lost why"; nothing for anything else.
+std::optional<Notice> notice_in(std::string_view line);
+
+}  // namespace store::local

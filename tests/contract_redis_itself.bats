@@ -1,0 +1,362 @@
+#!/usr/bin/env bats
+# The contract, kept by every kind of store alike: contract_*.bats are names of this one file.
+load lib/rlock
+load lib/stores
+
+# count_up: adds one to the file "count", in a way that loses when two do it at a time.
+count_up() {
+  cat <<'SH'
+n=$(cat "$T/count"); sleep 0.01; echo $((n + 1)) >"$T/count.$$"; mv "$T/count.$$" "$T/count"
+SH
+}
+
+@test "a job runs under the lock, is told so, and its exit code is the exit code" {
+  # shellcheck disable=SC2016
+  attempt -k "$K" -- sh -c 'echo "$RLOCK_KEY $RLOCK_HELD $RLOCK_TOKEN $RLOCK_FENCE"; exit 7'
+  assert_equal "$status" 7
+  assert_silent
+  [[ $output == "$K 1 "*@*'#'*' '[1-9]* ]]
+  wait_free "$K"
+}
+
+@test "while one holds, another is turned away with who it is" {
+  hold holder -k "$K" --label nightly
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 75
+  assert_one_stderr_line 'is held by' '/nightly'
+  attempt -k "$K" -E 3 -- touch "$T/ran"
+  assert_equal "$status" 3
+  [[ ! -e $T/ran ]]
+  let_go holder
+  assert_success
+  attempt -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "a waiter runs when the holder has released" {
+  hold holder -k "$K"
+  stand_in_line waiter "$K" -- echo 'my turn'
+  let_go holder
+  assert_success
+  finish waiter
+  assert_success
+  assert_output 'my turn'
+  wait_free "$K"
+}
+
+@test "a wait ends in time" {
+  hold holder -k "$K"
+  attempt -k "$K" -w 300ms -- touch "$T/ran"
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+  let_go holder
+}
+
+@test "fences grow with every grant" {
+  local last=0 number
+  for number in {1..5}; do
+    # shellcheck disable=SC2016
+    attempt -k "$K" -- sh -c 'echo $RLOCK_FENCE'
+    assert_less "$last" "$output"
+    last=$output
+  done
+}
+
+@test "a dozen at once, and never two of them" {
+  local number
+  echo 0 >"$T/count"
+  for number in {1..12}; do
+    start "w$number" -q -k "$K" -w 60s -- sh -c "$(count_up)"
+  done
+  for number in {1..12}; do
+    finish "w$number"
+    assert_success
+  done
+  assert_equal "$(<"$T/count")" 12
+  wait_free "$K"
+}
+
+@test "first come, first served" {
+  can 'first come, first served' || return 0
+  local number
+  hold holder -k "$K"
+  for number in 1 2 3 4; do
+    stand_in_line "w$number" "$K" -- sh -c "echo $number >>'$T/order'"
+  done
+  assert_equal "$(seen "$K" 'len(d["waiters"])')" 4
+  let_go holder
+  for number in 1 2 3 4; do
+    finish "w$number"
+  done
+  assert_equal "$(paste -sd ' ' "$T/order")" '1 2 3 4'
+}
+
+@test "a job that outlives its ttl keeps its lock" {
+  hold holder -k "$K" --ttl 1s
+  attempt -k "$K" -w 2500ms -q -- touch "$T/ran"
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+  let_go holder
+  assert_success
+}
+
+@test "the lock of a holder that was killed passes on" {
+  hold holder -k "$K" --ttl 2s
+  stand_in_line waiter "$K" --ttl 2s -- echo 'my turn'
+  signal KILL holder
+  end_job_of_killed
+  finish waiter
+  assert_success
+  assert_output 'my turn'
+}
+
+# rlock was killed: what its job is to be is another test's matter.
+end_job_of_killed() {
+  touch "$T/holder.go"
+  wait_until gone "${PIDS[holder]}"
+}
+
+@test "a waiter that was killed holds up nobody" {
+  hold holder -k "$K"
+  stand_in_line dead "$K" --ttl 2s -- touch "$T/ran"
+  stand_in_line waiter "$K" --ttl 2s -- echo 'my turn'
+  signal KILL dead
+  let_go holder
+  finish waiter
+  assert_success
+  assert_output 'my turn'
+  [[ ! -e $T/ran ]]
+}
+
+@test "a waiter that is interrupted leaves" {
+  hold holder -k "$K"
+  stand_in_line waiter "$K" -- touch "$T/ran"
+  signal TERM waiter
+  finish waiter
+  assert_equal "$status" 143
+  assert_equal "$(seen "$K" 'len(d["waiters"])')" 0
+  let_go holder
+  [[ ! -e $T/ran ]]
+}
+
+@test "inspect and list show who holds" {
+  hold holder -k "$K" --label nightly
+  attempt inspect "$K"
+  assert_success
+  [[ $output == *"$K"*held*nightly*fence* ]]
+  assert_equal "$(seen "$K" 'd["holders"][0]["label"]')" nightly
+  run json '[each["key"] for each in d["locks"]]' list --json "$K"
+  assert_output "[\"$K\"]"
+  attempt list 'none-such*'
+  assert_success
+  assert_output ''
+  let_go holder
+  attempt inspect -q "$K"
+  assert_equal "$status" 1
+}
+
+@test "force-release takes the lock away; the job is stopped, and the next one runs" {
+  hold holder -k "$K"
+  stand_in_line waiter "$K" -- echo 'my turn'
+  attempt force-release --yes "$K"
+  assert_success
+  finish holder
+  assert_equal "$status" 76
+  assert_stderr_line 'lost the lock'
+  finish waiter
+  assert_success
+  assert_output 'my turn'
+}
+
+@test "cancel has the job stopped, and waits for that" {
+  hold holder -k "$K"
+  # It listens once its job has lasted for a second.
+  wait_until cancelled
+  finish holder
+  assert_equal "$status" 76
+  assert_stderr_line 'cancelled'
+  free "$K"
+}
+
+cancelled() {
+  rlock cancel --wait 5s "$K" 2>/dev/null
+}
+
+@test "check says whether the lock is still the job's" {
+  attempt -k "$K" -- "$RLOCK_BIN" check --at-least 5s
+  assert_success
+  # shellcheck disable=SC2016
+  attempt -k "$K" -- sh -c 'echo "$RLOCK_TOKEN"'
+  attempt check -k "$K" --token "$output"
+  assert_equal "$status" 76
+}
+
+@test "a nested run says that it would wait for itself; --reentrant runs" {
+  attempt -k "$K" -- "$RLOCK_BIN" -k "$K" -w 10s -- touch "$T/ran"
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+  # shellcheck disable=SC2016
+  attempt -k "$K" -- sh -c 'echo $RLOCK_FENCE; "$RLOCK_BIN" --reentrant -k "$K" -- sh -c "echo \$RLOCK_FENCE"'
+  assert_success
+  assert_equal "${lines[0]}" "${lines[1]}"
+}
+
+@test "several keys, all or none" {
+  hold holder -k "$K:b"
+  attempt -k "$K:a" -k "$K:b" -- touch "$T/ran"
+  assert_equal "$status" 75
+  free "$K:a"
+  stand_in_line both "$K:a" -k "$K:b" -- sh -c 'echo "$RLOCK_FENCES" | wc -l'
+  let_go holder
+  finish both
+  assert_success
+  assert_output 2
+}
+
+@test "readers together, a writer alone" {
+  if ! can --shared; then
+    refused --shared
+    return 0
+  fi
+  hold one -k "$K" --shared
+  hold two -k "$K" --shared
+  assert_equal "$(seen "$K" 'len(d["holders"])')" 2
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 75
+  stand_in_line writer "$K" -- sh -c "echo writer >>'$T/order'"
+  # Behind a writer that waits, a reader waits as well.
+  stand_in_line late "$K" --shared -- sh -c "echo late >>'$T/order'"
+  let_go one
+  let_go two
+  finish writer
+  assert_success
+  finish late
+  assert_success
+  assert_equal "$(paste -sd ' ' "$T/order")" 'writer late'
+  [[ ! -e $T/ran ]]
+}
+
+@test "a reader that was killed makes room for the writer" {
+  can --shared || return 0
+  hold holder -k "$K" --shared --ttl 2s
+  stand_in_line writer "$K" -- echo 'my turn'
+  signal KILL holder
+  end_job_of_killed
+  finish writer
+  assert_success
+  assert_output 'my turn'
+}
+
+@test "permits: so many and no more" {
+  if ! can --permits; then
+    refused --permits 2
+    return 0
+  fi
+  hold one -k "$K" --permits 2
+  hold two -k "$K" --permits 2
+  attempt -k "$K" --permits 2 -- touch "$T/ran"
+  assert_equal "$status" 75
+  attempt -k "$K" --permits 3 -- touch "$T/ran"
+  assert_equal "$status" 78
+  stand_in_line three "$K" --permits 2 -- echo 'my turn'
+  let_go one
+  finish three
+  assert_success
+  assert_output 'my turn'
+  let_go two
+  [[ ! -e $T/ran ]]
+}
+
+@test "steps: acquire, refresh, release" {
+  local verb
+  if ! can acquire; then
+    for verb in 'acquire --ttl 60s' 'refresh --ttl 60s --token t' 'release --token t'; do
+      # shellcheck disable=SC2086
+      attempt $verb -k "$K"
+      assert_equal "$status" 64
+      assert_one_stderr_line "${verb%% *}" 'SERVER URLS'
+    done
+    return 0
+  fi
+  attempt acquire -k "$K" --ttl 60s
+  assert_success
+  export RLOCK_TOKEN=$output RLOCK_KEY=$K
+  held "$K"
+  attempt refresh --ttl 30s
+  assert_success
+  attempt check --at-least 20s
+  assert_success
+  attempt release
+  assert_success
+  wait_free "$K"
+  attempt release
+  assert_equal "$status" 76
+}
+
+@test "--min-hold keeps it taken after the job, and no longer" {
+  if ! can --min-hold; then
+    refused --min-hold 2s
+    return 0
+  fi
+  attempt -k "$K" --min-hold 1500ms -- true
+  assert_success
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+  attempt -k "$K" -q -w 20s -- echo ran
+  assert_output ran
+}
+
+@test "--max-waiters: enough wait already" {
+  if ! can --max-waiters; then
+    refused --max-waiters 1
+    return 0
+  fi
+  hold holder -k "$K"
+  stand_in_line waiter "$K" -- true
+  attempt -k "$K" -w 20s --max-waiters 1 -- touch "$T/ran"
+  assert_equal "$status" 75
+  let_go holder
+  finish waiter
+  [[ ! -e $T/ran ]]
+}
+
+@test "--supersede: newest wins" {
+  if ! can --supersede; then
+    refused --supersede
+    return 0
+  fi
+  hold holder -k "$K"
+  stand_in_line older "$K" -- touch "$T/ran"
+  sleep 1.2 # a holder listens once its job has lasted for a second
+  attempt -q -k "$K" --supersede -- echo newest
+  assert_success
+  assert_output newest
+  finish holder
+  assert_equal "$status" 76
+  finish older
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+}
+
+@test "keys of every kind" {
+  local key
+  for key in 'a/b' '.' '..' 'with blank' '%41' 'ü€' '-x' "$(printf 'x%.0s' {1..80})"; do
+    attempt -k "$K$key" -- "$RLOCK_BIN" list --json
+    assert_success
+    [[ $output == *"$K"* ]]
+    attempt inspect -q "$K$key"
+    assert_equal "$status" 1
+  done
+}
+
+@test "the job inherits no descriptor of ours" {
+  attempt -k "$K" -- sh -c 'ls -l /proc/self/fd | grep -E "socket:|$K|locks|pipe:.*rlock|fifo" || true'
+  assert_output ''
+}
+
+@test "doctor finds nothing that fails" {
+  attempt doctor "$K"
+  assert_success
+  [[ $output == *locking* ]]
+}

@@ -1,0 +1,83 @@
+# shellcheck shell=bash
+# One of each kind of store, for the contract suite: the file's name says which. Its tests see nothing but rlock.
+
+# shellcheck source=tests/lib/sentinel.bash
+source "$LIB/sentinel.bash"
+# shellcheck source=tests/lib/cluster.bash
+source "$LIB/cluster.bash"
+# shellcheck source=tests/lib/tls.bash
+source "$LIB/tls.bash"
+
+STORE=${BATS_TEST_FILENAME##*/contract_}
+STORE=${STORE%.bats}
+
+setup_file() {
+  T=$BATS_FILE_TMPDIR
+  OWN_SERVERS=()
+  declare -gA PIDS=()
+  "start_$STORE"
+  export CONTRACT_URL=$RLOCK_SERVER CONTRACT_SERVERS="${OWN_SERVERS[*]}"
+}
+
+teardown_file() {
+  local dir
+  for dir in $CONTRACT_SERVERS; do
+    stop_redis "$dir"
+    rm -rf "$dir"
+  done
+}
+
+use_server() {
+  SERVER=$1
+  export SERVER RLOCK_SERVER=${CONTRACT_URL:-unix://$SERVER/redis.sock}
+}
+
+start_redis_itself() { own_server; }
+start_tls() { tls_server --loglevel warning; }
+start_local() { export RLOCK_SERVER=file://$BATS_FILE_TMPDIR/locks; }
+# start_sentinels and start_cluster are those of their libraries.
+
+# can FEATURE: what README.md's table "Which server can do what" says of this kind of store. Anything but "yes" is "no".
+can() {
+  local feature=$1 column
+  case $STORE in
+    redis_itself | tls | sentinels | cluster) column=2 ;;
+    quorum) column=3 ;;
+    zookeeper) column=4 ;;
+    local) column=5 ;;
+    *) return 2 ;;
+  esac
+  sed -n '/^Which server can do what/,/^The job/p' "$REPO/README.md" | grep -E "^\| \`?$feature\`? +\|" \
+    >"$BATS_TEST_TMPDIR/row" || fail "no row '$feature' in README.md"
+  [[ $(awk -F '|' -v n="$((column + 1))" '{ gsub(/ /, "", $n); print $n }' "$BATS_TEST_TMPDIR/row") == yes ]]
+}
+
+# refused ARG...: a usage error that names the option; nothing ran.
+refused() {
+  attempt -k "$K" "$@" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line "$1" 'SERVER URLS'
+  [[ ! -e $T/ran ]]
+}
+
+# seen KEY EXPRESSION: what rlock itself says of the lock; d is the document.
+seen() {
+  local key=$1 expression=$2
+  json "$expression" inspect --json "$key"
+}
+
+# The facts of facts.bash, asked of rlock.
+held() { rlock inspect -q "$1" 2>/dev/null; }
+free() {
+  local status=0
+  rlock inspect -q "$1" 2>/dev/null || status=$?
+  ((status == 1))
+}
+
+# stand_in_line NAME KEY [OPTION...] -- COMMAND: a waiter that has been told that it waits.
+stand_in_line() {
+  local name=$1 key=$2
+  shift 2
+  start "$name" -k "$key" -w 60s "$@"
+  wait_until says "$T/$name.err" 'waiting for'
+}
