@@ -1,7 +1,7 @@
 """What rlock costs, as ratios to flock(1) in the same run.
 
-usage: bench.py RLOCK DIR PORT [uncontended|handoff|idle|takeover]...
-DIR has redis.sock, of a private server that also listens on 127.0.0.1:PORT, and the program stamp.
+usage: bench.py RLOCK DIR PORT [uncontended|handoff|idle|takeover|quorum]...
+DIR, and below it the folders node1, node2 and node3, has redis.sock, of a private server that also listens on 127.0.0.1:PORT, and the program stamp.
 """
 
 import json
@@ -219,8 +219,28 @@ def takeover():
         max(late) <= 50)
 
 
+def quorum():
+    """One of three servers is stopped for every second run."""
+    nodes = [f"{DIR}/node{number}" for number in (1, 2, 3)]
+    victim = int(open(f"{nodes[2]}/pid").read())
+    command = [RLOCK, *[word for node in nodes for word in ("-S", f"unix://{node}/redis.sock")],
+               "-k", "k", "--", "true"]
+    ratios = []
+    for _ in range(100):
+        healthy = in_turns(command, rounds=1)[0][0]
+        os.kill(victim, signal.SIGSTOP)
+        ratios.append(in_turns(command, rounds=1)[0][0] / healthy)
+        os.kill(victim, signal.SIGCONT)
+        # It takes what came meanwhile; the next run is not to wait for that.
+        until(lambda: subprocess.run(["redis-cli", "-s", f"{nodes[2]}/redis.sock", "exists", "k"],
+                                     capture_output=True, text=True).stdout == "0\n")
+    ratio = statistics.median(ratios)
+    row("quorum: one of three silent, to all three healthy", f"{ratio:.2f}", "<= 1.5", ratio <= 1.5)
+
+
 if __name__ == "__main__":
     print(f"{'what':<58} {'seen':>14}   {'bar':<12}")
-    known = {"uncontended": uncontended, "handoff": handoff, "idle": idle, "takeover": takeover}
+    known = {"uncontended": uncontended, "handoff": handoff, "idle": idle, "takeover": takeover,
+             "quorum": quorum}
     for name in sys.argv[4:] or known:
         known[name]()

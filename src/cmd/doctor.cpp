@@ -36,10 +36,13 @@ const char* name_of(Finding::Verdict verdict) {
 }
 
 std::string as_text(const store::Findings& findings) {
+  std::size_t width = 12;
+  for (const Finding& each : findings) width = std::max(width, each.subject.size());
   std::string text;
   for (const Finding& each : findings) {
-    text += fmt::format("{:<8} {:<12} {}\n", name_of(each.verdict), each.subject, each.seen);
-    if (!each.advice.empty()) text += fmt::format("{:<21} {}\n", "", each.advice);
+    const char* verdict = name_of(each.verdict);
+    text += fmt::format("{:<8} {:<{}} {}\n", verdict, each.subject, width, each.seen);
+    if (!each.advice.empty()) text += fmt::format("{:<8} {:<{}} {}\n", "", "", width, each.advice);
   }
   return text;
 }

@@ -43,10 +43,19 @@ base::Secret password_beside_the_url(const Settings& settings) {
   return base::Secret{variable == nullptr ? "" : variable};
 }
 
+std::string joined(const std::vector<std::string>& urls) {
+  std::string text;
+  for (const auto& each : urls) text += (text.empty() ? "" : " ") + each;
+  return text;
+}
+
 /// A job has the URL of a config file without its password in RLOCK_SERVER: for an rlock in that
 /// job the file's own still counts.
 std::optional<Setting> chosen_server(const Settings& settings) {
   auto chosen = settings.find("server");
+  if (chosen && chosen->origin == Setting::Origin::command_line) {
+    chosen->text = joined(settings.all("server"));
+  }
   if (!chosen || chosen->origin != Setting::Origin::environment) return chosen;
   auto in_config = settings.in_config("server");
   const bool same = in_config && store::without_secret(in_config->text) == chosen->text;
@@ -56,10 +65,11 @@ std::optional<Setting> chosen_server(const Settings& settings) {
 }  // namespace
 
 void declare_server_options(Settings& settings) {
-  settings.option(
+  settings.repeated(
       "-S,--server", "URL",
-      "where locks live: redis[s]://[[user]:pass@]host[:port][/db], unix:///path[?db=N] "
-      "redis[s]+sentinel://host[:port],.../master[/db] or file:[///dir]; default "
+      "where locks live: redis[s]://[[user]:password@]host[:port][/db], unix:///path[?db=N], "
+      "redis[s]+sentinel://host[:port],.../master[/db] or file:[///dir]; several are a quorum; "
+      "default "
       "redis://127.0.0.1:6379",
       anywhere);
   settings.option("--password-file", "FILE", "the password is this file's first line", anywhere);
@@ -72,14 +82,26 @@ ServerChoice understand_server_options(const Settings& settings) {
   set_log_level(settings);
   const auto chosen = chosen_server(settings);
   const std::string url = chosen ? chosen->text : std::string{store::default_server};
-  auto parsed = store::parse_server(url);
-  if (const auto* bad = std::get_if<store::BadUrl>(&parsed)) {
-    throw Refusal{ExitCode::bad_config,
-                  fmt::format("{}: saw '{}' ({}), accepted: {}", chosen->source,
-                              base::printable(store::without_secret(url), 200), bad->why,
-                              store::accepted_servers())};
+  std::vector<store::ServerSpec> servers;
+  for (const auto& each : store::urls_in(url)) {
+    auto parsed = store::parse_server(each);
+    if (const auto* bad = std::get_if<store::BadUrl>(&parsed)) {
+      throw Refusal{ExitCode::bad_config,
+                    fmt::format("{}: saw '{}' ({}), accepted: {}", chosen->source,
+                                base::printable(store::without_secret(each), 200), bad->why,
+                                store::accepted_servers())};
+    }
+    servers.push_back(std::get<store::ServerSpec>(std::move(parsed)));
   }
-  ServerChoice choice{std::get<store::ServerSpec>(std::move(parsed)),
+  auto together = store::together(std::move(servers));
+  if (const auto* bad = std::get_if<store::BadUrl>(&together)) {
+    throw Refusal{
+        ExitCode::usage,
+        fmt::format("{}: saw '{}' ({}), accepted: one server, or an odd number of "
+                    "independent Redis servers",
+                    chosen->source, base::printable(store::without_secret(url), 400), bad->why)};
+  }
+  ServerChoice choice{std::get<store::ServerSpec>(std::move(together)),
                       base::printable(store::without_secret(url)), std::nullopt};
   store::default_password(choice.spec, password_beside_the_url(settings));
   if (chosen) {

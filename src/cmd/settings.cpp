@@ -62,8 +62,9 @@ void Settings::option(const char* names, const char* meta, const char* help, Els
   declare(names, meta, help, elsewhere);
 }
 
-void Settings::repeated(const char* names, const char* meta, const char* help) {
-  declare(names, meta, help, Elsewhere::none);
+void Settings::repeated(const char* names, const char* meta, const char* help,
+                        Elsewhere elsewhere) {
+  declare(names, meta, help, elsewhere);
   declared_.back().is_repeated = true;
 }
 

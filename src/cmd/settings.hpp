@@ -32,8 +32,9 @@ class Settings {
   /// `names` as CLI11 wants them ("-t,--ttl"); `meta` is what the value is called in the help.
   void option(const char* names, const char* meta, const char* help,
               Elsewhere elsewhere = Elsewhere::none);
-  /// One that may be given several times, on the command line only.
-  void repeated(const char* names, const char* meta, const char* help);
+  /// One that may be given several times on the command line.
+  void repeated(const char* names, const char* meta, const char* help,
+                Elsewhere elsewhere = Elsewhere::none);
   void flag(const char* names, const char* help, Elsewhere elsewhere = Elsewhere::none);
 
   /// Whether "-t" or "--ttl" is an option with a value; false if it is none at all.

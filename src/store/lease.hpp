@@ -52,7 +52,7 @@ struct Lease {
   Ttl ttl;
   Deadline valid_until;
   Fence fence;
-  Moment asked_at;  // when the command that granted or last refreshed it was sent
+  Moment asked_at;  // of the grant or the last refresh: from here the next one is reckoned
 };
 
 }  // namespace store

@@ -5,27 +5,51 @@
 #include "base/match.hpp"
 #include "store/local/local_admin.hpp"
 #include "store/local/local_store.hpp"
+#include "store/quorum/examination.hpp"
+#include "store/quorum/quorum_admin.hpp"
+#include "store/quorum/quorum_store.hpp"
 #include "store/redis/examination.hpp"
 #include "store/redis/redis_admin.hpp"
 #include "store/redis/redis_store.hpp"
 
 namespace store {
+namespace {
+
+std::vector<std::unique_ptr<QuorumNode>> open_nodes(const Quorum& quorum) {
+  std::vector<std::unique_ptr<QuorumNode>> nodes;
+  for (const auto& server : quorum.servers) nodes.push_back(redis::open_store(server));
+  return nodes;
+}
+
+std::vector<std::unique_ptr<LockAdmin>> open_admins(const Quorum& quorum) {
+  std::vector<std::unique_ptr<LockAdmin>> nodes;
+  for (const auto& server : quorum.servers) nodes.push_back(redis::open_admin(server));
+  return nodes;
+}
+
+}  // namespace
 
 std::unique_ptr<LockStore> open(const ServerSpec& server) {
   return base::match(
-      server, [](const RedisServer& redis) { return redis::open_store(redis); },
+      server,
+      [](const RedisServer& redis) -> std::unique_ptr<LockStore> {
+        return redis::open_store(redis);
+      },
+      [](const Quorum& quorum) { return quorum::open_store(open_nodes(quorum)); },
       [](const LocalDirectory& local) { return local::open_store(local); });
 }
 
 std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server) {
   return base::match(
       server, [](const RedisServer& redis) { return redis::open_admin(redis); },
+      [](const Quorum& quorum) { return quorum::open_admin(open_admins(quorum)); },
       [](const LocalDirectory& local) { return local::open_admin(local); });
 }
 
 bool can(const ServerSpec& server, Feature feature) {
   const Features features = base::match(
       server, [](const RedisServer&) { return redis::features; },
+      [](const Quorum&) { return quorum::features; },
       [](const LocalDirectory&) { return local::features; });
   return std::find(features.begin(), features.end(), feature) != features.end();
 }
@@ -33,6 +57,12 @@ bool can(const ServerSpec& server, Feature feature) {
 Findings examine(const ServerSpec& server, const LockName& name, const Patience& patience) {
   return base::match(
       server, [&](const RedisServer& redis) { return redis::examine(redis, name, patience); },
+      [&](const Quorum& quorum) {
+        const auto examine_node = [&](std::size_t node, const Patience& share) {
+          return redis::examine(quorum.servers[node], name, share);
+        };
+        return quorum::examine(open_nodes(quorum), examine_node, name, patience);
+      },
       [&](const LocalDirectory& local) { return local::examine(local, name, patience); });
 }
 

@@ -17,6 +17,19 @@ Parsed widened(std::variant<Server, BadUrl> server) {
       [](BadUrl&& bad) -> Parsed { return std::move(bad); });
 }
 
+/// One URL without its secrets.
+std::string stripped(std::string_view url) {
+  if (const auto secret = url.find("sentinel-password="); secret != std::string_view::npos) {
+    url = url.substr(0, std::min(url.rfind('?', secret), secret));
+  }
+  const auto at = url.rfind('@');
+  if (at == std::string_view::npos) return std::string{url};
+  // A garbled URL may hold one, too: without a scheme nothing before the '@' is known to be none.
+  const auto colon = url.find("://");
+  const bool has_scheme = colon != std::string_view::npos && colon < at;
+  return std::string{has_scheme ? url.substr(0, colon + 3) : ""}.append(url.substr(at + 1));
+}
+
 }  // namespace
 
 std::string accepted_servers() {
@@ -31,24 +44,45 @@ Parsed parse_server(std::string_view url) {
   return BadUrl{"unknown scheme '" + base::printable(parts->scheme, 40) + "'"};
 }
 
-std::string without_secret(std::string_view url) {
-  if (const auto secret = url.find("sentinel-password="); secret != std::string_view::npos) {
-    url = url.substr(0, std::min(url.rfind('?', secret), secret));
+Parsed together(std::vector<ServerSpec> servers) {
+  if (servers.size() == 1) return std::move(servers.front());
+  std::vector<RedisServer> nodes;
+  for (auto& server : servers) {
+    auto* node = std::get_if<RedisServer>(&server);
+    if (node == nullptr) return BadUrl{"only Redis servers can be several"};
+    nodes.push_back(std::move(*node));
   }
-  const auto at = url.rfind('@');
-  if (at == std::string_view::npos) return std::string{url};
-  // A garbled URL may hold one, too: without a scheme nothing before the '@' is known to be none.
-  const auto colon = url.find("://");
-  const bool has_scheme = colon != std::string_view::npos && colon < at;
-  return std::string{has_scheme ? url.substr(0, colon + 3) : ""}.append(url.substr(at + 1));
+  return widened(quorum::quorum_of(std::move(nodes)));
+}
+
+std::vector<std::string> urls_in(const std::string& text) {
+  constexpr std::string_view blanks = " \t";
+  std::vector<std::string> urls;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto begin = std::min(text.find_first_not_of(blanks, at), text.size());
+    at = std::min(text.find_first_of(blanks, begin), text.size());
+    if (begin < at) urls.push_back(text.substr(begin, at - begin));
+  }
+  const bool all = std::all_of(urls.begin(), urls.end(),
+                               [](const std::string& each) { return cut_url(each).has_value(); });
+  return urls.size() > 1 && all ? urls : std::vector{text};
+}
+
+std::string without_secret(const std::string& text) {
+  std::string result;
+  for (const auto& url : urls_in(text)) {
+    result.append(result.empty() ? "" : " ").append(stripped(url));
+  }
+  return result;
 }
 
 void default_password(ServerSpec& server, const base::Secret& password) {
+  const auto put = [&](RedisServer& redis) {
+    if (redis.access.login.password.empty()) redis.access.login.password = password;
+  };
   base::match(
-      server,
-      [&](RedisServer& redis) {
-        if (redis.access.login.password.empty()) redis.access.login.password = password;
-      },
+      server, [&](RedisServer& redis) { put(redis); },
+      [&](Quorum& quorum) { std::for_each(quorum.servers.begin(), quorum.servers.end(), put); },
       [](const LocalDirectory&) {});
 }
 

@@ -4,16 +4,18 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/secret.hpp"
 #include "store/local/directory.hpp"
+#include "store/quorum/servers.hpp"
 #include "store/redis/server.hpp"
 #include "store/url.hpp"
 
 namespace store {
 
 /// A server of any kind; store/open knows what to do with each.
-using ServerSpec = std::variant<RedisServer, LocalDirectory>;
+using ServerSpec = std::variant<RedisServer, Quorum, LocalDirectory>;
 
 inline constexpr std::string_view default_server = "redis://127.0.0.1:6379";
 /// For a message that says what was expected.
@@ -22,9 +24,15 @@ std::string accepted_servers();
 /// User name and password are percent-decoded. `why` never repeats the URL, which may hold a
 /// secret.
 std::variant<ServerSpec, BadUrl> parse_server(std::string_view url);
+/// Several are a quorum, which only some kinds can be part of.
+std::variant<ServerSpec, BadUrl> together(std::vector<ServerSpec> servers);
 
-/// The URL without user name and password, for messages and for the job's environment.
-std::string without_secret(std::string_view url);
+/// The URLs in a text, with blanks between them. If not each word is one, the text is one.
+std::vector<std::string> urls_in(const std::string& text);
+
+/// The URLs in a text, without user names and passwords, for messages and for the job's
+/// environment.
+std::string without_secret(const std::string& text);
 
 /// Puts `password` where the URL gave none.
 void default_password(ServerSpec& server, const base::Secret& password);

@@ -21,7 +21,7 @@ std::string count(Millis length) {
   return std::to_string(length.count());
 }
 
-class RedisStore final : public LockStore {
+class RedisStore final : public QuorumNode {
  public:
   explicit RedisStore(const RedisServer& server) : server_{server}, link_{server} {}
 
@@ -33,6 +33,7 @@ class RedisStore final : public LockStore {
   Release release(const LockName& name, const Token& token, Millis min_hold,
                   const Patience& patience) override;
   Standing check(const LockName& name, const Token& token, const Patience& patience) override;
+  Renewal raise_fence(const Lease& lease, const Patience& patience) override;
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
   void confirm_stopped(const LockName& name, const Notice& notice,
                        const Patience& patience) override;
@@ -118,6 +119,7 @@ void RedisStore::withdraw(const Claim& claim, const Patience& patience) {
 }
 
 NotOurs not_ours(std::int64_t code) {
+  if (code == -2) return {"a later fence was given"};
   return {code == 0 ? "the key is gone from the server" : "the key has another holder"};
 }
 
@@ -130,6 +132,17 @@ Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
   if (!reply.is_integer()) return nonsense();
   if (reply.integer() != 1) return not_ours(reply.integer());
   return Renewed{validity(asked_at, ttl), asked_at};
+}
+
+Renewal RedisStore::raise_fence(const Lease& lease, const Patience& patience) {
+  auto answer =
+      run(scripts::raise, lease.name,
+          {lease.token.text(), std::to_string(lease.fence), count(lease.ttl.length())}, patience);
+  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
+  const Reply& reply = std::get<Reply>(answer);
+  if (!reply.is_integer()) return nonsense();
+  if (reply.integer() != 1) return not_ours(reply.integer());
+  return Renewed{lease.valid_until, lease.asked_at};
 }
 
 Release RedisStore::release(const LockName& name, const Token& token, Millis min_hold,
@@ -170,7 +183,7 @@ void RedisStore::confirm_stopped(const LockName& name, const Notice& notice,
 
 }  // namespace
 
-std::unique_ptr<LockStore> open_store(const RedisServer& server) {
+std::unique_ptr<QuorumNode> open_store(const RedisServer& server) {
   return std::make_unique<RedisStore>(server);
 }
 

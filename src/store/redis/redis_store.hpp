@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "store/feature.hpp"
-#include "store/lock_store.hpp"
+#include "store/quorum_node.hpp"
 #include "store/redis/server.hpp"
 
 namespace store::redis {
@@ -13,6 +13,6 @@ inline constexpr Features features{Feature::shared,       Feature::permits,     
                                    Feature::min_hold,     Feature::max_waiters, Feature::supersede,
                                    Feature::sync_replicas};
 
-std::unique_ptr<LockStore> open_store(const RedisServer& server);
+std::unique_ptr<QuorumNode> open_store(const RedisServer& server);
 
 }  // namespace store::redis

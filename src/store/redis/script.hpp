@@ -14,6 +14,7 @@ namespace scripts {
 extern const Script enter;
 extern const Script leave;
 extern const Script renew;
+extern const Script raise;
 extern const Script check;
 extern const Script inspect;
 extern const Script force_release;

@@ -1,0 +1,23 @@
+// Several independent Redis servers, of which more than half must agree.
+#pragma once
+
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "store/redis/server.hpp"
+#include "store/url.hpp"
+
+namespace store {
+
+struct Quorum {
+  std::vector<RedisServer> servers;  // an odd number from 3, each once
+};
+
+namespace quorum {
+
+/// `why` if these cannot be one.
+std::variant<Quorum, BadUrl> quorum_of(std::vector<RedisServer> servers);
+
+}  // namespace quorum
+}  // namespace store

@@ -1,0 +1,75 @@
+// Redlock's arithmetic, without a socket.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/lock_store.hpp"
+
+namespace store::quorum {
+
+template <class Answer>
+using Answers = std::vector<std::optional<Answer>>;
+
+/// More than half.
+constexpr std::size_t majority(std::size_t of) {
+  return of / 2 + 1;
+}
+
+template <class Kind, class Answer>
+std::size_t count(const Answers<Answer>& answers) {
+  std::size_t number = 0;
+  for (const auto& each : answers) {
+    if (each && std::holds_alternative<Kind>(*each)) ++number;
+  }
+  return number;
+}
+
+/// Whether it is decided if a majority answers so, whatever those say who have not yet.
+template <class Kind, class Answer>
+bool decided(const Answers<Answer>& answers, std::size_t still_to_answer) {
+  const auto yes = count<Kind>(answers);
+  return yes >= majority(answers.size()) || yes + still_to_answer < majority(answers.size());
+}
+
+template <class Answer>
+std::size_t unanswered(const Answers<Answer>& answers) {
+  std::size_t number = 0;
+  for (const auto& each : answers) {
+    if (!each) ++number;
+  }
+  return number;
+}
+
+/// A grant by a majority; its fence is the highest that was given.
+std::optional<Lease> granted(const Answers<Attempt>& answers);
+
+/// Why no majority granted it.
+struct NotGranted {
+  enum class Why { busy, split, fault } why;  // split: nobody has it
+  std::optional<Occupant> occupant;           // of a majority, for busy
+  Fault fault;
+};
+NotGranted not_granted(const Answers<Attempt>& answers);
+
+/// One fault for all: the one that matters most, and how many nodes it is about.
+Fault summary(const std::vector<Fault>& faults, std::size_t of);
+
+template <class Answer>
+Fault summary(const Answers<Answer>& answers) {
+  std::vector<Fault> faults;
+  for (const auto& each : answers) {
+    if (!each) {
+      faults.push_back({Fault::Kind::silent, "no answer in time"});
+    } else if (const auto* fault = std::get_if<Fault>(&*each)) {
+      faults.push_back(*fault);
+    }
+  }
+  return summary(faults, answers.size());
+}
+
+/// Until when a majority holds it: each node by its own word.
+std::optional<StillOurs> standing(const Answers<Standing>& answers);
+
+}  // namespace store::quorum

@@ -1,0 +1,10 @@
+-- RAISE: the fence of our grant is this number, if the lock still is ours and no later one was given.
+-- (In a quorum each node gives a number of its own; the highest is the grant's, and a node counts
+-- only if it could take that over.)
+-- ARGV  2 token   3 the fence   4 ttl ms
+-- result  1 it is   0 nobody has the lock   -1 somebody else has it   -2 a later fence was given
+local token, number, ttl = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+if owner ~= token then return owner and -1 or 0 end
+if last_fence > number then return -2 end
+redis.call('SET', fence, digits(number) .. ' ' .. token, 'PX', DAY + ttl)
+return 1
