@@ -9,16 +9,22 @@
 namespace os {
 namespace {
 
-// One sleep is cut into pieces of this length: poll() counts on CLOCK_MONOTONIC, which stands still
-// while the machine is suspended, and our deadlines do not.
+// One sleep is cut into pieces of this length: ppoll() counts on CLOCK_MONOTONIC, which stands
+// still while the machine is suspended, and our deadlines do not.
 constexpr base::Millis longest_sleep{10'000};
 
-int timeout_of(base::Deadline until) {
-  return static_cast<int>(std::min(until.left(base::now()), longest_sleep).count());
+/// To the microsecond: a poll(2) in whole milliseconds would double what a short wait costs.
+timespec timeout_of(base::Deadline until) {
+  const auto now = base::now();
+  if (until.passed(now)) return {};
+  const auto left = std::min<base::Moment::duration>(until.moment() - now, longest_sleep);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+  return {seconds.count(), (left - seconds).count()};
 }
 
 bool poll_once(pollfd* fds, nfds_t count, base::Deadline until) {
-  const int ready = ::poll(fds, count, timeout_of(until));
+  const timespec timeout = timeout_of(until);
+  const int ready = ::ppoll(fds, count, &timeout, nullptr);
   if (ready < 0 && errno != EINTR) fail("waiting for a descriptor");
   return ready > 0;
 }

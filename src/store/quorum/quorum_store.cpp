@@ -14,7 +14,7 @@ namespace {
 // For nodes that are late when it is decided: one that answered last time is worth waiting for, so
 // that it is not left behind with a lock that nobody holds; others get a part of what it took.
 constexpr Millis for_the_reliable{100};
-constexpr Millis for_others{1};
+constexpr std::chrono::microseconds for_others{200};
 // Refreshing is not what anybody waits for.
 constexpr Millis for_a_refresh{500};
 constexpr Millis soon{1'000};
@@ -77,8 +77,8 @@ Deadline QuorumStore::last_call(const Answers<Answer>& answers, Moment began) co
   for (const auto node : everybody_) {
     if (!answers[node] && reliable_[node]) return Deadline::after(now, for_the_reliable);
   }
-  const auto took = std::chrono::duration_cast<Millis>(now - began);
-  return Deadline::after(now, std::max(took / 4, for_others));
+  const Moment::duration took = now - began;
+  return Deadline::at(now + std::max<Moment::duration>(took / 4, for_others));
 }
 
 template <class Yes, class Answer>
