@@ -68,7 +68,8 @@ void declare_server_options(Settings& settings) {
   settings.repeated(
       "-S,--server", "URL",
       "where locks live: redis[s]://[[user]:password@]host[:port][/db], unix:///path[?db=N], "
-      "redis[s]+sentinel://host[:port],.../master[/db] or file:[///dir]; several are a quorum; "
+      "redis[s]+sentinel://host[:port],.../master[/db], zk://host[:port],.../path or "
+      "file:[///dir]; several are a quorum; "
       "default "
       "redis://127.0.0.1:6379",
       anywhere);

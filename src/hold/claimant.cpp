@@ -83,6 +83,12 @@ std::optional<Claimant::Outcome> Claimant::accept(store::Lease lease) {
   if (!lease.valid_until.earlier_by(terms_.grace).passed(base::now())) {
     return Held{std::move(store_), std::move(lease)};
   }
+  if (lease.ttl.length() - lease.ttl.drift() <= terms_.grace) {
+    return recover({Fault::Kind::unusable,
+                    fmt::format("it gives leases of at most {}: shorten --ttl or --grace ({})",
+                                base::format_duration(lease.ttl.length()),
+                                base::format_duration(terms_.grace))});
+  }
   // Granted, but the answer took so long that the job would have to be stopped at once.
   store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
   return recover(

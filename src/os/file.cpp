@@ -97,6 +97,10 @@ bool is_private_directory(const std::string& path, bool create) {
   return false;
 }
 
+void close_on_exec(int fd) {
+  (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 bool append_to(const std::string& path, const std::string& text) {
   const Fd file{::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)};
   return file && write_all(file.number(), text);

@@ -23,6 +23,9 @@ bool write_contents(const std::string& path, const std::string& text);
 /// and `create`. False with errno: EPERM if somebody else made it.
 bool is_private_directory(const std::string& path, bool create);
 
+/// For a descriptor that a library opened.
+void close_on_exec(int fd);
+
 /// Appends with a single write, so that two writers do not mix. False with errno.
 bool append_to(const std::string& path, const std::string& text);
 

@@ -42,6 +42,11 @@ Ready wait_for(int fd, Want want, const Patience& patience) {
   }
 }
 
+bool is_readable(int fd) {
+  pollfd polled{fd, POLLIN, 0};
+  return fd >= 0 && poll_once(&polled, 1, base::Deadline::at(base::now()));
+}
+
 void wait_any(const std::vector<int>& fds, base::Deadline until) {
   (void)wait_any(fds, {}, until);
 }

@@ -27,6 +27,9 @@ enum class Ready { yes, timed_out, interrupted };
 /// interrupt wins over data, so that nobody has to wait behind a chatty server.
 Ready wait_for(int fd, Want want, const Patience& patience);
 
+/// Whether it can be read from now; never for -1.
+bool is_readable(int fd);
+
 /// Waits until one of `fds` (-1 is skipped) is readable or the deadline passed.
 void wait_any(const std::vector<int>& fds, base::Deadline until);
 

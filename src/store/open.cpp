@@ -11,6 +11,8 @@
 #include "store/redis/examination.hpp"
 #include "store/redis/redis_admin.hpp"
 #include "store/redis/redis_store.hpp"
+#include "store/zookeeper/zookeeper_admin.hpp"
+#include "store/zookeeper/zookeeper_store.hpp"
 
 namespace store {
 namespace {
@@ -36,6 +38,7 @@ std::unique_ptr<LockStore> open(const ServerSpec& server) {
         return redis::open_store(redis);
       },
       [](const Quorum& quorum) { return quorum::open_store(open_nodes(quorum)); },
+      [](const ZooKeeper& ensemble) { return zookeeper::open_store(ensemble); },
       [](const LocalDirectory& local) { return local::open_store(local); });
 }
 
@@ -43,6 +46,7 @@ std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server) {
   return base::match(
       server, [](const RedisServer& redis) { return redis::open_admin(redis); },
       [](const Quorum& quorum) { return quorum::open_admin(open_admins(quorum)); },
+      [](const ZooKeeper& ensemble) { return zookeeper::open_admin(ensemble); },
       [](const LocalDirectory& local) { return local::open_admin(local); });
 }
 
@@ -50,6 +54,7 @@ bool can(const ServerSpec& server, Feature feature) {
   const Features features = base::match(
       server, [](const RedisServer&) { return redis::features; },
       [](const Quorum&) { return quorum::features; },
+      [](const ZooKeeper&) { return zookeeper::features; },
       [](const LocalDirectory&) { return local::features; });
   return std::find(features.begin(), features.end(), feature) != features.end();
 }
@@ -63,6 +68,7 @@ Findings examine(const ServerSpec& server, const LockName& name, const Patience&
         };
         return quorum::examine(open_nodes(quorum), examine_node, name, patience);
       },
+      [&](const ZooKeeper& ensemble) { return zookeeper::examine(ensemble, name, patience); },
       [&](const LocalDirectory& local) { return local::examine(local, name, patience); });
 }
 

@@ -33,13 +33,18 @@ std::string stripped(std::string_view url) {
 }  // namespace
 
 std::string accepted_servers() {
-  return std::string{redis::accepted_servers}.append(" or ").append(local::accepted_servers);
+  return std::string{redis::accepted_servers}
+      .append(", ")
+      .append(zookeeper::accepted_servers)
+      .append(" or ")
+      .append(local::accepted_servers);
 }
 
 Parsed parse_server(std::string_view url) {
   const auto parts = cut_url(url);
   if (!parts) return BadUrl{"no scheme"};
   if (auto redis = redis::server_in(*parts)) return widened(*std::move(redis));
+  if (auto ensemble = zookeeper::ensemble_in(*parts)) return widened(*std::move(ensemble));
   if (auto directory = local::directory_in(*parts)) return widened(*std::move(directory));
   return BadUrl{"unknown scheme '" + base::printable(parts->scheme, 40) + "'"};
 }
@@ -83,6 +88,9 @@ void default_password(ServerSpec& server, const base::Secret& password) {
   base::match(
       server, [&](RedisServer& redis) { put(redis); },
       [&](Quorum& quorum) { std::for_each(quorum.servers.begin(), quorum.servers.end(), put); },
+      [&](ZooKeeper& ensemble) {
+        if (!ensemble.user.empty() && ensemble.password.empty()) ensemble.password = password;
+      },
       [](const LocalDirectory&) {});
 }
 

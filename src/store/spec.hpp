@@ -11,11 +11,12 @@
 #include "store/quorum/servers.hpp"
 #include "store/redis/server.hpp"
 #include "store/url.hpp"
+#include "store/zookeeper/ensemble.hpp"
 
 namespace store {
 
 /// A server of any kind; store/open knows what to do with each.
-using ServerSpec = std::variant<RedisServer, Quorum, LocalDirectory>;
+using ServerSpec = std::variant<RedisServer, Quorum, ZooKeeper, LocalDirectory>;
 
 inline constexpr std::string_view default_server = "redis://127.0.0.1:6379";
 /// For a message that says what was expected.

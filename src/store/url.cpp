@@ -1,5 +1,7 @@
 #include "store/url.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -22,6 +24,11 @@ std::variant<HostPort, BadUrl> host_in(std::string_view host, std::string_view u
     return BadUrl{"the port is not a number from 1 to 65535"};
   }
   return HostPort{std::string{host}, std::string{port.empty() ? usual_port : port.substr(1)}};
+}
+
+bool stands_for_itself(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == ':' || c == '+' || c == '@' || c == '=' || c == ',';
 }
 
 /// Cuts off what stands before the next `separator`.
@@ -74,6 +81,18 @@ std::optional<std::string> percent_decoded(std::string_view text) {
     if (error != std::errc{} || end != text.data() + 3) return std::nullopt;
     out += static_cast<char>(value);
     text.remove_prefix(3);
+  }
+  return out;
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (stands_for_itself(c) || (c == '.' && !out.empty())) {  // not "..", and nothing hidden
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
   }
   return out;
 }

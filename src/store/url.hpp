@@ -29,6 +29,9 @@ struct Url {
 std::optional<Url> cut_url(std::string_view url);
 /// Nothing for a broken escape.
 std::optional<std::string> percent_decoded(std::string_view text);
+/// With everything but letters, digits and -_:+@=,. as %XX, a leading dot too: fit for the name of
+/// a file or of a node.
+std::string percent_encoded(std::string_view text);
 std::optional<int> number_in(std::string_view text, int least, int most);
 
 /// Where a server listens.

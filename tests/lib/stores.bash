@@ -7,6 +7,8 @@ source "$LIB/sentinel.bash"
 source "$LIB/cluster.bash"
 # shellcheck source=tests/lib/quorum.bash
 source "$LIB/quorum.bash"
+# shellcheck source=tests/lib/zookeeper.bash
+source "$LIB/zookeeper.bash"
 # shellcheck source=tests/lib/tls.bash
 source "$LIB/tls.bash"
 
@@ -37,7 +39,7 @@ use_server() {
 start_redis_itself() { own_server; }
 start_tls() { tls_server --loglevel warning; }
 start_local() { export RLOCK_SERVER=file://$BATS_FILE_TMPDIR/locks; }
-# start_sentinels, start_cluster and start_quorum are those of their libraries.
+# start_sentinels, start_cluster, start_quorum and start_zookeeper are those of their libraries.
 
 # can FEATURE: what README.md's table "Which server can do what" says of this kind of store. Anything but "yes" is "no".
 can() {

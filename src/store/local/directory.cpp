@@ -1,18 +1,11 @@
 #include "store/local/directory.hpp"
 
-#include <fmt/format.h>
-
 #include "os/host.hpp"
 
 namespace store::local {
 namespace {
 
 constexpr std::size_t longest_file_name = 255;
-
-bool stands_for_itself(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_' || c == ':' || c == '+' || c == '@' || c == '=' || c == ',';
-}
 
 }  // namespace
 
@@ -29,14 +22,7 @@ std::optional<std::variant<LocalDirectory, BadUrl>> directory_in(const Url& url)
 }
 
 std::optional<std::string> place_of(const LocalDirectory& directory, const LockName& name) {
-  std::string file;
-  for (const char c : name.text()) {
-    if (stands_for_itself(c) || (c == '.' && !file.empty())) {  // not "..", and nothing hidden
-      file += c;
-    } else {
-      file += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
+  const std::string file = percent_encoded(name.text());
   if (file.size() > longest_file_name) return std::nullopt;
   return directory.path + "/" + file;
 }

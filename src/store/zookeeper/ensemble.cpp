@@ -1,0 +1,33 @@
+#include "store/zookeeper/ensemble.hpp"
+
+namespace store::zookeeper {
+
+std::optional<std::variant<ZooKeeper, BadUrl>> ensemble_in(const Url& url) {
+  if (url.scheme != "zk") return std::nullopt;
+  ZooKeeper ensemble{"", "/rlock", "", {}};
+  auto hosts = hosts_in(url.host, "2181");
+  if (auto* bad = std::get_if<BadUrl>(&hosts)) return std::move(*bad);
+  for (const HostPort& each : std::get<std::vector<HostPort>>(hosts)) {
+    const bool is_ipv6 = each.host.find(':') != std::string::npos;
+    ensemble.hosts += ensemble.hosts.empty() ? "" : ",";
+    ensemble.hosts += (is_ipv6 ? "[" + each.host + "]" : each.host) + ":" + each.port;
+  }
+  if (!url.query.empty()) return BadUrl{"zk:// takes no '?' options"};
+  if (url.has_user_info) {
+    auto login = user_and_password(url);
+    if (!login || login->first.empty()) return BadUrl{"before the '@' stands user:password"};
+    ensemble.user = login->first;
+    ensemble.password = base::Secret{login->second};
+  }
+  if (url.path.size() > 1) {
+    auto path = percent_decoded(url.path);
+    if (!path || path->find("//") != std::string::npos || path->find('\0') != std::string::npos) {
+      return BadUrl{"the path of the locks is not one"};
+    }
+    if (path->back() == '/') path->pop_back();
+    ensemble.base = *std::move(path);
+  }
+  return ensemble;
+}
+
+}  // namespace store::zookeeper

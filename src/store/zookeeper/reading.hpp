@@ -1,0 +1,21 @@
+// What a line is in the words of the contract.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "store/lock_admin.hpp"
+#include "store/zookeeper/line.hpp"
+#include "store/zookeeper/session.hpp"
+
+namespace store::zookeeper {
+
+/// The first holder; nothing if there is none, or if it cannot be read.
+std::optional<Occupant> occupant_in(Session& session, const std::string& place, const Line& line,
+                                    const Patience& patience);
+/// Everybody in it.
+std::variant<LockReport, Fault> report_on(Session& session, const std::string& place,
+                                          const LockName& name, const Patience& patience);
+
+}  // namespace store::zookeeper

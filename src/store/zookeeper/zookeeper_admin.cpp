@@ -1,0 +1,179 @@
+#include "store/zookeeper/zookeeper_admin.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "base/match.hpp"
+#include "store/zookeeper/reading.hpp"
+#include "store/zookeeper/zookeeper_store.hpp"
+
+namespace store::zookeeper {
+namespace {
+
+// Long enough to look and to act.
+constexpr Millis session_length{10'000};
+
+class ZooKeeperAdmin final : public LockAdmin {
+ public:
+  explicit ZooKeeperAdmin(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
+
+  std::variant<LockReport, Fault> inspect(const LockName& name, const Patience& patience) override;
+  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
+                                                    const Patience& patience) override;
+  Removal force_release(const LockName& name, const std::vector<Token>& shown,
+                        const std::string& by, const Patience& patience) override;
+  Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
+                    const Patience& patience) override;
+  LastWord await_last_word(const LockName& name, const Patience& patience) override;
+
+ private:
+  std::optional<Fault> connect(const Patience& patience);
+  /// The paths of those of the tokens that hold the lock.
+  std::variant<std::vector<std::pair<Token, std::string>>, Fault> nodes_of(
+      const LockName& name, const std::vector<Token>& tokens, const Patience& patience);
+
+  ZooKeeper ensemble_;
+  std::unique_ptr<Session> session_;
+  std::string awaited_;  // a node that changes when a job has stopped
+};
+
+std::optional<Fault> ZooKeeperAdmin::connect(const Patience& patience) {
+  if (session_ && !session_->expired()) return std::nullopt;
+  auto opened = Session::open(ensemble_, session_length, patience);
+  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
+  session_ = std::get<std::unique_ptr<Session>>(std::move(opened));
+  return std::nullopt;
+}
+
+std::variant<LockReport, Fault> ZooKeeperAdmin::inspect(const LockName& name,
+                                                        const Patience& patience) {
+  if (auto fault = connect(patience)) return *std::move(fault);
+  return report_on(*session_, path_of(ensemble_, name), name, patience);
+}
+
+std::variant<std::vector<LockReport>, Fault> ZooKeeperAdmin::list(const std::string& pattern,
+                                                                  const Patience& patience) {
+  if (auto fault = connect(patience)) return *std::move(fault);
+  auto children = session_->children(ensemble_.base, patience);
+  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
+  std::vector<LockName> names;
+  for (const auto& child : std::get<std::vector<std::string>>(children)) {
+    const auto text = percent_decoded(child);
+    const auto name = text ? LockName::from(*text) : std::nullopt;
+    if (name && ::fnmatch(pattern.c_str(), text->c_str(), 0) == 0) names.push_back(*name);
+  }
+  std::sort(names.begin(), names.end());
+  std::vector<LockReport> reports;
+  for (const LockName& name : names) {
+    auto report = inspect(name, patience);
+    if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
+    auto& found = std::get<LockReport>(report);
+    if (!found.holders.empty() || !found.waiters.empty()) reports.push_back(std::move(found));
+  }
+  return reports;
+}
+
+std::variant<std::vector<std::pair<Token, std::string>>, Fault> ZooKeeperAdmin::nodes_of(
+    const LockName& name, const std::vector<Token>& tokens, const Patience& patience) {
+  if (auto fault = connect(patience)) return *std::move(fault);
+  const std::string place = path_of(ensemble_, name);
+  auto children = session_->children(place, patience);
+  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
+  const Line line = line_of(std::get<std::vector<std::string>>(children));
+  std::vector<std::pair<Token, std::string>> nodes;
+  for (const Token& token : tokens) {
+    const auto at = place_of(line, token);
+    if (at && *at < holders_in(line)) nodes.emplace_back(token, place + "/" + line[*at].name);
+  }
+  return nodes;
+}
+
+Removal ZooKeeperAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
+                                      const std::string& /*by*/, const Patience& patience) {
+  const auto nodes = nodes_of(name, shown, patience);
+  if (const auto* fault = std::get_if<Fault>(&nodes)) return *fault;
+  std::size_t removed = 0;
+  for (const auto& [token, node] : std::get<0>(nodes)) {
+    awaited_ = last_word_of(path_of(ensemble_, name), token);
+    (void)session_->exists(awaited_, Session::Watch::yes, patience);
+    const auto erased = session_->erase(node, patience);
+    if (const auto* fault = std::get_if<Fault>(&erased)) return *fault;
+    if (std::get<bool>(erased)) ++removed;
+  }
+  if (removed > 0) return Removed{removed};
+  auto report = inspect(name, patience);
+  if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
+  const auto& holders = std::get<LockReport>(report).holders;
+  return Changed{holders.empty() ? std::nullopt : std::optional{holders.front().occupant}};
+}
+
+Asked ZooKeeperAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                                  const std::string& why, const Patience& patience) {
+  const auto nodes = nodes_of(name, holders, patience);
+  if (const auto* fault = std::get_if<Fault>(&nodes)) return *fault;
+  std::size_t asked = 0;
+  for (const auto& [token, node] : std::get<0>(nodes)) {
+    const auto written = session_->set(node, data_of(token, why), patience);
+    if (const auto* fault = std::get_if<Fault>(&written)) return *fault;
+    if (!std::get<bool>(written)) continue;
+    awaited_ = node;  // its holder removes it
+    (void)session_->exists(awaited_, Session::Watch::yes, patience);
+    ++asked;
+  }
+  return asked;
+}
+
+LastWord ZooKeeperAdmin::await_last_word(const LockName& /*name*/, const Patience& patience) {
+  if (!session_ || awaited_.empty()) return LastWord::silence;
+  const bool changed = session_->process(patience, [&] { return session_->changed(awaited_); });
+  return changed ? LastWord::stopped : LastWord::silence;
+}
+
+}  // namespace
+
+std::unique_ptr<LockAdmin> open_admin(const ZooKeeper& ensemble) {
+  return std::make_unique<ZooKeeperAdmin>(ensemble);
+}
+
+Findings examine(const ZooKeeper& ensemble, const LockName& name, const Patience& patience) {
+  using Verdict = Finding::Verdict;
+  Findings findings;
+  auto opened = Session::open(ensemble, session_length, patience);
+  if (const auto* fault = std::get_if<Fault>(&opened)) {
+    return {{Verdict::fail, "reachable", fault->why,
+             fault->kind == Fault::Kind::denied ? "check user and password"
+                                                : "check the URL, the network, and the servers"}};
+  }
+  const auto& session = *std::get<std::unique_ptr<Session>>(opened);
+  findings.push_back({Verdict::ok, "reachable", ensemble.hosts, ""});
+  const bool as_wanted = session.timeout() == session_length;
+  findings.push_back(
+      {as_wanted ? Verdict::ok : Verdict::warn, "sessions",
+       fmt::format("asked for {} ms, got {} ms", session_length.count(), session.timeout().count()),
+       as_wanted ? "" : "leases are cut to minSessionTimeout and maxSessionTimeout"});
+  const auto store = open_store(ensemble);
+  const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(session_length),
+                    OnBusy::give_up};
+  findings.push_back(base::match(
+      store->try_acquire(claim, patience),
+      [&](const Granted& granted) -> Finding {
+        const auto renewal = store->renew(name, claim.token, granted.lease.ttl, patience);
+        (void)store->release(name, claim.token, {}, patience);
+        if (const auto* fault = std::get_if<Fault>(&renewal)) {
+          return {Verdict::fail, "locking", fault->why, ""};
+        }
+        return {Verdict::ok, "locking", "taken, refreshed and released", ""};
+      },
+      [](const Fault& fault) -> Finding {
+        return {Verdict::fail, "locking", fault.why,
+                "it takes the rights to create, read, write and delete below the path"};
+      },
+      [](const auto&) -> Finding {
+        return {Verdict::ok, "locking", "somebody holds it: not disturbed", ""};
+      }));
+  return findings;
+}
+
+}  // namespace store::zookeeper

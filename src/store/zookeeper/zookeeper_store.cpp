@@ -1,0 +1,248 @@
+#include "store/zookeeper/zookeeper_store.hpp"
+
+#include <algorithm>
+
+#include "store/zookeeper/line.hpp"
+#include "store/zookeeper/reading.hpp"
+#include "store/zookeeper/session.hpp"
+#include "store/zookeeper/zookeeper_listener.hpp"
+
+namespace store::zookeeper {
+namespace {
+
+// Servers tell their leader of a session's signs of life once a tick, 2 s usually; until then it
+// would end it by what it knew before. So a session lasts longer than its lease, by half as long
+// again and at least that.
+constexpr Millis usual_tick{2'000};
+
+Millis session_for(Ttl ttl) {
+  return ttl.length() + std::max(ttl.length() / 2, usual_tick);
+}
+
+/// The lease within a session of that length.
+Ttl lease_within(Millis session, Ttl wanted) {
+  const Millis margin = std::max(session / 3, std::min(session / 2, usual_tick));
+  const auto longest = Ttl::from(session - margin);
+  if (!longest) return *Ttl::from(Ttl::shortest);
+  return longest->length() < wanted.length() ? *longest : wanted;
+}
+
+class ZooKeeperStore final : public LockStore {
+ public:
+  explicit ZooKeeperStore(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
+
+  Attempt try_acquire(const Claim& claim, const Patience& patience) override;
+  Turn await_turn(const Claim& claim, const Patience& patience) override;
+  void withdraw(const Claim& claim, const Patience& patience) override;
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
+                const Patience& patience) override;
+  Release release(const LockName& name, const Token& token, Millis min_hold,
+                  const Patience& patience) override;
+  Standing check(const LockName& name, const Token& token, const Patience& patience) override;
+  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
+  void confirm_stopped(const LockName& name, const Notice& notice,
+                       const Patience& patience) override;
+
+ private:
+  std::optional<Fault> connect(Millis session, const Patience& patience);
+  /// Makes our node; one whose making was never confirmed is found again.
+  std::optional<Fault> stand_in_line(const Claim& claim, const Patience& patience);
+  std::optional<Fault> make_place(const Patience& patience);
+  Attempt look(const Claim& claim, Moment asked_at, const Patience& patience);
+  Attempt hold(const Claim& claim, Moment asked_at, const Patience& patience);
+  Attempt wait_behind(const Claim& claim, const Line& line, std::size_t place,
+                      const Patience& patience);
+
+  ZooKeeper ensemble_;
+  std::shared_ptr<Session> session_;
+  std::string place_;    // the lock's node
+  std::string node_;     // ours; empty while there is none
+  std::string blocker_;  // whom we wait for
+};
+
+std::optional<Fault> ZooKeeperStore::connect(Millis session, const Patience& patience) {
+  if (session_ && session_->expired()) {
+    session_.reset();
+    node_.clear();
+  }
+  if (session_) return std::nullopt;
+  auto opened = Session::open(ensemble_, session, patience);
+  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
+  session_ = std::get<std::unique_ptr<Session>>(std::move(opened));
+  return std::nullopt;
+}
+
+std::optional<Fault> ZooKeeperStore::make_place(const Patience& patience) {
+  // The way to it stays; the lock's own node goes by itself when it is empty.
+  for (auto slash = place_.find('/', 1);; slash = place_.find('/', slash + 1)) {
+    const bool last = slash == std::string::npos;
+    const auto made = session_->create(place_.substr(0, slash), "",
+                                       last ? ZOO_CONTAINER : ZOO_PERSISTENT, patience);
+    const auto* fault = std::get_if<Fault>(&made);
+    // Somebody may have made it; or we may not make, and need not.
+    const bool fine = fault == nullptr || fault->why == zerror(ZNODEEXISTS) ||
+                      (!last && fault->kind == Fault::Kind::denied);
+    if (!fine) return *fault;
+    if (last) return std::nullopt;
+  }
+}
+
+std::optional<Fault> ZooKeeperStore::stand_in_line(const Claim& claim, const Patience& patience) {
+  const bool shared = claim.mode.kind == Mode::Kind::shared;
+  const std::string path = place_ + "/" + prefix_of(claim.token, shared);
+  for (int tries = 0;; ++tries) {
+    auto made = session_->create(path, claim.token.text(), ZOO_EPHEMERAL_SEQUENTIAL, patience);
+    if (auto* name = std::get_if<std::string>(&made)) {
+      node_ = std::move(*name);
+      return std::nullopt;
+    }
+    const auto& fault = std::get<Fault>(made);
+    if (fault.why != zerror(ZNONODE) || tries == 3) return fault;
+    if (auto trouble = make_place(patience)) return trouble;
+  }
+}
+
+Attempt ZooKeeperStore::try_acquire(const Claim& claim, const Patience& patience) {
+  const Moment asked_at = base::now();
+  place_ = path_of(ensemble_, claim.name);
+  if (auto fault = connect(session_for(claim.ttl), patience)) return *std::move(fault);
+  auto children = session_->children(place_, patience);
+  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
+  const Line line = line_of(std::get<std::vector<std::string>>(children));
+  const auto mine = place_of(line, claim.token);
+  node_ = mine ? place_ + "/" + line[*mine].name : "";
+  if (!mine) {
+    // Who only asks does not get into the others' way.
+    const Contender last{"", claim.mode.kind == Mode::Kind::shared, 0};
+    Line with_us = line;
+    with_us.push_back(last);
+    const auto blocker = blocker_of(with_us, line.size());
+    if (blocker && claim.on_busy == OnBusy::give_up) {
+      return Busy{occupant_in(*session_, place_, line, patience), line.size() - holders_in(line)};
+    }
+    if (auto fault = stand_in_line(claim, patience)) return *std::move(fault);
+  }
+  return look(claim, asked_at, patience);
+}
+
+Attempt ZooKeeperStore::look(const Claim& claim, Moment asked_at, const Patience& patience) {
+  auto children = session_->children(place_, patience);
+  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
+  const Line line = line_of(std::get<std::vector<std::string>>(children));
+  const auto place = place_of(line, claim.token);
+  if (!place) return Fault{Fault::Kind::unavailable, "our place in the line was taken away"};
+  if (!blocker_of(line, *place)) return hold(claim, asked_at, patience);
+  if (claim.on_busy == OnBusy::queue) return wait_behind(claim, line, *place, patience);
+  const auto erased = session_->erase(node_, patience);
+  if (const auto* fault = std::get_if<Fault>(&erased)) return *fault;
+  node_.clear();
+  return Busy{occupant_in(*session_, place_, line, patience), *place - holders_in(line)};
+}
+
+Attempt ZooKeeperStore::hold(const Claim& claim, Moment asked_at, const Patience& patience) {
+  auto content = session_->get(node_, Session::Watch::no, patience);
+  if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);
+  const auto& node = std::get<std::optional<Node>>(content);
+  if (!node || !session_->is_ours(node->stat)) {
+    return Fault{Fault::Kind::unavailable, "our place in the line was taken away"};
+  }
+  blocker_.clear();
+  const Ttl lease = lease_within(session_->timeout(), claim.ttl);
+  return Granted{{claim.name, claim.token, lease, validity(asked_at, lease),
+                  static_cast<Fence>(node->stat.czxid), asked_at}};
+}
+
+Attempt ZooKeeperStore::wait_behind(const Claim& /*claim*/, const Line& line, std::size_t place,
+                                    const Patience& patience) {
+  blocker_ = place_ + "/" + line[*blocker_of(line, place)].name;
+  auto content = session_->get(blocker_, Session::Watch::yes, patience);
+  if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);
+  Queued queued{occupant_in(*session_, place_, line, patience), place - holders_in(line),
+                std::nullopt};
+  // Gone in between: there is nothing to wait for.
+  if (!std::get<std::optional<Node>>(content)) blocker_.clear();
+  return queued;
+}
+
+Turn ZooKeeperStore::await_turn(const Claim& /*claim*/, const Patience& patience) {
+  if (blocker_.empty()) return ClaimAgain{};
+  const bool turn = session_->process(
+      patience, [&] { return session_->changed(blocker_) || session_->expired(); });
+  if (turn) return ClaimAgain{};
+  return StillWaiting{};
+}
+
+void ZooKeeperStore::withdraw(const Claim& claim, const Patience& patience) {
+  if (!session_) return;
+  (void)release(claim.name, claim.token, {}, patience);
+  // A node that was made unheard goes with the session.
+  session_.reset();
+  node_.clear();
+}
+
+Renewal ZooKeeperStore::renew(const LockName& /*name*/, const Token& /*token*/, Ttl ttl,
+                              const Patience& patience) {
+  if (!session_ || node_.empty()) return NotOurs{"it was not taken by this process"};
+  const Moment asked_at = base::now();
+  const auto there = session_->confirm(node_, patience);
+  if (session_->expired()) return NotOurs{"the session has expired"};
+  if (const auto* fault = std::get_if<Fault>(&there)) return *fault;
+  if (!std::get<bool>(there)) return NotOurs{"its node is gone"};
+  return Renewed{validity(asked_at, ttl), asked_at};
+}
+
+Release ZooKeeperStore::release(const LockName& /*name*/, const Token& /*token*/,
+                                Millis /*min_hold*/, const Patience& patience) {
+  if (!session_ || node_.empty()) return NotOurs{"it was not taken by this process"};
+  if (session_->expired()) return NotOurs{"the session has expired"};
+  const auto erased = session_->erase(node_, patience);
+  if (const auto* fault = std::get_if<Fault>(&erased)) return *fault;
+  node_.clear();
+  if (!std::get<bool>(erased)) return NotOurs{"its node is gone"};
+  return Released{};
+}
+
+Standing ZooKeeperStore::check(const LockName& name, const Token& token, const Patience& patience) {
+  if (auto fault = connect(session_for(*Ttl::from(Ttl::shortest)), patience)) {
+    return *std::move(fault);
+  }
+  const std::string place = path_of(ensemble_, name);
+  auto children = session_->children(place, patience);
+  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
+  const Line line = line_of(std::get<std::vector<std::string>>(children));
+  const auto mine = place_of(line, token);
+  if (!mine || *mine >= holders_in(line)) {
+    return Elsewhere{occupant_in(*session_, place, line, patience)};
+  }
+  const std::string path = place + "/" + line[*mine].name;
+  auto content = session_->get(path, Session::Watch::no, patience);
+  if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);
+  const auto there = session_->confirm(path, patience);  // what was read may be old
+  if (const auto* fault = std::get_if<Fault>(&there)) return *fault;
+  const auto& node = std::get<std::optional<Node>>(content);
+  if (!node || !std::get<bool>(there)) return Elsewhere{};
+  // How long another process's session lasts is known to nobody but the ensemble; that process
+  // stops the job in time.
+  return StillOurs{Deadline::never(), static_cast<Fence>(node->stat.czxid)};
+}
+
+std::unique_ptr<Listener> ZooKeeperStore::listener(const LockName& /*name*/, const Token& token) {
+  if (!session_ || node_.empty()) return nullptr;
+  return open_listener(session_, node_, last_word_of(place_, token));
+}
+
+void ZooKeeperStore::confirm_stopped(const LockName& /*name*/, const Notice& notice,
+                                     const Patience& patience) {
+  // Who asked us to stop watches our node; who took that away has to be told. It goes with the
+  // session, which ends soon.
+  if (notice.kind != Notice::Kind::lost || !session_ || notice.reply_to.empty()) return;
+  (void)session_->create(notice.reply_to, "", ZOO_EPHEMERAL, patience);
+}
+
+}  // namespace
+
+std::unique_ptr<LockStore> open_store(const ZooKeeper& ensemble) {
+  return std::make_unique<ZooKeeperStore>(ensemble);
+}
+
+}  // namespace store::zookeeper

@@ -1,0 +1,78 @@
+# shellcheck shell=bash
+# ZooKeeper servers on loopback: one, or an ensemble of three, stopped by pid as the Redis servers are.
+
+# start_zookeeper [CONF-LINE...]: ZK_PORT is its port.
+start_zookeeper() {
+  local dir
+  dir=$(mktemp -d /tmp/rlock-test.XXXXXX)
+  ZK_PORT=$(free_port)
+  printf '%s\n' "clientPort=$ZK_PORT" "$@" >"$dir/own"
+  launch_zookeeper "$dir"
+  OWN_SERVERS+=("$dir")
+  wait_until zookeeper_answers "$ZK_PORT"
+  export RLOCK_SERVER=zk://127.0.0.1:$ZK_PORT
+}
+
+# start_ensemble: three of them; ZK_NODES are the directories, ZK_PORTS the ports.
+start_ensemble() {
+  local number dir
+  local -a peers=() lines=()
+  ZK_NODES=()
+  ZK_PORTS=()
+  for number in 1 2 3; do
+    peers=("$(free_port)" "$(free_port)")
+    lines+=("server.$number=127.0.0.1:${peers[0]}:${peers[1]}")
+  done
+  for number in 1 2 3; do
+    dir=$(mktemp -d /tmp/rlock-test.XXXXXX)
+    ZK_PORTS+=("$(free_port)")
+    printf '%s\n' "clientPort=${ZK_PORTS[-1]}" initLimit=50 syncLimit=10 "${lines[@]}" >"$dir/own"
+    echo "$number" >"$dir/myid"
+    launch_zookeeper "$dir"
+    ZK_NODES+=("$dir")
+    OWN_SERVERS+=("$dir")
+  done
+  for number in 0 1 2; do
+    wait_until zookeeper_answers "${ZK_PORTS[number]}"
+  done
+  export RLOCK_SERVER
+  RLOCK_SERVER="zk://$(IFS=,; echo "${ZK_PORTS[*]/#/127.0.0.1:}")"
+}
+
+# launch_zookeeper DIR: also again, with the same data. The heap is what `ls` of a few nodes needs.
+launch_zookeeper() {
+  local dir=$1
+  printf '%s\n' "dataDir=$dir" clientPortAddress=127.0.0.1 tickTime=200 minSessionTimeout=400 \
+    maxSessionTimeout=60000 admin.enableServer=false maxClientCnxns=0 4lw.commands.whitelist=srvr,wchs \
+    extendedTypesEnabled=true znode.container.checkIntervalMs=500 >"$dir/conf"
+  cat "$dir/own" >>"$dir/conf"
+  setpriv --pdeathsig KILL java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto \
+    -Dznode.container.checkIntervalMs=500 -cp "$(zookeeper_jars)" \
+    org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/conf" </dev/null >"$dir/log" 2>&1 3>&- &
+  echo "$!" >"$dir/pid"
+}
+
+zookeeper_jars() {
+  echo /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar
+}
+
+# four_letters PORT WORD: one of ZooKeeper's questions.
+four_letters() {
+  local port=$1 word=$2
+  (exec 9<>"/dev/tcp/127.0.0.1/$port" && echo "$word" >&9 && timeout 2 cat <&9) 2>/dev/null || true
+}
+
+zookeeper_answers() {
+  local port=$1
+  [[ $(four_letters "$port" srvr) == *Mode:* ]]
+}
+
+# zk_leader: the number (from 0) of the one that leads.
+zk_leader() {
+  local number
+  for number in 0 1 2; do
+    if [[ $(four_letters "${ZK_PORTS[number]}" srvr) == *'Mode: leader'* ]]; then
+      echo "$number"
+    fi
+  done
+}

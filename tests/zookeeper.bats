@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# zk://: a line of ephemeral nodes, and the session as lease.
+load lib/rlock
+load lib/zookeeper
+
+setup_file() {
+  OWN_SERVERS=()
+  start_zookeeper
+  export FILE_SERVERS="${OWN_SERVERS[*]}" FILE_URL=$RLOCK_SERVER
+}
+
+teardown_file() {
+  stop_redis "$FILE_SERVERS"
+  rm -rf "$FILE_SERVERS"
+}
+
+use_server() { export RLOCK_SERVER=$FILE_URL; }
+held() { rlock inspect -q "$1" 2>/dev/null; }
+
+in_line() {
+  local count=$1
+  [[ $(json 'len(d["waiters"])' inspect --json "$K") == "$count" ]]
+}
+
+@test "the fence is a transaction of the ensemble, and grows" {
+  # shellcheck disable=SC2016
+  attempt -k "$K" -- sh -c 'echo $RLOCK_FENCE'
+  local first=$output
+  # shellcheck disable=SC2016
+  attempt -k "$K:other" -- sh -c 'echo $RLOCK_FENCE'
+  assert_less "$first" "$output"
+}
+
+@test "a waiter watches the one before it, and no herd wakes" {
+  local number
+  start_zookeeper
+  hold holder -k "$K"
+  for number in {1..6}; do
+    start "w$number" -k "$K" -w 60s -- true
+    wait_until in_line "$number"
+  done
+  # Six waiters, six watches; the holder watches its own node.
+  wait_until watches 7
+  let_go holder
+  for number in {1..6}; do
+    finish "w$number"
+    assert_success
+  done
+}
+
+watches() {
+  local count=$1
+  [[ $(four_letters "$ZK_PORT" wchs) == *"Total watches:$count"* ]]
+}
+
+@test "readers wait for the writer before them, not for each other" {
+  local name number=0
+  hold holder -k "$K"
+  for name in r1 r2 w r3 r4; do
+    if [[ $name == w ]]; then
+      start $name -k "$K" -w 60s -- sh -c "echo w >>'$T/order'"
+    else
+      start $name -k "$K" -w 60s --shared -- sh -c "echo r >>'$T/order'; sleep 0.2"
+    fi
+    wait_until in_line $((++number))
+  done
+  let_go holder
+  for name in r1 r2 w r3 r4; do
+    finish $name
+    assert_success
+  done
+  assert_equal "$(paste -sd ' ' "$T/order")" 'r r w r r'
+}
+
+@test "the server that was lost in the middle of a hold is replaced by another" {
+  local leader
+  start_ensemble
+  hold holder -k "$K" --ttl 4s
+  start waiter -k "$K" -w 60s --ttl 4s -- echo 'my turn'
+  wait_until in_line 1
+  leader=$(zk_leader)
+  kill_redis "${ZK_NODES[leader]}"
+  # For longer than the lease: it is refreshed at the others.
+  attempt -q -k "$K" -w 6s -- touch "$T/ran"
+  assert_equal "$status" 75
+  let_go holder
+  assert_success
+  finish waiter
+  assert_success
+  assert_output 'my turn'
+  [[ ! -e $T/ran ]]
+}
+
+@test "two of three that are silent end the job before the session does" {
+  local number job
+  start_ensemble
+  hold holder -k "$K" --ttl 3s
+  job=$(job_of holder)
+  for number in 0 1; do
+    pause_redis "${ZK_NODES[number]}"
+  done
+  local from
+  from=$(now_ms)
+  wait_until gone "$job"
+  assert_less "$(($(now_ms) - from))" 3300
+  for number in 0 1; do
+    resume_redis "${ZK_NODES[number]}"
+  done
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "a holder that was paused beyond its session stops its job when it comes to" {
+  hold holder -k "$K" --ttl 1s
+  signal STOP holder
+  attempt -q -k "$K" -w 20s -- echo 'my turn'
+  assert_output 'my turn'
+  signal CONT holder
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "a server that comes back finds the session alive" {
+  start_zookeeper
+  hold holder -k "$K" --ttl 20s --grace 1s
+  kill_redis "${OWN_SERVERS[-1]}"
+  launch_zookeeper "${OWN_SERVERS[-1]}"
+  wait_until zookeeper_answers "$ZK_PORT"
+  wait_until held "$K"
+  let_go holder
+  assert_success
+}
+
+@test "a server that is down, or silent, is 69 in time" {
+  start_zookeeper
+  pause_redis "${OWN_SERVERS[-1]}"
+  attempt -k "$K" --ttl 1s -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line 'cannot reach zk://'
+  resume_redis "${OWN_SERVERS[-1]}"
+  kill_redis "${OWN_SERVERS[-1]}"
+  attempt -k "$K" --ttl 1s -- touch "$T/ran"
+  assert_equal "$status" 69
+  [[ ! -e $T/ran ]]
+}
+
+@test "user and password: what they made is theirs, and neither is shown" {
+  attempt -v -S "zk://app:geheim@${FILE_URL#zk://}/secured" -k "$K" -- "$RLOCK_BIN" inspect -q "$K"
+  assert_success
+  [[ $stderr != *geheim* ]]
+  attempt -S "$FILE_URL/secured" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 77
+  attempt -S "zk://app:wrong@${FILE_URL#zk://}/secured" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 77
+  [[ $stderr != *wrong@* && ! -e $T/ran ]]
+  echo geheim >"$T/password"
+  attempt -S "zk://app@${FILE_URL#zk://}/secured" --password-file "$T/password" -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "locks below another path are other locks" {
+  hold holder -S "$FILE_URL/one/two" -k "$K"
+  attempt -S "$FILE_URL/one/three" -k "$K" -- echo ran
+  assert_output ran
+  attempt -S "$FILE_URL/one/two" -k "$K" -- true
+  assert_equal "$status" 75
+  let_go holder
+}
+
+@test "a lease longer than the ensemble's sessions is shortened, and too short a one is refused" {
+  start_zookeeper maxSessionTimeout=4000
+  attempt -k "$K" --ttl 1h --grace 100ms -- echo ran
+  assert_output ran
+  attempt -k "$K" --ttl 1h -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line '--ttl'
+  [[ ! -e $T/ran ]]
+}
+
+@test "nothing is left of a lock that nobody holds or waits for" {
+  start_zookeeper
+  attempt -k "$K" -- true
+  wait_until no_nodes
+}
+
+no_nodes() {
+  # The root, what is ZooKeeper's own (4), and /rlock.
+  [[ $(four_letters "$ZK_PORT" srvr) == *'Node count: 6'* ]]
+}
+
+@test "force-release hears of the end of the job" {
+  start_zookeeper
+  hold holder -k "$K"
+  wait_until watches 1
+  attempt force-release --yes --wait 10s "$K"
+  assert_success
+  [[ $output == *'job has stopped'* ]]
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "URLs that name no ensemble exit 78" {
+  local url
+  for url in zk:// zk://h:x zk://:2181 'zk://h/?x' zk://h//x zk://:p@h; do
+    attempt -S "$url" -k "$K" -- true
+    assert_equal "$status" 78
+    assert_one_stderr_line
+  done
+}
