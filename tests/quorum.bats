@@ -244,7 +244,7 @@ fence_is_confirmed() {
   hold holder -k "$K"
   kill_redis "${NODES[0]}"
   sleep 1.2 # a holder listens once its job has lasted for a second
-  attempt cancel --wait 10s "$K"; echo "$stderr"
+  attempt cancel --wait 10s "$K"
   assert_success
   finish holder
   assert_equal "$status" 76

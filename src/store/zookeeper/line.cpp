@@ -66,9 +66,9 @@ std::string path_of(const ZooKeeper& ensemble, const LockName& name) {
   return ensemble.base + "/" + percent_encoded(name.text());
 }
 
-std::string last_word_of(const std::string& place, const Token& token) {
-  // Not the name of a contender: those end with digits.
-  return place + "/" + std::string{nonce_of(token)} + "-stopped";
+std::string last_word_of(const ZooKeeper& ensemble, const Token& token) {
+  // Not below the lock's node, which may be gone by then.
+  return ensemble.base + "/" + std::string{nonce_of(token)} + "-stopped";
 }
 
 Message message_in(const std::string& data) {

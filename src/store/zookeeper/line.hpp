@@ -37,7 +37,7 @@ std::string prefix_of(const Token& token, bool shared);
 std::string path_of(const ZooKeeper& ensemble, const LockName& name);
 
 /// What a holder makes for a moment when its node was taken away and its job has stopped.
-std::string last_word_of(const std::string& place, const Token& token);
+std::string last_word_of(const ZooKeeper& ensemble, const Token& token);
 
 /// A node's data is the token, and behind a newline what its owner is asked for.
 struct Message {

@@ -96,7 +96,7 @@ Removal ZooKeeperAdmin::force_release(const LockName& name, const std::vector<To
   if (const auto* fault = std::get_if<Fault>(&nodes)) return *fault;
   std::size_t removed = 0;
   for (const auto& [token, node] : std::get<0>(nodes)) {
-    awaited_ = last_word_of(path_of(ensemble_, name), token);
+    awaited_ = last_word_of(ensemble_, token);
     (void)session_->exists(awaited_, Session::Watch::yes, patience);
     const auto erased = session_->erase(node, patience);
     if (const auto* fault = std::get_if<Fault>(&erased)) return *fault;

@@ -228,7 +228,7 @@ Standing ZooKeeperStore::check(const LockName& name, const Token& token, const P
 
 std::unique_ptr<Listener> ZooKeeperStore::listener(const LockName& /*name*/, const Token& token) {
   if (!session_ || node_.empty()) return nullptr;
-  return open_listener(session_, node_, last_word_of(place_, token));
+  return open_listener(session_, node_, last_word_of(ensemble_, token));
 }
 
 void ZooKeeperStore::confirm_stopped(const LockName& /*name*/, const Notice& notice,
