@@ -95,7 +95,7 @@ std::vector<store::Claim> ClaimPlan::claims() const {
 }
 
 std::unique_ptr<store::LockStore> ClaimPlan::open_store() const {
-  return store::open(server.spec);
+  return local_gate ? store::open_gated(server.spec, server.shown) : store::open(server.spec);
 }
 
 std::string ClaimPlan::shown_keys() const {
@@ -120,6 +120,8 @@ void declare_claim(Settings& settings, const char* ttl_help) {
                   anywhere);
   settings.flag("--supersede",
                 "newest wins: ask the holder to stop, send older waiters away, take the turn");
+  settings.flag("--local-gate", "of those who wait on this host, only one does so at the server",
+                anywhere);
   settings.option("--sync-replicas", "N",
                   "a grant counts only once N replicas have confirmed it (default 0)", anywhere);
   settings.option("-E,--conflict-exit-code", "N",
@@ -143,6 +145,12 @@ void require_what_is_wanted(const ClaimPlan& plan) {
   if (kind == store::Mode::Kind::permits) require(plan.server, Feature::permits, "--permits");
   if (plan.max_waiters) require(plan.server, Feature::max_waiters, "--max-waiters");
   if (plan.supersede) require(plan.server, Feature::supersede, "--supersede");
+  if (plan.local_gate) require(plan.server, Feature::local_gate, "--local-gate");
+  if (plan.local_gate && (plan.supersede || plan.max_waiters)) {
+    throw Refusal{ExitCode::usage,
+                  "--local-gate contradicts --supersede and --max-waiters: who waits behind it "
+                  "is not seen at the server"};
+  }
   if (plan.sync_replicas > 0) require(plan.server, Feature::sync_replicas, "--sync-replicas");
 }
 
@@ -158,6 +166,7 @@ ClaimPlan understand_claim(const Settings& settings, store::Ttl ttl, const store
                  max_waiters_in(settings),
                  sync_replicas_in(settings),
                  settings.is_on("supersede"),
+                 settings.is_on("local-gate"),
                  conflict_exit_code_in(settings)};
   require_what_is_wanted(plan);
   return plan;

@@ -22,6 +22,7 @@ struct ClaimPlan {
   std::optional<unsigned> max_waiters;
   unsigned sync_replicas;
   bool supersede;
+  bool local_gate;
   int conflict_exit_code;
 
   /// One claim for each key, all with the same fresh token.

@@ -22,6 +22,7 @@ std::string describe(const std::optional<store::Occupant>& occupant) {
   switch (occupant->kind) {
     case store::Occupant::Kind::holder: text = fmt::format("held by {}", who); break;
     case store::Occupant::Kind::reserved: text = fmt::format("reserved for {}", who); break;
+    case store::Occupant::Kind::neighbour: text = fmt::format("behind {} of this host", who); break;
     case store::Occupant::Kind::foreign:
       text = occupant->token.empty() ? "held by a foreign client (its value is no string)"
                                      : fmt::format("held by a foreign client ({})", who);

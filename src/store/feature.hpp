@@ -13,6 +13,7 @@ enum class Feature {
   max_waiters,    // busy if so many wait
   supersede,      // newest wins
   sync_replicas,  // a grant that replicas have confirmed
+  local_gate,     // of one host's waiters only one is seen
 };
 
 using Features = std::initializer_list<Feature>;

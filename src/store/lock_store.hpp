@@ -30,7 +30,12 @@ struct Fault {
 
 /// Who has a lock that we do not have.
 struct Occupant {
-  enum class Kind { holder, reserved, foreign } kind;  // reserved: woken, has not confirmed yet
+  enum class Kind {
+    holder,
+    reserved,   // woken, has not confirmed yet
+    foreign,    // no rlock
+    neighbour,  // has no lock either, but waits at the server for this host
+  } kind;
   std::string token;  // what the server stores; empty for a value that is no string
   std::optional<Millis> held_for;
   std::optional<Millis> expires_in;  // nothing: it never expires by itself

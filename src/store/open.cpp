@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/match.hpp"
+#include "store/gate/gated_store.hpp"
 #include "store/local/local_admin.hpp"
 #include "store/local/local_store.hpp"
 #include "store/quorum/examination.hpp"
@@ -40,6 +41,10 @@ std::unique_ptr<LockStore> open(const ServerSpec& server) {
       [](const Quorum& quorum) { return quorum::open_store(open_nodes(quorum)); },
       [](const ZooKeeper& ensemble) { return zookeeper::open_store(ensemble); },
       [](const LocalDirectory& local) { return local::open_store(local); });
+}
+
+std::unique_ptr<LockStore> open_gated(const ServerSpec& server, std::string_view shown) {
+  return gate::open_store(local::open_store(local::gates_of(shown)), open(server));
 }
 
 std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server) {

@@ -13,6 +13,9 @@ namespace store {
 
 /// Nothing is connected yet; the first call on the store does that.
 std::unique_ptr<LockStore> open(const ServerSpec& server);
+/// The same behind a gate: of all of this user who wait on this host for a lock there, one does so
+/// at the server, whose name is `shown`.
+std::unique_ptr<LockStore> open_gated(const ServerSpec& server, std::string_view shown);
 std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server);
 
 /// Whether locks of that kind of server can do this.

@@ -20,7 +20,7 @@ setup_file() {
   OWN_SERVERS=()
   declare -gA PIDS=()
   "start_$STORE"
-  export CONTRACT_URL=$RLOCK_SERVER CONTRACT_SERVERS="${OWN_SERVERS[*]}"
+  export CONTRACT_GATE=${RLOCK_LOCAL_GATE:-} CONTRACT_URL=$RLOCK_SERVER CONTRACT_SERVERS="${OWN_SERVERS[*]}"
 }
 
 teardown_file() {
@@ -34,9 +34,16 @@ teardown_file() {
 use_server() {
   SERVER=$1
   export SERVER RLOCK_SERVER=${CONTRACT_URL:-unix://$SERVER/redis.sock}
+  if [[ -n ${CONTRACT_GATE:-} ]]; then
+    export RLOCK_LOCAL_GATE=$CONTRACT_GATE
+  fi
 }
 
 start_redis_itself() { own_server; }
+start_gate() {
+  own_server
+  export RLOCK_LOCAL_GATE=yes
+}
 start_tls() { tls_server --loglevel warning; }
 start_local() { export RLOCK_SERVER=file://$BATS_FILE_TMPDIR/locks; }
 # start_sentinels, start_cluster, start_quorum and start_zookeeper are those of their libraries.
@@ -44,8 +51,12 @@ start_local() { export RLOCK_SERVER=file://$BATS_FILE_TMPDIR/locks; }
 # can FEATURE: what README.md's table "Which server can do what" says of this kind of store. Anything but "yes" is "no".
 can() {
   local feature=$1 column
+  case $STORE:$feature in
+    gate:--max-waiters | gate:--supersede) return 1 ;; # the server does not see who waits behind it
+    gate:first*) return 1 ;;                           # and could not tell their number
+  esac
   case $STORE in
-    redis_itself | tls | sentinels | cluster) column=2 ;;
+    redis_itself | tls | sentinels | cluster | gate) column=2 ;;
     quorum) column=3 ;;
     zookeeper) column=4 ;;
     local) column=5 ;;
@@ -60,7 +71,8 @@ can() {
 refused() {
   attempt -k "$K" "$@" -- touch "$T/ran"
   assert_equal "$status" 64
-  assert_one_stderr_line "$1" 'SERVER URLS'
+  assert_one_stderr_line "$1"
+  [[ $STORE == gate || $stderr == *'SERVER URLS'* ]]
   [[ ! -e $T/ran ]]
 }
 

@@ -1,9 +1,25 @@
 #include "store/local/directory.hpp"
 
+#include <fmt/format.h>
+
+#include <cstdint>
+
 #include "os/host.hpp"
 
 namespace store::local {
 namespace {
+
+std::string private_directory() {
+  return os::runtime_directory() + "/rlock-" + os::user_number();
+}
+
+/// FNV-1a, https://datatracker.ietf.org/doc/html/draft-eastlake-fnv: names as long as one likes, in
+/// 16 digits. Two servers that met in one number would share their gates, which costs time only.
+std::uint64_t digest(std::string_view text) {
+  std::uint64_t value = 0xcbf29ce484222325;
+  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return value;
+}
 
 constexpr std::size_t longest_file_name = 255;
 
@@ -14,11 +30,15 @@ std::optional<std::variant<LocalDirectory, BadUrl>> directory_in(const Url& url)
   if (url.has_user_info || !url.host.empty() || !url.query.empty()) {
     return BadUrl{"file: wants an absolute path and nothing else: file:///directory"};
   }
-  if (url.path.empty())
-    return LocalDirectory{os::runtime_directory() + "/rlock-" + os::user_number(), true};
+  if (url.path.empty()) return LocalDirectory{private_directory(), private_directory()};
   const auto path = percent_decoded(url.path);
   if (!path) return BadUrl{"a broken %-escape in the path"};
-  return LocalDirectory{*path, false};
+  return LocalDirectory{*path};
+}
+
+LocalDirectory gates_of(std::string_view server) {
+  const std::string root = private_directory();
+  return {fmt::format("{}/.gates/{:016x}", root, digest(server)), root, false};
 }
 
 std::optional<std::string> place_of(const LocalDirectory& directory, const LockName& name) {

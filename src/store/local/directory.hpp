@@ -14,7 +14,8 @@ namespace store {
 /// file:///dir, or file: for a directory of the user's own.
 struct LocalDirectory {
   std::string path;
-  bool is_private = false;  // nobody else may have made it, nor write to it
+  std::string private_root{};  // above it: nobody else may have made this, nor write to it
+  bool remembers = true;       // the last fence of each lock, when nobody holds it
   bool operator==(const LocalDirectory&) const = default;
 };
 
@@ -24,6 +25,9 @@ inline constexpr std::string_view accepted_servers = "file:[///directory]";
 
 /// Nothing if the scheme is of another kind of store.
 std::optional<std::variant<LocalDirectory, BadUrl>> directory_in(const Url& url);
+
+/// For the gates of locks that live on `server`, a text that names it.
+LocalDirectory gates_of(std::string_view server);
 
 /// What belongs to one lock, in a directory of its own: the key, with what may not stand in a
 /// file's name percent-encoded. Nothing if that gets longer than a name may be.

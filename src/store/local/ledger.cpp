@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 // Beside each pipe: who it is, and once it holds, since when and with which fence.
 constexpr const char* who = ".who";
 constexpr const char* grant_suffix = ".grant";
+constexpr const char* file_name = "/ledger";
 
 /// Numbers are written with leading zeros, so that names sort and numbers replace each other whole.
 std::string twenty_digits(std::uint64_t number) {
@@ -43,19 +44,39 @@ std::variant<Ledger, Fault> Ledger::open(const LocalDirectory& directory, const 
   const bool create = missing == os::LockedFile::Missing::create;
   auto place = place_of(directory, name);
   if (!place) return Fault{Fault::Kind::unusable, "the key is too long for the name of a file"};
-  if (directory.is_private && !os::is_private_directory(directory.path, create)) {
-    if (create || errno != ENOENT) return trouble(directory.path, errno);
+  const std::string& root = directory.private_root;
+  if (!root.empty() && !os::is_private_directory(root, create)) {
+    if (create || errno != ENOENT) return trouble(root, errno);
   }
-  std::error_code error;
-  if (create) fs::create_directories(*place, error);
-  if (error) return trouble(*place, error.value());
-  auto file = os::LockedFile::open(*place + "/ledger", missing, patience);
-  if (!file && (create || errno != ENOENT)) return trouble(*place, errno);
-  return Ledger{*std::move(place), std::move(file)};
+  for (;;) {
+    std::error_code error;
+    if (create) fs::create_directories(*place, error);
+    auto file = os::LockedFile::open(*place + file_name, missing, patience);
+    if (file || (!create && errno == ENOENT)) {
+      return Ledger{directory, *std::move(place), std::move(file)};
+    }
+    // Somebody who was the last one may have taken the directory away.
+    const bool again = errno == ENOENT && !error && !patience.until.passed(base::now());
+    if (!again) return trouble(*place, error ? error.value() : errno);
+  }
 }
 
-Ledger::Ledger(std::string place, std::optional<os::LockedFile> file)
-    : place_{std::move(place)}, file_{std::move(file)} {
+Ledger::~Ledger() {
+  if (!file_ || remembers_ || !entries_.empty()) return;
+  std::error_code ignored;
+  fs::remove(place_ + file_name, ignored);
+  // The lock's own, the server's, that of all gates: as far as they are empty.
+  fs::path directory{place_};
+  for (int level = 0; level < 3 && fs::remove(directory, ignored); ++level) {
+    directory = directory.parent_path();
+  }
+}
+
+Ledger::Ledger(const LocalDirectory& directory, std::string place,
+               std::optional<os::LockedFile> file)
+    : remembers_{directory.remembers},
+      place_{std::move(place)},
+      file_{file ? std::make_unique<os::LockedFile>(*std::move(file)) : nullptr} {
   if (!file_) return;
   const auto numbers = numbers_in(file_->text());
   if (numbers.size() == 2) {

@@ -48,6 +48,10 @@ class Ledger {
                                           os::LockedFile::Missing missing,
                                           const Patience& patience);
 
+  Ledger(Ledger&&) = default;
+  Ledger& operator=(Ledger&&) = delete;
+  ~Ledger();
+
   /// In the order of arrival; what dead processes left is taken away.
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] const Entry* find(const Token& token) const;
@@ -72,14 +76,15 @@ class Ledger {
   [[nodiscard]] os::Fd watch(std::uint64_t seat) const;
 
  private:
-  Ledger(std::string place, std::optional<os::LockedFile> file);
+  Ledger(const LocalDirectory& directory, std::string place, std::optional<os::LockedFile> file);
   [[nodiscard]] std::string path_of(std::uint64_t seat, const char* suffix = "") const;
   void read();
   std::optional<Entry> read(std::uint64_t seat) const;
   void write_numbers() const;
 
+  bool remembers_;
   std::string place_;
-  std::optional<os::LockedFile> file_;
+  std::unique_ptr<os::LockedFile> file_;  // null once moved from, and where there is no ledger
   Fence last_fence_ = 0;
   std::uint64_t last_seat_ = 0;
   std::vector<Entry> entries_;

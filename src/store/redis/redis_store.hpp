@@ -9,9 +9,9 @@
 
 namespace store::redis {
 
-inline constexpr Features features{Feature::shared,       Feature::permits,     Feature::steps,
-                                   Feature::min_hold,     Feature::max_waiters, Feature::supersede,
-                                   Feature::sync_replicas};
+inline constexpr Features features{Feature::shared,        Feature::permits,     Feature::steps,
+                                   Feature::min_hold,      Feature::max_waiters, Feature::supersede,
+                                   Feature::sync_replicas, Feature::local_gate};
 
 std::unique_ptr<QuorumNode> open_store(const RedisServer& server);
 

@@ -1,0 +1,85 @@
+#include "store/gate/gated_store.hpp"
+
+#include <utility>
+
+namespace store::gate {
+namespace {
+
+class GatedStore final : public LockStore {
+ public:
+  GatedStore(std::unique_ptr<LockStore> gate, std::unique_ptr<LockStore> server)
+      : gate_{std::move(gate)}, server_{std::move(server)} {}
+
+  Attempt try_acquire(const Claim& claim, const Patience& patience) override {
+    if (claim.on_busy == OnBusy::give_up) return server_->try_acquire(claim, patience);
+    if (!passed_) {
+      auto attempt = gate_->try_acquire(to_pass(claim), patience);
+      if (auto* place = std::get_if<Queued>(&attempt)) return behind_others(std::move(*place));
+      if (!std::holds_alternative<Granted>(attempt)) return attempt;
+      passed_ = true;
+    }
+    auto attempt = server_->try_acquire(claim, patience);
+    if (std::holds_alternative<Granted>(attempt)) open_gate(claim, patience);
+    return attempt;
+  }
+
+  Turn await_turn(const Claim& claim, const Patience& patience) override {
+    return passed_ ? server_->await_turn(claim, patience)
+                   : gate_->await_turn(to_pass(claim), patience);
+  }
+
+  void withdraw(const Claim& claim, const Patience& patience) override {
+    // Who never came to the server has nothing there, and no connection to it.
+    if (passed_ || claim.on_busy == OnBusy::give_up) server_->withdraw(claim, patience);
+    open_gate(claim, patience);
+  }
+
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
+                const Patience& patience) override {
+    return server_->renew(name, token, ttl, patience);
+  }
+  Release release(const LockName& name, const Token& token, Millis min_hold,
+                  const Patience& patience) override {
+    return server_->release(name, token, min_hold, patience);
+  }
+  Standing check(const LockName& name, const Token& token, const Patience& patience) override {
+    return server_->check(name, token, patience);
+  }
+  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
+    return server_->listener(name, token);
+  }
+  void confirm_stopped(const LockName& name, const Notice& notice,
+                       const Patience& patience) override {
+    server_->confirm_stopped(name, notice, patience);
+  }
+
+ private:
+  static Claim to_pass(const Claim& claim) {
+    return {claim.name, claim.token, claim.ttl, OnBusy::queue};
+  }
+
+  /// Whoever holds the gate waits as we do, and does not hold the lock.
+  static Queued behind_others(Queued place) {
+    if (place.occupant) place.occupant->kind = Occupant::Kind::neighbour;
+    ++place.ahead;
+    return place;
+  }
+
+  void open_gate(const Claim& claim, const Patience& patience) {
+    gate_->withdraw(to_pass(claim), patience);
+    passed_ = false;
+  }
+
+  std::unique_ptr<LockStore> gate_;
+  std::unique_ptr<LockStore> server_;
+  bool passed_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<LockStore> open_store(std::unique_ptr<LockStore> gate,
+                                      std::unique_ptr<LockStore> server) {
+  return std::make_unique<GatedStore>(std::move(gate), std::move(server));
+}
+
+}  // namespace store::gate

@@ -1,0 +1,1 @@
+contract_redis_itself.bats

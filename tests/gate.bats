@@ -1,0 +1,129 @@
+#!/usr/bin/env bats
+# --local-gate: of those who wait on a host, one does so at the server.
+load lib/rlock
+
+
+connections() {
+  redis client list | grep -vc 'cmd=client'
+}
+
+has_connections() {
+  local count=$1
+  (($(connections) == count))
+}
+
+@test "many wait, and one of them is connected" {
+  local number
+  own_server
+  hold holder -k "$K"
+  for number in {1..40}; do
+    start "w$number" --local-gate -k "$K" -w 60s -- sh -c "echo x >>'$T/ran'"
+  done
+  for number in {1..40}; do
+    wait_until says "$T/w$number.err" 'waiting for'
+  done
+  # The holder has two: it listens once its job has lasted for a second.
+  wait_until has_connections 3
+  queued "$K" 1
+  let_go holder
+  for number in {1..40}; do
+    finish "w$number"
+    assert_success
+  done
+  assert_equal "$(wc -l <"$T/ran")" 40
+}
+
+@test "who waits behind the gate is told so" {
+  hold holder -k "$K"
+  start first --local-gate -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  start second --local-gate -k "$K" -w 60s -- true
+  wait_until says "$T/second.err" 'of this host'
+  says "$T/second.err" 'position 2'
+  let_go holder
+  finish first
+  assert_success
+  finish second
+  assert_success
+}
+
+@test "hosts come in turns, however many wait on one of them" {
+  local number
+  own_server
+  hold holder -k "$K"
+  for number in 1 2 3; do
+    start "a$number" --local-gate -k "$K" -w 60s -- sh -c "echo a >>'$T/order'"
+    wait_until says "$T/a$number.err" 'waiting for'
+  done
+  # Another host: its own directory of gates.
+  start b -k "$K" -w 60s -- sh -c "echo b >>'$T/order'"
+  wait_queued "$K" 2
+  let_go holder
+  for number in a1 a2 a3 b; do
+    finish "$number"
+    assert_success
+  done
+  assert_equal "$(paste -sd ' ' "$T/order")" 'a b a a'
+}
+
+@test "who leaves the gate, or is killed at it or at the server, holds up nobody" {
+  hold holder -k "$K"
+  start head --local-gate -k "$K" -w 60s -- touch "$T/ran"
+  wait_queued "$K" 1
+  start left --local-gate -k "$K" -w 60s -- touch "$T/ran"
+  wait_until says "$T/left.err" 'waiting for'
+  start dead --local-gate -k "$K" -w 60s -- touch "$T/ran"
+  wait_until says "$T/dead.err" 'waiting for'
+  start last --local-gate -k "$K" -w 60s -- echo 'my turn'
+  wait_until says "$T/last.err" 'waiting for'
+  signal TERM left
+  finish left
+  assert_equal "$status" 143
+  signal KILL dead
+  signal KILL head
+  wait_until gone "${PIDS[head]}"
+  let_go holder
+  finish last
+  assert_success
+  assert_output 'my turn'
+  [[ ! -e $T/ran ]]
+}
+
+@test "a wait at the gate ends in time, and a single attempt does not wait there" {
+  hold holder -k "$K"
+  start head --local-gate -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  attempt --local-gate -k "$K" -w 300ms -- touch "$T/ran"
+  assert_equal "$status" 75
+  attempt --local-gate -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 75
+  assert_stderr_line 'is held by'
+  let_go holder
+  finish head
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
+@test "what the gate would hide is refused together with it, and so is file:" {
+  attempt --local-gate --max-waiters 3 -w 1s -k "$K" -- true
+  assert_equal "$status" 64
+  assert_one_stderr_line '--max-waiters'
+  attempt --local-gate --supersede -k "$K" -- true
+  assert_equal "$status" 64
+  attempt --local-gate -S file: -k "$K" -- true
+  assert_equal "$status" 64
+  assert_one_stderr_line '--local-gate'
+}
+
+@test "nothing is left of a gate that nobody waits at" {
+  local place
+  hold holder -k "$K"
+  start waiter --local-gate -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  place=$(find /run/lock/rlock-"$(id -u)"/.gates /tmp/rlock-"$(id -u)"/.gates -path "*gate.bats*$BATS_TEST_NUMBER" 2>/dev/null || true)
+  [[ -d $place ]]
+  let_go holder
+  finish waiter
+  assert_success
+  [[ ! -e $place && ! -e ${place%/*} ]]
+}
