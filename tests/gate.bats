@@ -117,10 +117,12 @@ has_connections() {
 
 @test "nothing is left of a gate that nobody waits at" {
   local place
+  own_server
   hold holder -k "$K"
   start waiter --local-gate -k "$K" -w 60s -- true
   wait_queued "$K" 1
-  place=$(find /run/lock/rlock-"$(id -u)"/.gates /tmp/rlock-"$(id -u)"/.gates -path "*gate.bats*$BATS_TEST_NUMBER" 2>/dev/null || true)
+  place=$(readlink "/proc/${PIDS[waiter]}/fd/"* | grep -F '/.gates/')
+  place=${place%/*}
   [[ -d $place ]]
   let_go holder
   finish waiter
