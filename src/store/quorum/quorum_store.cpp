@@ -1,20 +1,15 @@
 #include "store/quorum/quorum_store.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "os/random.hpp"
+#include "store/quorum/nodes.hpp"
 #include "store/quorum/quorum_listener.hpp"
-#include "store/quorum/round.hpp"
 #include "store/quorum/tally.hpp"
 
 namespace store::quorum {
 namespace {
 
-// For nodes that are late when it is decided: one that answered last time is worth waiting for, so
-// that it is not left behind with a lock that nobody holds; others get a part of what it took.
-constexpr Millis for_the_reliable{100};
-constexpr std::chrono::microseconds for_others{200};
 // Refreshing is not what anybody waits for.
 constexpr Millis for_a_refresh{500};
 constexpr Millis soon{1'000};
@@ -28,10 +23,7 @@ constexpr std::int64_t latest = 150;
 
 class QuorumStore final : public LockStore {
  public:
-  explicit QuorumStore(std::vector<std::unique_ptr<QuorumNode>> nodes)
-      : nodes_{std::move(nodes)}, everybody_(nodes_.size()), reliable_(nodes_.size()) {
-    std::iota(everybody_.begin(), everybody_.end(), std::size_t{0});
-  }
+  explicit QuorumStore(std::vector<std::unique_ptr<QuorumNode>> nodes) : nodes_{std::move(nodes)} {}
 
   Attempt try_acquire(const Claim& claim, const Patience& patience) override;
   Turn await_turn(const Claim& claim, const Patience& patience) override;
@@ -48,51 +40,9 @@ class QuorumStore final : public LockStore {
  private:
   Attempt try_once(const Claim& claim, const Patience& patience);
   bool confirm(const Lease& lease, const Answers<Attempt>& grants, const Patience& patience);
-  /// Asks all of them; when `Yes` is decided, those who are late get a little time more.
-  template <class Yes, class Answer>
-  Answers<Answer> ask(typename Round<Answer>::Ask question, Millis for_the_late,
-                      const Patience& patience);
-  /// How long to wait for those who are late, when it is decided.
-  template <class Answer>
-  Deadline last_call(const Answers<Answer>& answers, Moment began) const;
-  template <class Answer>
-  void remember(const Answers<Answer>& answers);
 
-  std::vector<std::unique_ptr<QuorumNode>> nodes_;
-  std::vector<std::size_t> everybody_;
-  std::vector<bool> reliable_;  // answered the last question
+  Nodes nodes_;
 };
-
-template <class Answer>
-void QuorumStore::remember(const Answers<Answer>& answers) {
-  for (const auto node : everybody_) {
-    const bool fault = !answers[node] || std::holds_alternative<Fault>(*answers[node]);
-    reliable_[node] = !fault;
-  }
-}
-
-template <class Answer>
-Deadline QuorumStore::last_call(const Answers<Answer>& answers, Moment began) const {
-  const auto now = base::now();
-  for (const auto node : everybody_) {
-    if (!answers[node] && reliable_[node]) return Deadline::after(now, for_the_reliable);
-  }
-  const Moment::duration took = now - began;
-  return Deadline::at(now + std::max<Moment::duration>(took / 4, for_others));
-}
-
-template <class Yes, class Answer>
-Answers<Answer> QuorumStore::ask(typename Round<Answer>::Ask question, Millis for_the_late,
-                                 const Patience& patience) {
-  const auto began = base::now();
-  Round<Answer> round{everybody_, nodes_.size(), std::move(question), patience};
-  const auto& answers =
-      round.wait([](const auto& all) { return decided<Yes>(all, unanswered(all)); });
-  round.linger(std::max(last_call(answers, began), Deadline::after(base::now(), for_the_late)));
-  auto all = round.end();
-  remember(all);
-  return all;
-}
 
 Attempt QuorumStore::try_acquire(const Claim& claim, const Patience& patience) {
   for (int tries = 1;; ++tries) {
@@ -111,9 +61,9 @@ Attempt QuorumStore::try_acquire(const Claim& claim, const Patience& patience) {
 Attempt QuorumStore::try_once(const Claim& claim, const Patience& patience) {
   const Claim alone{claim.name, claim.token, claim.ttl, OnBusy::give_up};
   const auto began = base::now();
-  Round<Attempt> round{everybody_, nodes_.size(),
+  Round<Attempt> round{nodes_.all(), nodes_.size(),
                        [&](std::size_t node, const Patience& share) {
-                         return nodes_[node]->try_acquire(alone, share);
+                         return nodes_[node].try_acquire(alone, share);
                        },
                        patience};
   const auto first =
@@ -121,9 +71,9 @@ Attempt QuorumStore::try_once(const Claim& claim, const Patience& patience) {
   auto lease = granted(first);
   // Those who are late answer meanwhile.
   const bool ours = lease && confirm(*lease, first, patience);
-  round.linger(last_call(first, began));
+  round.linger(nodes_.last_call(first, began));
   const auto answers = round.end();
-  remember(answers);
+  nodes_.remember(answers);
   if (ours) {
     // Until all have it, one more failure would matter: the first refresh comes soon.
     if (count<Granted>(answers) < nodes_.size()) {
@@ -147,7 +97,7 @@ bool QuorumStore::confirm(const Lease& lease, const Answers<Attempt>& grants,
                           const Patience& patience) {
   Answers<Renewal> confirmed(nodes_.size());
   std::vector<std::size_t> lower;
-  for (const auto node : everybody_) {
+  for (const auto node : nodes_.all()) {
     const auto* grant = grants[node] ? std::get_if<Granted>(&*grants[node]) : nullptr;
     if (grant == nullptr) continue;
     if (grant->lease.fence == lease.fence) {
@@ -162,12 +112,12 @@ bool QuorumStore::confirm(const Lease& lease, const Answers<Attempt>& grants,
   const auto enough = [&](const auto& all) { return already + count<Renewed>(all) >= needed; };
   Round<Renewal> round{lower, nodes_.size(),
                        [&](std::size_t node, const Patience& share) {
-                         return nodes_[node]->raise_fence(lease, share);
+                         return nodes_[node].raise_fence(lease, share);
                        },
                        patience};
   round.wait(enough);
   // They have answered a moment ago, so they will again.
-  round.linger(Deadline::after(base::now(), for_the_reliable));
+  round.linger(Deadline::after(base::now(), Nodes::for_the_reliable));
   return enough(round.end());
 }
 
@@ -179,9 +129,9 @@ Turn QuorumStore::await_turn(const Claim& /*claim*/, const Patience& patience) {
 }
 
 void QuorumStore::withdraw(const Claim& claim, const Patience& patience) {
-  (void)ask<Released, Release>(
+  (void)nodes_.ask<Released, Release>(
       [&](std::size_t node, const Patience& share) -> Release {
-        nodes_[node]->withdraw(claim, share);
+        nodes_[node].withdraw(claim, share);
         return Released{};
       },
       Millis{0}, patience);
@@ -190,13 +140,13 @@ void QuorumStore::withdraw(const Claim& claim, const Patience& patience) {
 Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,
                            const Patience& patience) {
   const Moment asked_at = base::now();
-  const auto answers = ask<Renewed, Renewal>(
+  const auto answers = nodes_.ask<Renewed, Renewal>(
       [&](std::size_t node, const Patience& share) {
-        auto renewal = nodes_[node]->renew(name, token, ttl, share);
+        auto renewal = nodes_[node].renew(name, token, ttl, share);
         if (std::holds_alternative<NotOurs>(renewal)) {
           // A node that lost its data, or that never heard us: it gets the lock for the next round,
           // and does not count in this one.
-          (void)nodes_[node]->try_acquire({name, token, ttl, OnBusy::give_up}, share);
+          (void)nodes_[node].try_acquire({name, token, ttl, OnBusy::give_up}, share);
         }
         return renewal;
       },
@@ -211,9 +161,9 @@ Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,
 
 Release QuorumStore::release(const LockName& name, const Token& token, Millis min_hold,
                              const Patience& patience) {
-  const auto answers = ask<Released, Release>(
+  const auto answers = nodes_.ask<Released, Release>(
       [&](std::size_t node, const Patience& share) {
-        return nodes_[node]->release(name, token, min_hold, share);
+        return nodes_[node].release(name, token, min_hold, share);
       },
       Millis{0}, patience);
   const auto needed = majority(nodes_.size());
@@ -225,9 +175,9 @@ Release QuorumStore::release(const LockName& name, const Token& token, Millis mi
 }
 
 Standing QuorumStore::check(const LockName& name, const Token& token, const Patience& patience) {
-  const auto answers = ask<StillOurs, Standing>(
+  const auto answers = nodes_.ask<StillOurs, Standing>(
       [&](std::size_t node, const Patience& share) {
-        return nodes_[node]->check(name, token, share);
+        return nodes_[node].check(name, token, share);
       },
       Millis{0}, patience);
   if (const auto ours = standing(answers)) return *ours;
@@ -241,14 +191,14 @@ Standing QuorumStore::check(const LockName& name, const Token& token, const Pati
 
 std::unique_ptr<Listener> QuorumStore::listener(const LockName& name, const Token& token) {
   std::vector<std::unique_ptr<Listener>> listeners;
-  for (const auto& node : nodes_) listeners.push_back(node->listener(name, token));
+  for (const auto node : nodes_.all()) listeners.push_back(nodes_[node].listener(name, token));
   return open_listener(std::move(listeners));
 }
 
 void QuorumStore::confirm_stopped(const LockName& name, const Notice& notice,
                                   const Patience& patience) {
   const auto [node, original] = unwrapped(notice);
-  if (node < nodes_.size()) nodes_[node]->confirm_stopped(name, original, patience);
+  if (node < nodes_.size()) nodes_[node].confirm_stopped(name, original, patience);
 }
 
 }  // namespace

@@ -4,53 +4,13 @@
 
 #include "os/file.hpp"
 #include "os/poll.hpp"
+#include "store/zookeeper/call.hpp"
 
 namespace store::zookeeper {
 namespace {
 
 // While no server can be reached the library has nothing to wait for.
 constexpr Millis between_attempts{20};
-
-/// One question under way. Its own reference keeps it alive until the library answers, which it
-/// does exactly once, at the latest when the session is closed.
-template <class Result>
-struct Call {
-  std::optional<int> code;
-  Result result{};
-};
-template <class Result>
-using Shared = std::shared_ptr<Call<Result>>;
-
-template <class Result>
-Shared<Result> claimed(const void* data) {
-  const std::unique_ptr<const Shared<Result>> reference{static_cast<const Shared<Result>*>(data)};
-  return *reference;
-}
-
-void done(int code, const void* data) {
-  claimed<bool>(data)->code = code;
-}
-void done_stat(int code, const Stat* /*stat*/, const void* data) {
-  claimed<bool>(data)->code = code;
-}
-void created(int code, const char* path, const void* data) {
-  const auto call = claimed<std::string>(data);
-  call->code = code;
-  if (path != nullptr) call->result = path;
-}
-void got(int code, const char* text, int size, const Stat* stat, const void* data) {
-  const auto call = claimed<Node>(data);
-  call->code = code;
-  if (text != nullptr && size > 0) call->result.data.assign(text, static_cast<std::size_t>(size));
-  if (stat != nullptr) call->result.stat = *stat;
-}
-void listed(int code, const String_vector* names, const void* data) {
-  const auto call = claimed<std::vector<std::string>>(data);
-  call->code = code;
-  for (int i = 0; names != nullptr && i < names->count; ++i) {
-    call->result.emplace_back(names->data[i]);
-  }
-}
 
 template <class Result>
 bool missing(const std::variant<Result, Fault>& answer) {

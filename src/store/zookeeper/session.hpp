@@ -12,15 +12,10 @@
 #include <vector>
 
 #include "store/lock_store.hpp"
+#include "store/zookeeper/call.hpp"
 #include "store/zookeeper/ensemble.hpp"
 
 namespace store::zookeeper {
-
-/// A node's content.
-struct Node {
-  std::string data;
-  Stat stat;
-};
 
 /// The single-threaded client: nothing happens but in these calls, so no thread of the library's is
 /// there when the job is forked, and whoever waits for the session alone calls process(). Connects,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/zookeeper/enrolment.hpp"
+#include "store/zookeeper/lease_rule.hpp"
 #include "store/zookeeper/line.hpp"
 #include "store/zookeeper/reading.hpp"
 #include "store/zookeeper/session.hpp"
@@ -9,23 +11,6 @@
 
 namespace store::zookeeper {
 namespace {
-
-// Servers tell their leader of a session's signs of life once a tick, 2 s usually; until then it
-// would end it by what it knew before. So a session lasts longer than its lease, by half as long
-// again and at least that.
-constexpr Millis usual_tick{2'000};
-
-Millis session_for(Ttl ttl) {
-  return ttl.length() + std::max(ttl.length() / 2, usual_tick);
-}
-
-/// The lease within a session of that length.
-Ttl lease_within(Millis session, Ttl wanted) {
-  const Millis margin = std::max(session / 3, std::min(session / 2, usual_tick));
-  const auto longest = Ttl::from(session - margin);
-  if (!longest) return *Ttl::from(Ttl::shortest);
-  return longest->length() < wanted.length() ? *longest : wanted;
-}
 
 class ZooKeeperStore final : public LockStore {
  public:
@@ -45,9 +30,6 @@ class ZooKeeperStore final : public LockStore {
 
  private:
   std::optional<Fault> connect(Millis session, const Patience& patience);
-  /// Makes our node; one whose making was never confirmed is found again.
-  std::optional<Fault> stand_in_line(const Claim& claim, const Patience& patience);
-  std::optional<Fault> make_place(const Patience& patience);
   Attempt look(const Claim& claim, Moment asked_at, const Patience& patience);
   Attempt hold(const Claim& claim, Moment asked_at, const Patience& patience);
   Attempt wait_behind(const Claim& claim, const Line& line, std::size_t place,
@@ -72,36 +54,6 @@ std::optional<Fault> ZooKeeperStore::connect(Millis session, const Patience& pat
   return std::nullopt;
 }
 
-std::optional<Fault> ZooKeeperStore::make_place(const Patience& patience) {
-  // The way to it stays; the lock's own node goes by itself when it is empty.
-  for (auto slash = place_.find('/', 1);; slash = place_.find('/', slash + 1)) {
-    const bool last = slash == std::string::npos;
-    const auto made = session_->create(place_.substr(0, slash), "",
-                                       last ? ZOO_CONTAINER : ZOO_PERSISTENT, patience);
-    const auto* fault = std::get_if<Fault>(&made);
-    // Somebody may have made it; or we may not make, and need not.
-    const bool fine = fault == nullptr || fault->why == zerror(ZNODEEXISTS) ||
-                      (!last && fault->kind == Fault::Kind::denied);
-    if (!fine) return *fault;
-    if (last) return std::nullopt;
-  }
-}
-
-std::optional<Fault> ZooKeeperStore::stand_in_line(const Claim& claim, const Patience& patience) {
-  const bool shared = claim.mode.kind == Mode::Kind::shared;
-  const std::string path = place_ + "/" + prefix_of(claim.token, shared);
-  for (int tries = 0;; ++tries) {
-    auto made = session_->create(path, claim.token.text(), ZOO_EPHEMERAL_SEQUENTIAL, patience);
-    if (auto* name = std::get_if<std::string>(&made)) {
-      node_ = std::move(*name);
-      return std::nullopt;
-    }
-    const auto& fault = std::get<Fault>(made);
-    if (fault.why != zerror(ZNONODE) || tries == 3) return fault;
-    if (auto trouble = make_place(patience)) return trouble;
-  }
-}
-
 Attempt ZooKeeperStore::try_acquire(const Claim& claim, const Patience& patience) {
   const Moment asked_at = base::now();
   place_ = path_of(ensemble_, claim.name);
@@ -120,7 +72,9 @@ Attempt ZooKeeperStore::try_acquire(const Claim& claim, const Patience& patience
     if (blocker && claim.on_busy == OnBusy::give_up) {
       return Busy{occupant_in(*session_, place_, line, patience), line.size() - holders_in(line)};
     }
-    if (auto fault = stand_in_line(claim, patience)) return *std::move(fault);
+    auto made = stand_in_line(*session_, place_, claim, patience);
+    if (auto* fault = std::get_if<Fault>(&made)) return std::move(*fault);
+    node_ = std::get<std::string>(std::move(made));
   }
   return look(claim, asked_at, patience);
 }

@@ -1,0 +1,83 @@
+// The nodes of a quorum, and how long to wait for which of them.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "store/quorum/round.hpp"
+#include "store/quorum/tally.hpp"
+#include "store/quorum_node.hpp"
+
+namespace store::quorum {
+
+/// One thread at a time, but for what a Round does with the nodes.
+class Nodes {
+ public:
+  /// For nodes that are late when it is decided: one that answered last time is worth waiting for,
+  /// so that it is not left behind with a lock that nobody holds; others get a part of what it
+  /// took.
+  static constexpr Millis for_the_reliable{100};
+  static constexpr std::chrono::microseconds for_others{200};
+
+  explicit Nodes(std::vector<std::unique_ptr<QuorumNode>> nodes)
+      : nodes_{std::move(nodes)}, all_(nodes_.size()), reliable_(nodes_.size()) {
+    std::iota(all_.begin(), all_.end(), std::size_t{0});
+  }
+
+  [[nodiscard]] QuorumNode& operator[](std::size_t node) const { return *nodes_[node]; }
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  /// Their numbers.
+  [[nodiscard]] const std::vector<std::size_t>& all() const { return all_; }
+
+  /// Asks all of them; when it is decided whether more than half say `Yes`, those who are late get
+  /// a little time more, at least `for_the_late`.
+  template <class Yes, class Answer>
+  Answers<Answer> ask(typename Round<Answer>::Ask question, Millis for_the_late,
+                      const Patience& patience);
+  /// How long to wait for those who are late, when it is decided what was asked when it `began`.
+  template <class Answer>
+  Deadline last_call(const Answers<Answer>& answers, Moment began) const;
+  template <class Answer>
+  void remember(const Answers<Answer>& answers);
+
+ private:
+  std::vector<std::unique_ptr<QuorumNode>> nodes_;
+  std::vector<std::size_t> all_;
+  std::vector<bool> reliable_;  // answered the last question
+};
+
+template <class Answer>
+void Nodes::remember(const Answers<Answer>& answers) {
+  for (const auto node : all_) {
+    const bool fault = !answers[node] || std::holds_alternative<Fault>(*answers[node]);
+    reliable_[node] = !fault;
+  }
+}
+
+template <class Answer>
+Deadline Nodes::last_call(const Answers<Answer>& answers, Moment began) const {
+  const auto now = base::now();
+  for (const auto node : all_) {
+    if (!answers[node] && reliable_[node]) return Deadline::after(now, for_the_reliable);
+  }
+  const Moment::duration took = now - began;
+  return Deadline::at(now + std::max<Moment::duration>(took / 4, for_others));
+}
+
+template <class Yes, class Answer>
+Answers<Answer> Nodes::ask(typename Round<Answer>::Ask question, Millis for_the_late,
+                           const Patience& patience) {
+  const auto began = base::now();
+  Round<Answer> round{all_, size(), std::move(question), patience};
+  const auto& answers =
+      round.wait([](const auto& all) { return decided<Yes>(all, unanswered(all)); });
+  round.linger(std::max(last_call(answers, began), Deadline::after(base::now(), for_the_late)));
+  auto all = round.end();
+  remember(all);
+  return all;
+}
+
+}  // namespace store::quorum

@@ -1,0 +1,42 @@
+#include "store/zookeeper/enrolment.hpp"
+
+#include "store/zookeeper/line.hpp"
+
+namespace store::zookeeper {
+namespace {
+
+// A lock's node that nobody stands below goes by itself: it may be gone again when we come.
+constexpr int most_tries = 4;
+
+std::optional<Fault> make_place(Session& session, const std::string& place,
+                                const Patience& patience) {
+  // The way to it stays.
+  for (auto slash = place.find('/', 1);; slash = place.find('/', slash + 1)) {
+    const bool last = slash == std::string::npos;
+    const auto made =
+        session.create(place.substr(0, slash), "", last ? ZOO_CONTAINER : ZOO_PERSISTENT, patience);
+    const auto* fault = std::get_if<Fault>(&made);
+    // Somebody may have made it; or we may not make, and need not.
+    const bool fine = fault == nullptr || fault->why == zerror(ZNODEEXISTS) ||
+                      (!last && fault->kind == Fault::Kind::denied);
+    if (!fine) return *fault;
+    if (last) return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::variant<std::string, Fault> stand_in_line(Session& session, const std::string& place,
+                                               const Claim& claim, const Patience& patience) {
+  const bool shared = claim.mode.kind == Mode::Kind::shared;
+  const std::string path = place + "/" + prefix_of(claim.token, shared);
+  for (int tries = 1;; ++tries) {
+    auto made = session.create(path, claim.token.text(), ZOO_EPHEMERAL_SEQUENTIAL, patience);
+    const auto* fault = std::get_if<Fault>(&made);
+    const bool no_place = fault != nullptr && fault->why == zerror(ZNONODE);
+    if (!no_place || tries == most_tries) return made;
+    if (auto trouble = make_place(session, place, patience)) return *std::move(trouble);
+  }
+}
+
+}  // namespace store::zookeeper
