@@ -6,7 +6,7 @@ load lib/zookeeper
 setup_file() {
   OWN_SERVERS=()
   start_zookeeper
-  export FILE_SERVERS="${OWN_SERVERS[*]}" FILE_URL=$RLOCK_SERVER
+  export FILE_SERVERS="${OWN_SERVERS[*]}" FILE_URL=$RLOCK_SERVER ZK_PORT
 }
 
 teardown_file() {
@@ -129,6 +129,42 @@ watches() {
   wait_until held "$K"
   let_go holder
   assert_success
+}
+
+@test "a node that was made while the connection broke is found again" {
+  local port
+  hold one -k "$K" --shared
+  port=$(free_port)
+  start_proxy_between "tcp:$port" "tcp:$ZK_PORT"
+  proxy drop-reply s-
+  hold two -S "zk://127.0.0.1:$port" -k "$K" --shared
+  says "$T/proxy.log" 'dropped reply'
+  assert_equal "$(json 'len(d["holders"]) + len(d["waiters"])' inspect --json "$K")" 2
+  let_go two
+  assert_success
+  assert_equal "$(json 'len(d["holders"])' inspect --json "$K")" 1
+  let_go one
+  stop_proxy
+}
+
+@test "a hold and a wait outlive a connection that is reset" {
+  local port
+  port=$(free_port)
+  start_proxy_between "tcp:$port" "tcp:$ZK_PORT"
+  hold holder -S "zk://127.0.0.1:$port" -k "$K" --ttl 2s
+  start waiter -S "zk://127.0.0.1:$port" -k "$K" --ttl 2s -w 60s -- echo 'my turn'
+  wait_until in_line 1
+  proxy reset
+  attempt -q -k "$K" -w 3s -- touch "$T/ran"
+  assert_equal "$status" 75
+  in_line 1
+  let_go holder
+  assert_success
+  finish waiter
+  assert_success
+  assert_output 'my turn'
+  [[ ! -e $T/ran ]]
+  stop_proxy
 }
 
 @test "a server that is down, or silent, is 69 in time" {

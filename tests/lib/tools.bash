@@ -1,14 +1,19 @@
 # shellcheck shell=bash
 # The fault proxy, the terminal and the embedded scripts, as tests use them.
 
-# start_proxy [DIR-OF-SERVER]: a fault proxy in front of the server; rlock talks through it, redis() does not.
+# start_proxy: a fault proxy in front of the server; rlock talks through it, redis() does not.
 start_proxy() {
+  start_proxy_between "unix:$SERVER/proxy.sock" "unix:$SERVER/redis.sock"
+  export RLOCK_SERVER=unix://$SERVER/proxy.sock
+}
+
+# start_proxy_between HERE THERE: each unix:PATH or tcp:PORT
+start_proxy_between() {
+  local here=$1 there=$2
   mkfifo "$T/proxy.control"
   : >"$T/proxy.log"
-  launch proxy "$PYTHON" "$LIB/proxy.py" "unix:$SERVER/proxy.sock" "unix:$SERVER/redis.sock" \
-    "$T/proxy.control" "$T/proxy.log"
+  launch proxy "$PYTHON" "$LIB/proxy.py" "$here" "$there" "$T/proxy.control" "$T/proxy.log"
   wait_until says "$T/proxy.log" 'listening'
-  export RLOCK_SERVER=unix://$SERVER/proxy.sock
 }
 
 # proxy MODE [ARG...]: returns when the mode is on.

@@ -12,6 +12,16 @@
 
 namespace store {
 
+/// Files are PEM. The server's certificate is verified unless somebody wrote out that it must
+/// not be.
+struct TlsSettings {
+  std::string ca_file;           // empty: whom the system trusts
+  std::string certificate_file;  // ours, with its chain; empty: none
+  std::string key_file;
+  std::string name;  // that the certificate must have; empty: the host we connect to
+  bool verify = true;
+};
+
 /// redis://[[user]:pass@]host[:port][,host[:port]...][/db]  and  unix://[user:pass@]/path[?db=N]
 /// and redis+sentinel://[user:pass@]host[:port],host[:port].../master-name[/db]; over TLS they are
 /// called rediss:// and rediss+sentinel://
@@ -26,15 +36,7 @@ struct RedisServer {
     std::string user;  // empty: the default user
     base::Secret password;
   };
-  /// Files are PEM. The server's certificate is verified unless somebody wrote out that it must
-  /// not be.
-  struct Tls {
-    std::string ca_file;           // empty: whom the system trusts
-    std::string certificate_file;  // ours, with its chain; empty: none
-    std::string key_file;
-    std::string name;  // that the certificate must have; empty: the host we connect to
-    bool verify = true;
-  };
+  using Tls = TlsSettings;
   /// What it takes to be let in.
   struct Access {
     Login login;
