@@ -1,6 +1,6 @@
 """What rlock costs, as ratios to flock(1) in the same run.
 
-usage: bench.py RLOCK DIR PORT [uncontended|handoff|idle|takeover|quorum]...
+usage: bench.py RLOCK DIR PORT [uncontended|handoff|idle|takeover|gate|quorum]...
 DIR, and below it the folders node1, node2 and node3, has redis.sock, of a private server that also listens on 127.0.0.1:PORT, and the program stamp.
 """
 
@@ -219,6 +219,24 @@ def takeover():
         max(late) <= 50)
 
 
+def gate():
+    """The holder has two connections, because its job lasts longer than a second."""
+    def connections():
+        return sum("cmd=client" not in line for line in redis("client", "list").splitlines())
+
+    holder = start(RLOCK, "-k", "k", "-t", "1h", "--", "sleep", "1000")
+    until(lambda: connections() == 2)
+    waiters = [start(RLOCK, "-q", "-k", "k", "-w", "forever", "--local-gate", "true")
+               for _ in range(200)]
+    until(lambda: all(int(open(f"/proc/{each.pid}/stat").read().split()[21]) for each in waiters))
+    time.sleep(3)
+    seen = connections() - 2
+    row("local gate: connections of 200 that wait on one host", str(seen), "= 1", seen == 1)
+    holder.terminate()
+    for each in [holder, *waiters]:
+        each.wait()
+
+
 def quorum():
     """One of three servers is stopped for every second run."""
     nodes = [f"{DIR}/node{number}" for number in (1, 2, 3)]
@@ -241,6 +259,6 @@ def quorum():
 if __name__ == "__main__":
     print(f"{'what':<58} {'seen':>14}   {'bar':<12}")
     known = {"uncontended": uncontended, "handoff": handoff, "idle": idle, "takeover": takeover,
-             "quorum": quorum}
+             "gate": gate, "quorum": quorum}
     for name in sys.argv[4:] or known:
         known[name]()

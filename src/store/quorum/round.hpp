@@ -37,7 +37,13 @@ class Round {
   }
   Round(const Round&) = delete;
   Round& operator=(const Round&) = delete;
-  ~Round() { stop(); }
+  ~Round() {
+    try {
+      stop();
+    } catch (...) {
+      std::terminate();  // an eventfd or a mutex that fails
+    }
+  }
 
   /// Until `enough` of the answers, all of them, or patience.
   template <class Enough>
