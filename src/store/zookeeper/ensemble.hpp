@@ -25,6 +25,9 @@ namespace zookeeper {
 inline constexpr std::string_view accepted_servers =
     "zk://[user:password@]host[:port][,...][/path]";
 
+/// Why no ensemble can be used by this program; null if one can.
+const char* unavailable();
+
 /// Nothing if the scheme is of another kind of store.
 std::optional<std::variant<ZooKeeper, BadUrl>> ensemble_in(const Url& url);
 

@@ -195,6 +195,10 @@ void ZooKeeperStore::confirm_stopped(const LockName& /*name*/, const Notice& not
 
 }  // namespace
 
+const char* unavailable() {
+  return nullptr;
+}
+
 std::unique_ptr<LockStore> open_store(const ZooKeeper& ensemble) {
   return std::make_unique<ZooKeeperStore>(ensemble);
 }
