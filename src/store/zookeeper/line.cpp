@@ -1,5 +1,7 @@
 #include "store/zookeeper/line.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -78,7 +80,7 @@ Message message_in(const std::string& data) {
 }
 
 std::string data_of(const Token& token, const std::string& stop) {
-  return token.text() + std::string{asked} + stop;
+  return fmt::format("{}{}{}", token.text(), asked, stop);
 }
 
 }  // namespace store::zookeeper
