@@ -82,7 +82,7 @@ bool replace_contents(const std::string& path, const std::string& text) {
 }
 
 bool write_contents(const std::string& path, const std::string& text) {
-  const Fd file{::open(path.c_str(), O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0666)};
+  const Fd file{::open(path.c_str(), O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)};
   return file && write_all(file.number(), text);
 }
 
