@@ -33,11 +33,6 @@ Fault trouble(const std::string& place, int error) {
 
 }  // namespace
 
-WallTime wall_now() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<Millis>(now).count();
-}
-
 std::variant<Ledger, Fault> Ledger::open(const LocalDirectory& directory, const LockName& name,
                                          os::LockedFile::Missing missing,
                                          const Patience& patience) {
@@ -132,9 +127,7 @@ const Entry* Ledger::find(const Token& token) const {
 }
 
 const Entry* Ledger::first_waiter() const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [](const Entry& each) { return !each.holds(); });
-  return found == entries_.end() ? nullptr : &*found;
+  return local::first_waiter(entries_);
 }
 
 std::optional<Fence> Ledger::last_fence() const {
@@ -142,17 +135,7 @@ std::optional<Fence> Ledger::last_fence() const {
 }
 
 bool Ledger::may_hold(const Entry& entry) const {
-  const Entry* first = first_waiter();
-  if (first != nullptr && first->seat < entry.seat) return false;
-  std::size_t holders = 0;
-  for (const Entry& each : entries_) {
-    if (!each.holds()) continue;
-    if (each.mode.kind == Mode::Kind::exclusive || entry.mode.kind == Mode::Kind::exclusive) {
-      return false;
-    }
-    ++holders;
-  }
-  return entry.mode.kind != Mode::Kind::permits || holders < entry.mode.permits;
+  return local::may_hold(entries_, entry);
 }
 
 void Ledger::write_numbers() const {

@@ -11,26 +11,10 @@
 #include "os/file_lock.hpp"
 #include "os/named_pipe.hpp"
 #include "store/local/directory.hpp"
+#include "store/local/entry.hpp"
 #include "store/lock_store.hpp"
 
 namespace store::local {
-
-/// A time that survives its process, for people and for --min-hold: ms since 1970, the host's
-/// clock.
-using WallTime = std::int64_t;
-WallTime wall_now();
-
-/// Somebody in the ledger.
-struct Entry {
-  std::uint64_t seat;  // in the order of arrival
-  Token token;
-  Mode mode;
-  WallTime since;                // it waits, or holds
-  std::optional<Fence> fence;    // of a holder
-  std::optional<WallTime> kept;  // of a holder whose process may be gone: until then
-
-  [[nodiscard]] bool holds() const { return fence.has_value(); }
-};
 
 /// The seat of this process. While it exists, we are in the ledger.
 struct Seat {

@@ -8,7 +8,24 @@
 #include <string>
 #include <vector>
 
+#include "store/lock_store.hpp"
+
 namespace store::zookeeper {
+
+/// What an error code of the library means.
+inline Fault fault_of(int code) {
+  switch (code) {
+    case ZNOAUTH:
+    case ZAUTHFAILED: return {Fault::Kind::denied, zerror(code)};
+    case ZCONNECTIONLOSS:
+    case ZOPERATIONTIMEOUT:
+    case ZINVALIDSTATE:
+    case ZCLOSING:
+    case ZSESSIONMOVED:
+    case ZSESSIONEXPIRED: return {Fault::Kind::silent, zerror(code)};
+    default: return {Fault::Kind::unusable, zerror(code)};
+  }
+}
 
 /// A node's content.
 struct Node {

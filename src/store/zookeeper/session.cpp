@@ -20,20 +20,6 @@ bool missing(const std::variant<Result, Fault>& answer) {
 
 }  // namespace
 
-Fault fault_of(int code) {
-  switch (code) {
-    case ZNOAUTH:
-    case ZAUTHFAILED: return {Fault::Kind::denied, zerror(code)};
-    case ZCONNECTIONLOSS:
-    case ZOPERATIONTIMEOUT:
-    case ZINVALIDSTATE:
-    case ZCLOSING:
-    case ZSESSIONMOVED:
-    case ZSESSIONEXPIRED: return {Fault::Kind::silent, zerror(code)};
-    default: return {Fault::Kind::unusable, zerror(code)};
-  }
-}
-
 std::variant<std::unique_ptr<Session>, Fault> Session::open(const ZooKeeper& ensemble,
                                                             Millis timeout,
                                                             const Patience& patience) {

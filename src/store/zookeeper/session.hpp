@@ -82,7 +82,4 @@ class Session {
   std::vector<std::shared_ptr<void>> questions_;  // that the library may still look at
 };
 
-/// What an error code of the library means.
-Fault fault_of(int code);
-
 }  // namespace store::zookeeper

@@ -1,0 +1,36 @@
+// One who holds a lock or waits for it, and who may hold it next to whom.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "store/lease.hpp"
+#include "store/mode.hpp"
+#include "store/names.hpp"
+
+namespace store::local {
+
+/// A time that survives its process, for people and for --min-hold: ms since 1970, the host's
+/// clock.
+using WallTime = std::int64_t;
+WallTime wall_now();
+
+/// Somebody in the ledger.
+struct Entry {
+  std::uint64_t seat;  // in the order of arrival
+  Token token;
+  Mode mode;
+  WallTime since;                // it waits, or holds
+  std::optional<Fence> fence;    // of a holder
+  std::optional<WallTime> kept;  // of a holder whose process may be gone: until then
+
+  [[nodiscard]] bool holds() const { return fence.has_value(); }
+};
+
+/// The first in the queue, if there is one; `entries` are in the order of arrival.
+const Entry* first_waiter(const std::vector<Entry>& entries);
+/// Whether there is room for `entry` among the holders, and nobody waits before it.
+bool may_hold(const std::vector<Entry>& entries, const Entry& entry);
+
+}  // namespace store::local
