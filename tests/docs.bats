@@ -110,3 +110,12 @@ variable_of_option() {
   run mandoc -T lint -W warning "$REPO/man/rlock.1" "$REPO/man/rlock-protocol.7"
   assert_success
 }
+
+@test "which server can do what is the same in the README and in the man page" {
+  sed -n '/^Which server can do what/,/^The job/p' "$REPO/README.md" | grep -E '\| (yes|no) ' | tr -d '`|' |
+    tr -s ' ' | sed 's/^ *//; s/ *$//; s/, refresh, release//' >"$T/readme"
+  man_text | sed -n '/^What not every kind of server/,/^\.El/p' | grep -E 'Ta (yes|no)' |
+    sed 's/^\.It //; s/Fl -/--/; s/Ic //; s/ , refresh , release//; s/ Ta / /g' >"$T/man"
+  [[ -s $T/man ]]
+  diff "$T/readme" "$T/man"
+}
