@@ -236,6 +236,22 @@ cancelled() {
   [[ ! -e $T/ran ]]
 }
 
+@test "readers that waited run together" {
+  can --shared || return 0
+  local name
+  hold writer -k "$K"
+  for name in one two; do
+    # shellcheck disable=SC2016
+    stand_in_line "$name" "$K" --shared -- sh -c 'touch "$T/here.$$"
+      timeout 10 sh -c "until [ \$(ls \$T | grep -c ^here) = 2 ]; do sleep 0.05; done"'
+  done
+  let_go writer
+  finish one
+  assert_success
+  finish two
+  assert_success
+}
+
 @test "a reader that was killed makes room for the writer" {
   can --shared || return 0
   hold holder -k "$K" --shared --ttl 2s

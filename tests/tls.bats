@@ -81,14 +81,18 @@ fails_with() {
   make_certificate usual ca 2 'DNS:usual.test'
   make_certificate named ca 2 'DNS:lock.test'
   PORT=$(free_port)
-  launch several openssl s_server -accept "127.0.0.1:$PORT" -cert "$T/usual.crt" -key "$T/usual.key" \
-    -servername lock.test -cert2 "$T/named.crt" -key2 "$T/named.key"
+  # It would end with its input.
+  mkfifo "$T/input"
+  # shellcheck disable=SC2016
+  launch several bash -c 'exec 9<>"$T/input"; exec openssl s_server "$@" <&9' - -accept "127.0.0.1:$PORT" \
+    -cert "$T/usual.crt" -key "$T/usual.key" -servername lock.test -cert2 "$T/named.crt" -key2 "$T/named.key"
   wait_until says "$T/several.out" ACCEPT
   # Whoever is behind it, it is no Redis: what counts is that the certificate is not what is wrong.
   attempt -S "rediss://127.0.0.1:$PORT?cacert=$T/ca.crt&sni=lock.test" -k "$K" --ttl 1s -- true
   assert_equal "$status" 69
   [[ $stderr != *certificate* ]]
-  kill "${PIDS[several]}" || true
+  fails_with 69 "certificate is not accepted for 'other.test'" -- "rediss://127.0.0.1:$PORT?cacert=$T/ca.crt&sni=other.test"
+  kill "${PIDS[several]}"
 }
 
 @test "a certificate of another CA is refused; insecure-skip-verify=yes takes it" {
