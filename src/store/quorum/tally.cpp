@@ -57,8 +57,13 @@ Fault summary(const std::vector<Fault>& faults, std::size_t of) {
     return fault.kind == Fault::Kind::silent;
   });
   const bool unheard = first->kind == Fault::Kind::unreachable && any_silent;
+  // Who was only late, when it was decided without it, is not one of those who refused.
+  const bool not_reached = rank(*first) >= rank({Fault::Kind::silent, ""});
+  const auto number = std::count_if(faults.begin(), faults.end(), [&](const Fault& fault) {
+    return not_reached || fault.kind == first->kind;
+  });
   return {unheard ? Fault::Kind::silent : first->kind,
-          fmt::format("{} of {} servers: {}", faults.size(), of, first->why)};
+          fmt::format("{} of {} servers: {}", number, of, first->why)};
 }
 
 std::optional<StillOurs> standing(const Answers<Standing>& answers) {
