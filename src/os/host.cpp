@@ -13,7 +13,12 @@ std::string user_name() {
   for (const char* variable : {"LOGNAME", "USER"}) {
     if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return value;
   }
-  if (const passwd* entry = ::getpwuid(::geteuid())) return entry->pw_name;
+  // Not getpwuid(3): a quorum's nodes are examined in threads.
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 16384> text{};
+  ::getpwuid_r(::geteuid(), &entry, text.data(), text.size(), &found);
+  if (found != nullptr) return found->pw_name;
   return "uid" + std::to_string(::geteuid());
 }
 
