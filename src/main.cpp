@@ -8,10 +8,13 @@
 #include "cmd/output.hpp"
 #include "cmd/parse.hpp"
 #include "cmd/refusal.hpp"
+#include "cmd/veil.hpp"
 
 int main(int argc, char** argv) {
   try {
-    auto parsed = cmd::parse({argv + 1, argv + argc});
+    const std::vector<std::string> words{argv + 1, argv + argc};
+    cmd::veil({argv + 1, argv + argc});
+    auto parsed = cmd::parse(words);
     return base::match(
         std::move(parsed), [](cmd::Act&& act) { return act(); },
         [](cmd::Answer&& answer) {

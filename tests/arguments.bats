@@ -90,3 +90,13 @@ setup_program() {
   assert_equal "$status" 9
   assert_output 42
 }
+
+@test "-- ends a subcommand's options, behind one that has its value with = as well" {
+  local options
+  for options in "-S file:$T/locks" "--server=file:$T/locks"; do
+    # shellcheck disable=SC2086
+    attempt inspect $options -- "$K" --json
+    assert_equal "$status" 64
+    assert_one_stderr_line "saw '--json'"
+  done
+}

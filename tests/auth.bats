@@ -2,9 +2,6 @@
 # Passwords, ACL users and databases; no output, process list or token ever shows a password.
 load lib/rlock
 
-ACL_LINE='+eval +evalsha +get +set +del +pexpire +pttl +zadd +zrem +zrange +zrangebyscore
-  +zremrangebyscore +zscore +zrank +zcard +rpush +blpop +time +ping'
-
 # acl_user NAME PASSWORD RULE...
 acl_user() {
   local name=$1 password=$2
@@ -25,6 +22,7 @@ as_root_of_server() {
 
 @test "the password comes from --password-file, its first line" {
   own_server --requirepass right
+  install -m 600 /dev/null "$T/password"
   printf 'right\nsecond line\n' >"$T/password"
   run rlock --password-file "$T/password" -k "$K" -- echo ran
   assert_output ran
@@ -51,6 +49,8 @@ as_root_of_server() {
 
 @test "URL before password file before REDISCLI_AUTH" {
   own_server --requirepass right
+  install -m 600 /dev/null "$T/wrong"
+  install -m 600 /dev/null "$T/right"
   echo wrong >"$T/wrong"
   echo right >"$T/right"
   REDISCLI_AUTH=wrong run rlock -S "unix://:right@$SERVER/redis.sock" --password-file "$T/wrong" -k "$K" -- echo ran
@@ -100,50 +100,6 @@ as_root_of_server() {
   [[ ! -e $T/ran ]]
 }
 
-@test "the ACL line of the protocol page is enough to run, wait, inspect and force-release" {
-  local url
-  own_server
-  # shellcheck disable=SC2086
-  acl_user locker secret $ACL_LINE "~$K" "~{$K}:*"
-  url=unix://locker:secret@$SERVER/redis.sock
-  export RLOCK_SERVER=$url
-  hold first -k "$K" -t 900ms
-  start second -k "$K" -w 60s -- echo second
-  wait_queued "$K" 1
-  wait_until listening 2
-  run rlock inspect "$K"
-  assert_success
-  assert_output --partial "$(id -un)@"
-  run rlock force-release "$K" --yes
-  assert_success
-  finish first
-  assert_equal "$status" 76
-  finish second
-  assert_output second
-  hold third -k "$K" -t 600ms
-  wait_until lease_was_renewed
-  let_go third
-  assert_success
-  assert_silent
-}
-
-# Longer than the lease since the grant, and still held: the fence is the grant's time in µs.
-lease_was_renewed() {
-  (($(now_us) - $(fence "$K") > 900000)) && held "$K"
-}
-
-@test "list needs SCAN besides, and says so" {
-  own_server
-  # shellcheck disable=SC2086
-  acl_user locker secret $ACL_LINE "~*"
-  attempt list -S "unix://locker:secret@$SERVER/redis.sock"
-  assert_equal "$status" 77
-  assert_stderr_line NOPERM
-  acl_user locker secret +scan
-  attempt list -S "unix://locker:secret@$SERVER/redis.sock"
-  assert_success
-}
-
 @test "a database number is selected" {
   run rlock -S "unix://$SERVER/redis.sock?db=3" -k "$K" -- redis-cli -s "$SERVER/redis.sock" -n 3 exists "$K"
   assert_output 1
@@ -176,6 +132,7 @@ lease_was_renewed() {
   assert_equal "$status" 69
   [[ $stderr != *hunter2* ]]
   own_server --requirepass hunter2
+  install -m 600 /dev/null "$T/password"
   echo hunter2 >"$T/password"
   run rlock -v --password-file "$T/password" -k "$K" -- sh -c 'env; tr "\0" " " <"/proc/$PPID/cmdline"'
   assert_success

@@ -94,4 +94,12 @@ load lib/rlock
   attempt -k "$K" -- touch "$T/ran"
   assert_equal "$status" 75
   [[ ! -e $T/ran ]]
+  # It cannot be told from a value that is no string, so nobody can say that it is the one they saw.
+  attempt force-release "$K" --yes --wait 100ms
+  assert_equal "$status" 75
+  assert_one_stderr_line 'empty or no string' 'nothing was changed'
+  attempt cancel "$K" --wait 100ms
+  assert_equal "$status" 75
+  assert_one_stderr_line 'empty or no string' 'only an rlock can be asked'
+  assert_equal "$(redis exists "$K")" 1
 }

@@ -2,7 +2,7 @@
 # rlock as PID 1, as in a container: forwards, reaps, exits.
 load lib/rlock
 
-# job_of an unshare is PID 1 inside, by its number outside.
+# The first child of an unshare is PID 1 inside, by its number outside.
 # In a bare chroot the root directory is no mount point, whose propagation could be changed.
 need_namespaces() {
   local flags=(--pid --fork --mount-proc --kill-child)
@@ -17,7 +17,7 @@ need_namespaces() {
 
 @test "PID 1 runs the job and exits with its code" {
   need_namespaces
-  run "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- sh -c 'echo "$PPID"; exit 7'
+  run "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- sh -c 'ps -o ppid= -p "$PPID" | tr -d " "; exit 7'
   assert_equal "$status" 7
   assert_output 1
   free "$K"
@@ -27,16 +27,16 @@ need_namespaces() {
   need_namespaces
   launch holder "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- "$LIB/log-signals" "$T/job.log" "$T/job.end" 6
   wait_until says "$T/job.log" started
-  kill -TERM "$(job_of holder)"
+  kill -TERM "$(first_child "${PIDS[holder]}")"
   wait_until says "$T/job.log" TERM
-  kill -USR1 "$(job_of holder)"
+  kill -USR1 "$(first_child "${PIDS[holder]}")"
   wait_until says "$T/job.log" USR1
   touch "$T/job.end"
   finish holder
   assert_equal "$status" 6
   launch holder "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- "$LIB/until-file" "$T/never"
   wait_until says "$T/holder.out" started
-  kill -TERM "$(job_of holder)"
+  kill -TERM "$(first_child "${PIDS[holder]}")"
   finish holder
   assert_equal "$status" 143
   free "$K"
@@ -47,7 +47,7 @@ need_namespaces() {
   redis set "$K" other px 60000
   launch waiter "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -w 60s -- true
   wait_queued "$K" 1
-  kill -TERM "$(job_of waiter)"
+  kill -TERM "$(first_child "${PIDS[waiter]}")"
   finish waiter
   assert_equal "$status" 143
   queued "$K" 0

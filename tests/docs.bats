@@ -119,3 +119,26 @@ variable_of_option() {
   [[ -s $T/man ]]
   diff "$T/readme" "$T/man"
 }
+
+# publish CSV: as `scripts/bench peers --publish` does it, on copies of what is committed: $T/peers.svg and $T/README.md
+publish() {
+  local csv=$1
+  cp "$REPO/README.md" "$T/README.md"
+  "$PYTHON" -B "$REPO/scripts/benchmark/publish.py" "$csv" "$T/peers.svg" "$T/README.md"
+}
+
+@test "the README's tables and plot of rlock and its peers are made of the CSV that lies beside them" {
+  publish "$REPO/scripts/benchmark/peers.csv"
+  diff "$REPO/README.md" "$T/README.md"
+  cmp "$REPO/scripts/benchmark/peers.svg" "$T/peers.svg"
+  grep -qF '](scripts/benchmark/peers.svg)' "$REPO/README.md"
+}
+
+@test "another figure in the CSV is another table and another plot" {
+  awk -F, -v OFS=, '$1 == "run" && /rlock, Unix socket/ { $(NF - 2) = "7.77" } { print }' \
+    "$REPO/scripts/benchmark/peers.csv" >"$T/peers.csv"
+  publish "$T/peers.csv"
+  grep -qF '| rlock, Unix socket | 7.77 |' "$T/README.md"
+  grep -qF '>7.77<' "$T/peers.svg"
+  "$PYTHON" -c 'import sys, xml.etree.ElementTree as tree; tree.parse(sys.argv[1])' "$T/peers.svg"
+}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # rlock doctor: is this server fit to hold locks?
 load lib/rlock
+load lib/acl
 
 # finding SUBJECT: its verdict in $T/json.
 finding() {
@@ -68,16 +69,15 @@ doctor() {
 
 @test "what it is not allowed to ask it says so, and goes on" {
   own_server
-  redis acl setuser least on '>word' resetchannels '~batch*' '~{batch*' -@all +eval +evalsha +get +set +del +pexpire \
-    +pttl +zadd +zrem +zrange +zrangebyscore +zremrangebyscore +zscore +zrank +zcard +rpush +blpop +time +ping >/dev/null
-  doctor -S "unix://least:word@$SERVER/redis.sock" batch
+  least_user
+  doctor -S "$LEAST_URL" batch:x
   assert_equal "$status" 0
   assert_equal "$(finding locking)" ok
   assert_equal "$(finding waiting)" ok
   assert_equal "$(finding clock)" ok
   assert_equal "$(finding listing)" warn
   assert_equal "$(finding eviction)" unknown
-  attempt doctor -S "unix://least:word@$SERVER/redis.sock" batch
+  attempt doctor -S "$LEAST_URL" batch:x
   assert_line --regexp '^unknown +eviction +not allowed to ask$'
 }
 

@@ -53,9 +53,9 @@ signal_all() {
   write_when_told first --ttl 1s
   paused=$(processes_of first)
   [[ -n $paused ]]
-  # the machine stalls: rlock and its whole job
+  # the machine stalls: rlock, its job's guardian and its whole job
   # shellcheck disable=SC2086
-  signal_all STOP "${PIDS[first]}" $paused
+  signal_all STOP "${PIDS[first]}" "$(guardian_of first)" $paused
   # its lease ends, another takes over and writes
   attempt -k "$K" -w 30s -- "$REPO/scripts/demo/fenced-write" "$T/db" second
   assert_success
@@ -68,7 +68,7 @@ signal_all() {
   assert_equal "$(<"$T/first.result")" 'wrote: 1'
   says "$T/first.err" 'fenced-write: refused'
   assert_equal "$(value)" second
-  kill -CONT "${PIDS[first]}"
+  kill -CONT "${PIDS[first]}" "$(guardian_of first)"
   finish first
   # the job may have ended before rlock looked, but the lock was lost: that is said in any case
   assert_stderr_line "lost"
@@ -82,7 +82,7 @@ signal_all() {
   wait_until says "$T/first.out" started
   paused=$(processes_of first)
   # shellcheck disable=SC2086
-  signal_all STOP "${PIDS[first]}" $paused
+  signal_all STOP "${PIDS[first]}" "$(guardian_of first)" $paused
   attempt -k "$K" -w 30s -- "$REPO/scripts/demo/fenced-write" "$T/db" second
   assert_success
   touch "$T/first.go"
@@ -90,7 +90,7 @@ signal_all() {
   signal_all CONT $paused
   wait_until says "$T/first.result" 'done'
   assert_equal "$(value)" first
-  kill -CONT "${PIDS[first]}"
+  kill -CONT "${PIDS[first]}" "$(guardian_of first)"
   finish first
 }
 

@@ -113,7 +113,8 @@ load lib/rlock
 pgrep_own() {
   local text=$1 pid
   for pid in $(marked_processes); do
-    if [[ $pid != "${PIDS[holder]}" ]] && tr '\0' ' ' <"/proc/$pid/cmdline" | grep -qF -e "$text"; then
+    # One that ends meanwhile has no command line any more.
+    if [[ $pid != "${PIDS[holder]}" ]] && { tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | grep -qF -e "$text"; then
       echo "$pid"
     fi
   done

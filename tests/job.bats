@@ -92,9 +92,11 @@ b' RLOCK_MINE=x -- sh -c 'tr "\0" "\n" <"/proc/$$/environ" | grep -av -e ^RLOCK_
   same_with_lock nice -n 3 -- sh -c 'pwd; umask; ulimit -a; nice; cut -d" " -f5,6,7,8 "/proc/$$/stat"'
 }
 
-@test "the job's parent is rlock, in the same session and process group" {
-  run rlock -k "$K" -- sh -c 'tr "\0" " " <"/proc/$PPID/cmdline"'
-  assert_output --partial "$K"
+@test "the job is in rlock's session and process group, and its parent's parent is rlock" {
+  hold holder -k "$K"
+  assert_equal "$(ps -o sid= -o pgid= -p "$(job_of holder)")" "$(ps -o sid= -o pgid= -p "${PIDS[holder]}")"
+  assert_equal "$(ps -o ppid= -p "$(guardian_of holder)" | tr -d ' ')" "${PIDS[holder]}"
+  let_go holder
 }
 
 @test "oom score, scheduling, no_new_privs and dumpable state are the same" {

@@ -30,7 +30,7 @@ load lib/rlock
 }
 
 @test "list finds keys with tags and odd names" {
-  local key keys=('{tag}job' 'x{tag}y' 'a}b' 'x{}y' '{}x' 'with blank' 'q"uote' 'b\ackslash' 'k:rlock:fence' '*' '[x]' 'ü')
+  local key keys=('{tag}job' 'x{tag}y' 'a}b' '{x}' 'x' 'x}{' '{x}.' '{x}{}' 'x{}y' '{}x' 'with blank' 'q"uote' 'b\ackslash' 'k:rlock:fence' '*' '[x]' 'ü')
   local number=0
   own_server
   for key in "${keys[@]}"; do

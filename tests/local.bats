@@ -1,17 +1,8 @@
 #!/usr/bin/env bats
 # file: a directory of this host, and no server at all.
 load lib/rlock
-
-setup_file() { :; }
-teardown_file() { :; }
-use_server() { export RLOCK_SERVER=file://$BATS_TEST_TMPDIR/locks; }
-held() { rlock inspect -q "$1" 2>/dev/null; }
-
-# in_line COUNT: so many wait for $K.
-in_line() {
-  local count=$1
-  [[ $(json 'len(d["waiters"])' inspect --json "$K") == "$count" ]]
-}
+load lib/local
+load lib/others
 
 @test "file: alone is a directory that belongs to the user, the same for cron and for a login" {
   local place
@@ -47,21 +38,15 @@ in_line() {
   assert_equal "$(find "$T/locks" -type f)" "$T/locks/$K/ledger"
 }
 
-@test "what killed processes left is taken away by the next one" {
-  local number
-  hold holder -k "$K"
-  for number in 1 2 3; do
-    start "w$number" -k "$K" -w 60s -- true
-    wait_until in_line "$number"
-  done
-  for number in w1 w2 w3 holder; do
-    signal KILL "$number"
-    wait_until gone "${PIDS[$number]}"
-  done
-  touch "$T/holder.go"
-  attempt -k "$K" -- true
+@test "the lock of a killed holder passes on when the last of its job is gone" {
+  hold_stubborn holder
+  # shellcheck disable=SC2016
+  start waiter -k "$K" -w 60s -- bash -c 'echo "${EPOCHREALTIME/[.,]/}"'
+  wait_until in_line 1
+  signal KILL holder
+  finish waiter
   assert_success
-  assert_equal "$(find "$T/locks" -type p -o -type f | wc -l)" 1
+  assert_less "$(tail -n 1 "$T/beat")" "$output"
 }
 
 @test "the end of a killed holder is heard at once, whatever its ttl" {
@@ -75,20 +60,6 @@ in_line() {
   assert_success
   assert_less "$(($(now_ms) - from))" 2000
   touch "$T/holder.go"
-}
-
-@test "the end of one in the middle of the line is heard as well" {
-  hold holder -k "$K"
-  start dead -k "$K" -w 60s -- true
-  wait_until in_line 1
-  start waiter -k "$K" -w 60s -- true
-  wait_until in_line 2
-  signal KILL dead
-  wait_until gone "${PIDS[dead]}"
-  wait_until in_line 1
-  let_go holder
-  finish waiter
-  assert_success
 }
 
 @test "a holder that was paused for longer than its ttl still has its lock, and its job goes on" {
@@ -120,56 +91,6 @@ in_line() {
   rm -r "$T/locks"
   finish holder
   assert_equal "$status" 76
-}
-
-@test "the last of many readers lets the writer in, however they end" {
-  local number
-  for number in {1..8}; do
-    hold "r$number" -k "$K" --shared
-  done
-  start writer -k "$K" -w 60s -- echo 'my turn'
-  wait_until in_line 1
-  for number in {1..8}; do
-    if ((number % 2)); then
-      signal KILL "r$number"
-      wait_until gone "${PIDS[r$number]}"
-      touch "$T/r$number.go"
-    else
-      let_go "r$number"
-    fi
-  done
-  finish writer
-  assert_output 'my turn'
-}
-
-@test "readers, writer, readers: nobody starves, and readers run together" {
-  local name number=0
-  hold holder -k "$K"
-  for name in r1 r2 w r3 r4; do
-    if [[ $name == w ]]; then
-      start $name -k "$K" -w 60s -- sh -c "echo w >>'$T/order'"
-    else
-      start $name -k "$K" -w 60s --shared -- sh -c "echo r >>'$T/order'; sleep 0.2"
-    fi
-    wait_until in_line $((++number))
-  done
-  let_go holder
-  for name in r1 r2 w r3 r4; do
-    finish $name
-  done
-  assert_equal "$(paste -sd ' ' "$T/order")" 'r r w r r'
-}
-
-@test "a permit of a killed holder is given on" {
-  hold one -k "$K" --permits 2
-  hold two -k "$K" --permits 2
-  start three -k "$K" -w 60s --permits 2 -- echo 'my turn'
-  wait_until in_line 1
-  signal KILL one
-  finish three
-  assert_output 'my turn'
-  touch "$T/one.go"
-  let_go two
 }
 
 @test "a directory that may not be written to exits 77, a key too long for a file's name 69" {
@@ -206,4 +127,31 @@ in_line() {
   assert_success
   assert_output ran
   [[ -e $T/locks/$K/readme ]]
+}
+
+@test "what root makes in a user's directory is the user's: neither is in the other's way" {
+  let_others_in
+  install -d -o "$SOMEBODY" "$T/locks"
+  hold holder -k "$K"
+  assert_equal "$(find "$T/locks" ! -user "$SOMEBODY")" ''
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" true
+  assert_equal "$status" 75
+  signal KILL holder
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" -w 20s -- echo 'my turn'
+  assert_output --partial 'my turn'
+  touch "$T/holder.go"
+}
+
+@test "a holder that one may not read is a holder" {
+  let_others_in
+  install -d -o "$SOMEBODY" "$T/locks"
+  hold holder -k "$K"
+  find "$T/locks" -name '*.who' -exec chmod 0 {} +
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" true
+  assert_equal "$status" 75
+  assert_output --partial '(unreadable)'
+  let_go holder
+  assert_success
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" -w 20s -- echo 'my turn'
+  assert_output --partial 'my turn'
 }

@@ -109,13 +109,13 @@ fence_is_confirmed() {
   start_quorum
   use_server "${NODES[2]}"
   start_proxy
-  proxy delay 200
+  proxy delay 400
   export RLOCK_SERVER="unix://${NODES[0]}/redis.sock unix://${NODES[1]}/redis.sock unix://${NODES[2]}/proxy.sock"
   local from
   from=$(now_ms)
   attempt -k "$K" -- true
   assert_success
-  assert_less "$(($(now_ms) - from))" 400
+  assert_less "$(($(now_ms) - from))" 800
   kill_redis "${NODES[0]}"
   attempt -k "$K:2" -- true
   assert_success
@@ -124,7 +124,7 @@ fence_is_confirmed() {
 
 @test "a server that lost its data gets the lock back with a refresh" {
   start_quorum
-  hold holder -k "$K" --ttl 1s
+  hold holder -k "$K" --ttl 6s # refreshed after 2 s: time enough to look
   wait_until on_nodes "$K" 3
   node 1 flushall >/dev/null
   on_nodes "$K" 2
@@ -264,6 +264,21 @@ fence_is_confirmed() {
   attempt doctor --json
   assert_equal "$status" 1
   wait_until on_nodes rlock:doctor 0
+}
+
+@test "each try has a token of its own: what is taken back late is not the next try's" {
+  start_quorum
+  node 1 set "$K" other >/dev/null
+  node 2 set "$K" other >/dev/null
+  use_server "${NODES[2]}" # its grant is no majority, and is taken back
+  watch_wire "$T/wire"
+  start waiter -S "unix://${NODES[0]}/redis.sock" -S "unix://${NODES[1]}/redis.sock" \
+    -S "unix://${NODES[2]}/redis.sock" -k "$K" -w 60s -- echo ran
+  wait_until tokens_on_wire "$T/wire" 3
+  end_watching
+  node 1 del "$K" >/dev/null
+  finish waiter
+  assert_success
 }
 
 @test "the passwords of several servers are shown nowhere" {

@@ -76,3 +76,14 @@ replica_is_up() {
   assert_equal "$status" 64
   assert_one_stderr_line "--sync-replicas: saw 'all'"
 }
+
+@test "a grant that too few replicas have is asked for again under another token" {
+  own_master
+  add_replica
+  watch_wire "$T/wire"
+  attempt -k "$K" --sync-replicas 2 -w 3s -q -- touch "$T/ran"
+  assert_equal "$status" 69
+  wait_until tokens_on_wire "$T/wire" 2
+  end_watching
+  free "$K"
+}

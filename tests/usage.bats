@@ -92,8 +92,12 @@ refuses_option() {
 
 @test "a URL of another scheme, or a broken one, exits 78" {
   local url
-  for url in http://x redisss://x localhost:6379 redis://x:99999 redis://x:y redis://x/one unix:// redis://:6379:1 ''; do
+  for url in http://x redisss://x localhost:6379 redis://x:99999 redis://x/one unix:// ''; do
     refuses 78 "$url" -S "$url" -k "$K" -- touch "$T/ran"
+  done
+  # What could be user:password whose @host is missing is not shown.
+  for url in redis://x:y redis://:6379:1; do
+    refuses 78 "saw 'redis://…'" -S "$url" -k "$K" -- touch "$T/ran"
   done
 }
 
@@ -101,7 +105,8 @@ refuses_option() {
   refuses 78 'http' -S http://user:hunter2@x -k "$K" -- touch "$T/ran"
   [[ $stderr != *hunter2* ]]
   local url
-  for url in redis://user:hunter2@x:99999 user:hunter2@x redis:/user:hunter2@x redis://:hunter2@x/y/z; do
+  for url in redis://user:hunter2@x:99999 user:hunter2@x redis:/user:hunter2@x redis://:hunter2@x/y/z \
+    zk:/:/hunter2a://@x redis:/:/hunter2a://@x; do
     refuses 78 'server' -S "$url" -k "$K" -- touch "$T/ran"
     [[ $stderr != *hunter2* ]]
   done

@@ -2,6 +2,7 @@
 # zk://: a line of ephemeral nodes, and the session as lease.
 load lib/rlock
 load lib/zookeeper
+load lib/line
 
 setup_file() {
   OWN_SERVERS=()
@@ -15,12 +16,6 @@ teardown_file() {
 }
 
 use_server() { export RLOCK_SERVER=$FILE_URL; }
-held() { rlock inspect -q "$1" 2>/dev/null; }
-
-in_line() {
-  local count=$1
-  [[ $(json 'len(d["waiters"])' inspect --json "$K") == "$count" ]]
-}
 
 @test "the fence is a transaction of the ensemble, and grows" {
   # shellcheck disable=SC2016
@@ -54,22 +49,7 @@ watches() {
 }
 
 @test "readers wait for the writer before them, not for each other" {
-  local name number=0
-  hold holder -k "$K"
-  for name in r1 r2 w r3 r4; do
-    if [[ $name == w ]]; then
-      start $name -k "$K" -w 60s -- sh -c "echo w >>'$T/order'"
-    else
-      start $name -k "$K" -w 60s --shared -- sh -c "echo r >>'$T/order'; sleep 0.2"
-    fi
-    wait_until in_line $((++number))
-  done
-  let_go holder
-  for name in r1 r2 w r3 r4; do
-    finish $name
-    assert_success
-  done
-  assert_equal "$(paste -sd ' ' "$T/order")" 'r r w r r'
+  readers_and_writer_in_turn
 }
 
 @test "the server that was lost in the middle of a hold is replaced by another" {
@@ -147,6 +127,21 @@ watches() {
   stop_proxy
 }
 
+@test "a lock that was waited for is granted by a transaction, not by what one server remembers" {
+  local port
+  port=$(free_port)
+  start_proxy_between "tcp:$port" "tcp:$ZK_PORT"
+  hold holder -k "$K"
+  # 14 is a transaction's number in the protocol. No refresh is due before the job is there.
+  start waiter -S "zk://127.0.0.1:$port" -k "$K" -w 60s --ttl 30s \
+    -- env LC_ALL=C grep -acP 'request.*\x00\x00\x00\x0e' "$T/proxy.log"
+  wait_until in_line 1
+  let_go holder
+  finish waiter
+  assert_success
+  stop_proxy
+}
+
 @test "a hold and a wait outlive a connection that is reset" {
   local port
   port=$(free_port)
@@ -189,6 +184,7 @@ watches() {
   attempt -S "zk://app:wrong@${FILE_URL#zk://}/secured" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 77
   [[ $stderr != *wrong@* && ! -e $T/ran ]]
+  install -m 600 /dev/null "$T/password"
   echo geheim >"$T/password"
   attempt -S "zk://app@${FILE_URL#zk://}/secured" --password-file "$T/password" -k "$K" -- echo ran
   assert_output ran

@@ -15,7 +15,8 @@ void set_level(Level level);
 Level level();
 
 /// Writes one line with a single write, so lines of two threads never mix; a status line on the
-/// terminal is wiped first. Any thread.
+/// terminal is wiped first. What should not reach a terminal is made printable, should somebody
+/// have forgotten it. Any thread.
 void line(std::string_view text);
 
 /// Shows `text` in place of the last status line (no newline). Only for terminals; main thread.

@@ -6,16 +6,20 @@
 
 namespace base {
 
-/// The same text with control characters (C0, DEL, C1) and bytes that are not UTF-8 written as
-/// \n, \t or \xHH, and a backslash as \\: what a server or a user named can then be printed on a
-/// terminal, or put into JSON, whatever it is.
+/// The same text with control characters (C0, DEL, C1), marks that turn the direction of writing
+/// and bytes that are not UTF-8 written as \n, \t or \xHH, and a backslash as \\: what a server or
+/// a user named can then be printed on a terminal, or put into JSON, whatever it is.
 std::string printable(std::string_view text);
 
-/// Whether it is well-formed UTF-8 without control characters.
+/// Whether it is well-formed UTF-8 without any of those.
 bool is_printable(std::string_view text);
 
 /// As printable(), but at most `most` bytes of the text, with "…" for the rest.
 std::string printable(std::string_view text, std::size_t most);
+
+/// For a whole line, parts of which are made printable already: as printable(), but a backslash
+/// stays what it is.
+std::string one_line(std::string_view text);
 
 /// As one word that a POSIX shell reads back, for commands that people paste: quoted only if
 /// needed.

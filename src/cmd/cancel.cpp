@@ -8,6 +8,7 @@
 #include "cmd/output.hpp"
 #include "cmd/plan.hpp"
 #include "cmd/values.hpp"
+#include "hold/waiting_line.hpp"
 #include "store/open.hpp"
 
 namespace cmd {
@@ -79,8 +80,8 @@ int execute(const CancelPlan& plan) {
   const bool any_rlock = std::any_of(tokens.begin(), tokens.end(),
                                      [](const auto& token) { return token.holder().has_value(); });
   if (!any_rlock) {
-    base::log::error("'{}' is held by a foreign client ({}), which cannot be asked", key,
-                     tokens.front().shown());
+    base::log::error("'{}' is {}; only an rlock can be asked to stop", key,
+                     hold::describe(holders.front().occupant));
     return ExitCode::busy;
   }
   const auto asked = admin->ask_to_stop(plan.key, tokens, "cancelled by " + ourselves(), soon());

@@ -89,7 +89,8 @@ std::vector<store::Claim> ClaimPlan::claims() const {
   const std::string message = supersede ? "superseded by " + token.shown() : "";
   std::vector<store::Claim> result;
   for (const auto& key : keys) {
-    result.push_back({key, token, ttl, on_busy, mode, max_waiters, sync_replicas, message});
+    result.push_back(
+        {key, token, ttl, on_busy, mode, max_waiters, sync_replicas, keys.size() > 1, message});
   }
   return result;
 }

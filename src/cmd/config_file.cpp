@@ -6,8 +6,7 @@
 #include "base/text.hpp"
 #include "cmd/refusal.hpp"
 #include "cmd/settings.hpp"
-#include "os/check.hpp"
-#include "os/file.hpp"
+#include "os/trusted_file.hpp"
 
 namespace cmd {
 namespace {
@@ -30,17 +29,26 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+constexpr const char* hidden = "…";
+
+bool is_like_a_name(std::string_view text) {
+  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos;
+}
+
 /// One line of a file. Values that are there already stay: they come from a file that goes before.
 void read_line(Config& config, const std::string& path, std::size_t number, std::string_view line) {
   if (line.empty() || line.front() == '#') return;
   const std::string where = fmt::format("{}:{}", base::printable(path), number);
   const auto equals = line.find('=');
+  // A file that holds nothing but a password may have been named by mistake: what is no name is not
+  // repeated.
   if (equals == std::string_view::npos) {
-    throw not_accepted(where, line, "'name = value' or a '# comment'", ExitCode::bad_config);
+    throw not_accepted(where, hidden, "'name = value' or a '# comment'", ExitCode::bad_config);
   }
   const std::string name{trimmed(line.substr(0, equals))};
   if (!Settings::may_stand_in_config(name)) {
-    throw not_accepted(where, name, Settings::config_names(), ExitCode::bad_config);
+    throw not_accepted(where, is_like_a_name(name) ? name : hidden, Settings::config_names(),
+                       ExitCode::bad_config);
   }
   config.try_emplace(name, ConfigValue{std::string{trimmed(line.substr(equals + 1))}, where});
 }
@@ -53,9 +61,9 @@ void read_text(Config& config, const std::string& path, std::string_view text) {
   }
 }
 
-[[noreturn]] void cannot_read(const std::string& path) {
-  throw Refusal{ExitCode::bad_config, fmt::format("cannot read the config file '{}': {}",
-                                                  base::printable(path), os::describe(errno))};
+[[noreturn]] void refuse(const std::string& path, const os::NotRead& not_read) {
+  throw Refusal{ExitCode::bad_config, fmt::format("cannot use the config file '{}': {}",
+                                                  base::printable(path), not_read.why)};
 }
 
 }  // namespace
@@ -63,17 +71,22 @@ void read_text(Config& config, const std::string& path, std::string_view text) {
 Config read_config(const std::optional<std::string>& named) {
   Config config;
   if (named) {
-    const auto text = os::contents_of(*named);
-    if (!text) cannot_read(*named);
-    read_text(config, *named, *text);
+    const auto text = os::contents_of_ours(*named);
+    if (const auto* not_read = std::get_if<os::NotRead>(&text)) refuse(*named, *not_read);
+    read_text(config, *named, std::get<std::string>(text));
     return config;
   }
   for (const auto& path : {users_file(), std::optional<std::string>{system_file}}) {
     if (!path) continue;
-    const auto text = os::contents_of(*path);
-    // Only a file that is not there is none: one we may not read may hold what somebody relies on.
-    if (!text && errno != ENOENT && errno != ENOTDIR) cannot_read(*path);
-    if (text) read_text(config, *path, *text);
+    const auto text = os::contents_of_ours(*path);
+    // Only a file that is not there is none: one we may not read, or trust, may hold what somebody
+    // relies on.
+    const auto* not_read = std::get_if<os::NotRead>(&text);
+    if (not_read == nullptr) {
+      read_text(config, *path, std::get<std::string>(text));
+    } else if (not_read->error != ENOENT && not_read->error != ENOTDIR) {
+      refuse(*path, *not_read);
+    }
   }
   return config;
 }

@@ -63,7 +63,7 @@ void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin,
   }
 }
 
-/// A value that is no string cannot be compared with what was shown.
+/// An empty value and one that is no string cannot be told apart, nor compared with what was shown.
 bool nameless(const store::HolderReport& holder) {
   return holder.occupant.token.empty();
 }
@@ -96,7 +96,7 @@ int execute(const ForceReleasePlan& plan) {
   if (report.holders.empty()) return report_nobody(plan.key, plan.only);
   if (std::any_of(report.holders.begin(), report.holders.end(), nameless)) {
     base::log::error(
-        "'{}' has a value that is no string, so it cannot be compared with what you "
+        "'{}' has a value that is empty or no string, so it cannot be compared with what you "
         "saw; nothing was changed (a foreign client's lock: see TYPE in redis-cli)",
         base::printable(plan.key.text()));
     return ExitCode::busy;

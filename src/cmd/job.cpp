@@ -16,8 +16,7 @@ using base::Deadline;
 using Reason = hold::StoppedFor::Reason;
 
 int report_not_started(const RunPlan& plan, const os::NotStarted& failure) {
-  base::log::error("cannot run '{}': {}", base::printable(plan.command.front()),
-                   os::describe(failure.error));
+  base::log::error("cannot run '{}': {}", shown(plan.command.front()), os::describe(failure.error));
   if (failure.stage == os::NotStarted::Stage::fork) return ExitCode::system_refused;
   return failure.error == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable;
 }
@@ -80,21 +79,22 @@ int run_job(const RunPlan& plan, hold::Upkeep locks, os::Signals& signals, RunRe
   const auto& server = plan.lock.server;
   const auto environment = hold::job_environment(record.leases, server.shown, server.exported);
   const auto valid_until = locks.valid_until();
+  const os::Program program{plan.command, environment};
   // All that can fail before the job exists is done before; the keeper has no thread yet.
   hold::Keeper keeper{std::move(locks)};
   const os::ProcessTree tree;
-  const auto spawned = os::Child::spawn(plan.command, environment, signals);
-  if (const auto* failure = std::get_if<os::NotStarted>(&spawned)) {
+  hold::Steward steward{
+      {plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}};
+  auto started = os::Guardian::start_job(program, signals, steward.last_moment());
+  if (const auto* failure = std::get_if<os::NotStarted>(&started)) {
     give_back(plan, keeper, {}, false);
     record.outcome = RunRecord::Outcome::not_started;
     record.why = os::describe(failure->error);
     return report_not_started(plan, *failure);
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
-  const hold::Ending ending = hold::supervise(
-      std::get<os::Child>(spawned), tree, keeper,
-      hold::Steward{{plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}},
-      signals);
+  const hold::Ending ending =
+      hold::supervise(std::get<os::Guardian>(started), tree, keeper, std::move(steward), signals);
   record.ended = base::now();
   const int code = conclude(ending, record);
   // Whoever had the job stopped wants the lock.

@@ -42,7 +42,10 @@ std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
       return ExitCode::lost;
     }
     const auto& ours = std::get<store::StillOurs>(standing);
-    leases.push_back({key, token, plan.ttl, ours.until, ours.fence.value_or(0)});
+    // The job's own, if that is known: of a quorum's servers some may know another number.
+    const auto given = outer.holds[i].fence;
+    leases.push_back(
+        {key, token, plan.ttl, ours.until, given != 0 ? given : ours.fence.value_or(0)});
   }
   return leases;
 }

@@ -60,7 +60,7 @@ void require_key(const Settings& settings, const Words& words) {
   throw Refusal{ExitCode::usage,
                 fmt::format("'{}' is no rlock command, and no -k KEY was given to run it under; "
                             "see rlock --help",
-                            base::printable(words.operands.front(), 100))};
+                            shown(words.operands.front()))};
 }
 
 std::variant<Act, Answer> parse_command(const Command& command, Settings settings,
@@ -84,9 +84,9 @@ std::variant<Act, Answer> parse_subcommand(const Command& command,
   while (!left.empty()) {
     const Words words = cut(left, settings);
     all.options.insert(all.options.end(), words.options.begin(), words.options.end());
-    const bool ended = words.options.size() + words.operands.size() < left.size();
+    if (words.operands.empty()) break;
     const auto first = words.operands.begin();
-    const auto taken = ended ? words.operands.end() : std::min(first + 1, words.operands.end());
+    const auto taken = words.ended ? words.operands.end() : first + 1;
     all.operands.insert(all.operands.end(), first, taken);
     left.assign(taken, words.operands.end());
   }

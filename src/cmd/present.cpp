@@ -15,6 +15,9 @@ namespace {
 using store::LockReport;
 using store::Occupant;
 
+// Ours are far shorter; --json shows what others wrote as it is.
+constexpr std::size_t longest_token = 1024;
+
 const char* state_of(const LockReport& report) {
   if (report.holders.empty()) return "free";
   const auto kind = report.holders.front().occupant.kind;
@@ -22,7 +25,7 @@ const char* state_of(const LockReport& report) {
 }
 
 std::string shown_holder(const Occupant& occupant) {
-  if (occupant.token.empty()) return "a foreign client (the value is no string)";
+  if (occupant.token.empty()) return "a foreign client (its value is empty or no string)";
   const std::string who = store::Token::foreign(occupant.token).shown();
   return occupant.kind == Occupant::Kind::foreign ? who + " (a foreign client)" : who;
 }
@@ -126,7 +129,7 @@ std::string as_table(const LockReport& report) {
   if (report.mode) row("mode", mode_text(*report.mode));
   for (const auto& [occupant, fence] : report.holders) {
     row("holder", shown_holder(occupant));
-    row("token", base::printable(occupant.token));
+    row("token", base::printable(occupant.token, longest_token));
     if (occupant.held_for) row("since", since(*occupant.held_for));
     row("until", until(occupant));
     if (report.holders.size() > 1 && fence) row("fence", std::to_string(*fence));

@@ -25,4 +25,10 @@ struct Refusal : std::exception {
 Refusal not_accepted(std::string_view source, std::string_view seen, std::string_view accepted,
                      ExitCode code = ExitCode::usage);
 
+/// A word of the user's in a message: printable, not in full if it is a novel, and without the
+/// secret of a URL, which may have ended up at a wrong place.
+std::string shown(std::string_view word);
+/// The same for a word that is no option: only its name, and nothing that may be glued to it.
+std::string shown_option(std::string_view word);
+
 }  // namespace cmd

@@ -71,7 +71,10 @@ std::vector<std::string> command_in(const Settings& settings,
 }
 
 store::Label label_of(const std::vector<std::string>& command) {
-  const std::string& program = command.front();
+  // A URL in the place of a command may have a password, and the label is for all to see.
+  const std::string& word = command.front();
+  const bool is_url = word.find("://") != word.npos;
+  const std::string program = is_url ? store::without_secret(word) : word;
   return store::Label::tamed(program.substr(program.rfind('/') + 1));
 }
 

@@ -5,8 +5,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "cmd/refusal.hpp"
-#include "os/check.hpp"
-#include "os/file.hpp"
+#include "os/trusted_file.hpp"
 
 namespace cmd {
 namespace {
@@ -31,13 +30,13 @@ void set_log_level(const Settings& settings) {
 /// The password of --password-file, else of REDISCLI_AUTH, for a URL that has none.
 base::Secret password_beside_the_url(const Settings& settings) {
   if (const auto file = settings.find("password-file")) {
-    const auto text = os::contents_of(file->text);
-    if (!text) {
-      throw Refusal{ExitCode::bad_config,
-                    fmt::format("{}: cannot read '{}': {}", file->source,
-                                base::printable(file->text), os::describe(errno))};
+    const auto read = os::contents_of_secret(file->text);
+    if (const auto* not_read = std::get_if<os::NotRead>(&read)) {
+      throw Refusal{ExitCode::bad_config, fmt::format("{}: cannot use '{}': {}", file->source,
+                                                      base::printable(file->text), not_read->why)};
     }
-    return base::Secret{text->substr(0, text->find_first_of("\r\n"))};
+    const auto& text = std::get<std::string>(read);
+    return base::Secret{text.substr(0, text.find_first_of("\r\n"))};
   }
   const char* variable = std::getenv("REDISCLI_AUTH");  // as redis-cli reads it
   return base::Secret{variable == nullptr ? "" : variable};

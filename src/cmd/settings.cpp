@@ -120,10 +120,9 @@ void Settings::parse(const std::string& command, const std::vector<std::string>&
     app.parse(std::vector<std::string>{words.rbegin(), words.rend()});
   } catch (const CLI::ExtrasError&) {
     const auto unknown = app.remaining();
-    throw Refusal{ExitCode::usage,
-                  fmt::format("unknown option '{}'; accepted: see rlock{} --help",
-                              base::printable(unknown.empty() ? "" : unknown.front(), 100),
-                              command.empty() ? "" : " " + command)};
+    throw Refusal{ExitCode::usage, fmt::format("unknown option '{}'; accepted: see rlock{} --help",
+                                               shown_option(unknown.empty() ? "" : unknown.front()),
+                                               command.empty() ? "" : " " + command)};
   } catch (const CLI::ParseError& error) {
     throw Refusal{ExitCode::usage, base::printable(error.what(), 300)};
   }

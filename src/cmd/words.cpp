@@ -23,6 +23,7 @@ Words cut(const std::vector<std::string>& argv, const Settings& settings) {
   for (; word != argv.end() && word->size() > 1 && word->front() == '-'; ++word) {
     if (*word == "--") {
       ++word;
+      words.ended = true;
       break;
     }
     const auto equals = word->find('=');

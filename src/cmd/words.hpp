@@ -11,6 +11,7 @@ namespace cmd {
 struct Words {
   std::vector<std::string> options;   // with their values
   std::vector<std::string> operands;  // from the first operand on, byte for byte
+  bool ended = false;                 // a `--` said that nothing else is an option
 };
 
 /// Options end at the first word that is neither one nor the value of one, or behind a `--`. One

@@ -21,16 +21,16 @@ std::optional<LostEarlier> freshen(Upkeep& all, const Claimant::Terms& terms,
   return LostEarlier{"its lease could not be refreshed in time"};
 }
 
-Round take_all(const Opener& open_store, const AcquirePlan& plan, const Claimant::Terms& terms,
-               os::Signals& signals) {
+Round take_all(const Opener& open_store, const std::vector<store::Claim>& claims,
+               const Claimant::Terms& terms, os::Signals& signals) {
   Upkeep all;
-  for (const store::Claim& claim : plan.claims) {
+  for (const store::Claim& claim : claims) {
     auto outcome = Claimant{open_store(), claim, terms, all, signals}.run();
     if (auto* not_had = std::get_if<NotHad>(&outcome)) return std::move(*not_had);
     if (auto* lost = std::get_if<LostEarlier>(&outcome)) return std::move(*lost);
     all.add(std::get<Held>(std::move(outcome)));
   }
-  if (plan.claims.size() > 1) {
+  if (claims.size() > 1) {
     if (auto lost = freshen(all, terms, signals)) return *std::move(lost);
   }
   return all;
@@ -40,8 +40,9 @@ Round take_all(const Opener& open_store, const AcquirePlan& plan, const Claimant
 
 Acquisition acquire(const Opener& open_store, const AcquirePlan& plan, os::Signals& signals) {
   const Claimant::Terms terms{Deadline::after(base::now(), plan.wait), plan.grace};
+  auto claims = plan.claims;
   for (;;) {
-    auto round = take_all(open_store, plan, terms, signals);
+    auto round = take_all(open_store, claims, terms, signals);
     if (auto* all = std::get_if<Upkeep>(&round)) return std::move(*all);
     if (auto* not_had = std::get_if<NotHad>(&round)) return std::move(*not_had);
     const auto& lost = std::get<LostEarlier>(round);
@@ -49,6 +50,9 @@ Acquisition acquire(const Opener& open_store, const AcquirePlan& plan, os::Signa
       return store::Fault{store::Fault::Kind::silent,
                           "a lock was lost while another was asked for: " + lost.why};
     }
+    // What a server hears late of this round is not to be about the next.
+    const store::Token fresh = claims.front().token.another();
+    for (store::Claim& claim : claims) claim.token = fresh;
     base::log::detail("a lock was lost while another was waited for ({}); once more", lost.why);
   }
 }

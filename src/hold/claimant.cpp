@@ -44,10 +44,11 @@ Claimant::Outcome Claimant::run() {
     auto attempt = ask();
     if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
     auto outcome = base::match(
-        std::move(attempt),
-        [&](store::Granted&& granted) { return accept(std::move(granted.lease)); },
+        std::move(attempt), [&](store::Granted&& granted) { return accept(std::move(granted)); },
         [&](store::Busy&& busy) -> std::optional<Outcome> {
           const bool queueing = claim_.on_busy == store::OnBusy::queue;
+          // Nobody in particular has it: some of it may be ours.
+          if (!busy.occupant) store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
           return GaveUp{claim_.name, std::move(busy.occupant), busy.waiting,
                         queueing ? GaveUp::Why::crowded : GaveUp::Why::busy};
         },
@@ -55,6 +56,9 @@ Claimant::Outcome Claimant::run() {
           return withdrawn(Disagreement{claim_.name, std::move(mismatch)});
         },
         [&](store::Queued&& place) { return queue(place); },
+        [&](store::Spent&& spent) -> std::optional<Outcome> {
+          return withdrawn(LostEarlier{std::move(spent.why)});
+        },
         [&](Fault&& fault) { return recover(fault); });
     if (outcome) return *std::move(outcome);
     if (auto lost = look_after_earlier()) return *std::move(lost);
@@ -79,18 +83,24 @@ std::optional<Claimant::Outcome> Claimant::look_after_earlier() {
   return withdrawn(LostEarlier{std::get<Lost>(*std::move(heard)).why});
 }
 
-std::optional<Claimant::Outcome> Claimant::accept(store::Lease lease) {
-  if (!lease.valid_until.earlier_by(terms_.grace).passed(base::now())) {
+std::optional<Claimant::Outcome> Claimant::accept(store::Granted granted) {
+  store::Lease& lease = granted.lease;
+  if (granted.flaw.empty() && !lease.valid_until.earlier_by(terms_.grace).passed(base::now())) {
     return Held{std::move(store_), std::move(lease)};
   }
-  if (lease.ttl.length() - lease.ttl.drift() <= terms_.grace) {
+  if (granted.flaw.empty() && lease.ttl.length() - lease.ttl.drift() <= terms_.grace) {
     return recover({Fault::Kind::unusable,
                     fmt::format("it gives leases of at most {}: shorten --ttl or --grace ({})",
                                 base::format_duration(lease.ttl.length()),
                                 base::format_duration(terms_.grace))});
   }
-  // Granted, but the answer took so long that the job would have to be stopped at once.
   store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
+  if (claim_.token_stays) {
+    return LostEarlier{granted.flaw.empty() ? "a grant came too late" : std::move(granted.flaw)};
+  }
+  claim_.token = claim_.token.another();
+  if (!granted.flaw.empty()) return recover({Fault::Kind::unavailable, std::move(granted.flaw)});
+  // The answer took so long that the job would have to be stopped at once.
   return recover(
       {Fault::Kind::silent, fmt::format("the grant of a lease of {} came too late to be used",
                                         base::format_duration(claim_.ttl.length()))});
@@ -104,6 +114,7 @@ std::optional<Claimant::Outcome> Claimant::queue(const store::Queued& place) {
     const auto turn = store_->await_turn(claim_, {until, signals_.descriptor()});
     if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
     if (const auto* notice = std::get_if<store::Notice>(&turn)) return obey(*notice);
+    if (const auto* fault = std::get_if<Fault>(&turn)) return recover(*fault);
     if (terms_.wait_ends.passed(base::now())) {
       return withdrawn(GaveUp{claim_.name, place.occupant, place.ahead, GaveUp::Why::timed_out});
     }

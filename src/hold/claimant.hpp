@@ -37,7 +37,8 @@ struct Interrupted {
 };
 /// Why a lock was not had; nothing of the claim is left on a server that answers.
 using NotHad = std::variant<GaveUp, SentAway, Disagreement, Interrupted, store::Fault>;
-/// One of the locks that we had before is not ours any more.
+/// One of the locks that we had before is not ours any more, or cannot be had with the token that
+/// they share.
 struct LostEarlier {
   std::string why;
 };
@@ -63,7 +64,7 @@ class Claimant {
   store::Attempt ask();
   std::optional<Outcome> queue(const store::Queued& place);
   std::optional<Outcome> recover(const store::Fault& fault);
-  std::optional<Outcome> accept(store::Lease lease);
+  std::optional<Outcome> accept(store::Granted granted);
   std::optional<Outcome> obey(const store::Notice& notice);
   /// Refreshes what is due and hears what others want of those; nothing if all is well.
   std::optional<Outcome> look_after_earlier();
@@ -72,7 +73,7 @@ class Claimant {
   Outcome withdrawn(Outcome outcome);
 
   std::unique_ptr<store::LockStore> store_;
-  const store::Claim& claim_;
+  store::Claim claim_;
   const Terms& terms_;
   Upkeep& earlier_;
   os::Signals& signals_;

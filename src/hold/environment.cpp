@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 
 #include "base/text.hpp"
@@ -15,13 +16,13 @@ namespace {
 constexpr std::array<std::string_view, 6> ours{
     "RLOCK_KEY=", "RLOCK_TOKEN=", "RLOCK_FENCE=", "RLOCK_FENCES=", "RLOCK_HELD=", "RLOCK_HOLDS="};
 
-/// A line "token TAB server TAB key" for each; none of the three holds a tab or a newline.
+/// A line "token TAB server TAB key TAB fence" for each; none of them holds a tab or a newline.
 std::string holds_with(const std::vector<store::Lease>& leases, const std::string& server) {
   const char* outer = std::getenv("RLOCK_HOLDS");
   std::string text{outer == nullptr ? "" : outer};
   for (const store::Lease& lease : leases) {
-    const std::string line =
-        fmt::format("{}\t{}\t{}", lease.token.text(), server, base::printable(lease.name.text()));
+    const std::string line = fmt::format("{}\t{}\t{}\t{}", lease.token.text(), server,
+                                         base::printable(lease.name.text()), lease.fence);
     // A reentrant run is told again of what a run around it holds.
     if ((text + '\n').find(line + '\n') != std::string::npos) continue;
     text += (text.empty() ? "" : "\n") + line;
@@ -49,9 +50,13 @@ std::vector<OuterHold> outer_holds() {
     const auto first = line.find('\t');
     const auto second = first == line.npos ? line.npos : line.find('\t', first + 1);
     if (second == line.npos) continue;
+    const auto third = std::min(line.find('\t', second + 1), line.size());
+    const auto number = line.substr(std::min(third + 1, line.size()));
+    store::Fence fence = 0;
+    std::from_chars(number.data(), number.data() + number.size(), fence);
     result.push_back({store::Token::foreign(std::string{line.substr(0, first)}),
                       std::string{line.substr(first + 1, second - first - 1)},
-                      std::string{line.substr(second + 1)}});
+                      std::string{line.substr(second + 1, third - second - 1)}, fence});
   }
   return result;
 }

@@ -14,6 +14,7 @@ struct OuterHold {
   store::Token token;
   std::string server;  // as it is shown to people, without a password
   std::string key;     // made printable, which tells keys apart as well as they are themselves
+  store::Fence fence;  // that its job was given; 0 if that is not said
 };
 
 /// From RLOCK_HOLDS; empty if we are no job of an rlock.

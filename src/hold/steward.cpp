@@ -12,6 +12,8 @@ namespace {
 
 // To find and reach every process of a tree takes time, which must not be the next holder's.
 constexpr base::Millis kill_lead{20};
+// The guardian's blow comes after ours, and still in time.
+constexpr base::Millis guardian_lead = kill_lead / 2;
 // Between two rounds of KILL, for what forked while we were looking.
 constexpr base::Millis kill_rounds{10};
 
@@ -80,9 +82,18 @@ Actions Steward::on_job_ended(os::ExitStatus status, base::Moment now) {
   if (phase_ != Phase::running) return {};
   const bool died_of_heard =
       status.signalled() && std::count(heard_.begin(), heard_.end(), status.signal()) > 0;
+  // Whoever is killed, by hand or for want of memory, could not see to what it had started.
+  const bool was_killed = status.signalled() && status.signal() == SIGKILL;
   // It ended by itself: what it left behind is its business.
-  if (!stop_passed_on_ && !died_of_heard) return {};
+  if (!stop_passed_on_ && !died_of_heard && !was_killed) return {};
   return stop_tree(now);
+}
+
+Actions Steward::on_guardian_killed() {
+  if (phase_ == Phase::killing) return {};
+  Actions actions = kill_tree();
+  actions.insert(actions.begin(), Say{"the guardian of the job was killed; killing the job"});
+  return actions;
 }
 
 Actions Steward::on_time(base::Moment now) {
@@ -100,6 +111,11 @@ Actions Steward::on_time(base::Moment now) {
 store::Deadline Steward::due() const {
   if (phase_ != Phase::running) return kill_at_;
   return warned_ ? store::Deadline::never() : terms_.valid_until.earlier_by(terms_.grace);
+}
+
+store::Deadline Steward::last_moment() const {
+  if (terms_.on_lost == OnLost::warn) return store::Deadline::never();
+  return terms_.valid_until.earlier_by(std::min(guardian_lead, terms_.grace / 8));
 }
 
 Actions Steward::lose(const std::string& locks, const std::string& why, base::Moment now) {

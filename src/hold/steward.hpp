@@ -53,9 +53,13 @@ class Steward {
   Actions on_news(const News& news, base::Moment now);
   Actions on_job_stopped(int signal);
   Actions on_job_ended(os::ExitStatus status, base::Moment now);
+  /// Nobody would stop the job if we were killed now: it goes, as the kernel has begun to see to.
+  Actions on_guardian_killed();
   /// To be called whenever due() passed; harmless at any other time.
   Actions on_time(base::Moment now);
   [[nodiscard]] store::Deadline due() const;
+  /// When somebody else must have killed the tree if we, stopped or stuck, have not.
+  [[nodiscard]] store::Deadline last_moment() const;
 
   /// The job itself ended, and nobody waits for the rest of its tree.
   [[nodiscard]] bool is_done() const { return ended_ && !awaits_tree(); }

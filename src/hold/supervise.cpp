@@ -12,9 +12,13 @@ namespace {
 
 class Supervisor {
  public:
-  Supervisor(const os::Child& job, const os::ProcessTree& tree, Keeper& keeper, Steward steward,
+  Supervisor(os::Guardian& guardian, const os::ProcessTree& tree, Keeper& keeper, Steward steward,
              os::Signals& signals)
-      : job_{job}, tree_{tree}, keeper_{keeper}, steward_{std::move(steward)}, signals_{signals} {}
+      : guardian_{guardian},
+        tree_{tree},
+        keeper_{keeper},
+        steward_{std::move(steward)},
+        signals_{signals} {}
 
   Ending run();
 
@@ -22,12 +26,12 @@ class Supervisor {
   void carry_out(const Actions& actions);
   void look_at_clock();
   void look_at_signals();
-  void look_at_children();
+  void look_at_job();
   [[nodiscard]] bool done() const {
     return steward_.is_done() || (steward_.awaits_tree() && tree_.empty());
   }
 
-  const os::Child& job_;
+  os::Guardian& guardian_;
   const os::ProcessTree& tree_;
   Keeper& keeper_;
   Steward steward_;
@@ -38,11 +42,14 @@ class Supervisor {
 Ending Supervisor::run() {
   for (;;) {
     timer_.set(std::min(steward_.due(), keeper_.begin_at()));
-    os::wait_any({signals_.descriptor(), keeper_.descriptor(), timer_.descriptor()},
-                 base::Deadline::never());
+    guardian_.keep_until(steward_.last_moment());
+    os::wait_any(
+        {signals_.descriptor(), guardian_.descriptor(), keeper_.descriptor(), timer_.descriptor()},
+        base::Deadline::never());
     // The clock first: after a pause the lease may be over, and then nothing else matters.
     look_at_clock();
     look_at_signals();
+    look_at_job();
     while (const auto news = keeper_.take()) carry_out(steward_.on_news(*news, base::now()));
     look_at_clock();
     if (done()) return {*steward_.ended(), steward_.stopped_for()};
@@ -57,18 +64,17 @@ void Supervisor::look_at_clock() {
 
 void Supervisor::look_at_signals() {
   while (const auto signal = signals_.take()) {
-    if (signal->number == SIGCHLD) {
-      look_at_children();
-    } else {
-      carry_out(steward_.on_signal(*signal));
-    }
+    if (signal->number != SIGCHLD) carry_out(steward_.on_signal(*signal));
   }
 }
 
-void Supervisor::look_at_children() {
-  // One SIGCHLD may stand for many changes, and may be about an orphan that came to us.
-  while (const auto change = os::reap()) {
-    if (change->pid != job_.pid()) continue;
+void Supervisor::look_at_job() {
+  for (;;) {
+    const auto change = guardian_.take();
+    if (guardian_.was_killed()) carry_out(steward_.on_guardian_killed());
+    if (!change) return;
+    // We may have been stopped meanwhile, by ourselves even, and the job killed for that.
+    look_at_clock();
     if (change->kind == os::Change::Kind::stopped) {
       carry_out(steward_.on_job_stopped(change->stop_signal()));
     } else {
@@ -80,13 +86,10 @@ void Supervisor::look_at_children() {
 void Supervisor::carry_out(const Actions& actions) {
   for (const Action& action : actions) {
     base::match(
-        action,
-        [&](const ToJob& to) {
-          if (!steward_.ended()) job_.signal(to.signal);
-        },
+        action, [&](const ToJob& to) { guardian_.signal_job(to.signal); },
         [&](const ToTree& to) {
           // Where /proc is not to be had, at least the job itself.
-          if (tree_.signal(to.signal) == 0 && !steward_.ended()) job_.signal(to.signal);
+          if (tree_.signal(to.signal) == 0) guardian_.signal_job(to.signal);
         },
         [&](const ResumeTree&) { tree_.resume(); },
         [&](const Follow& follow) { os::Signals::suspend(follow.signal); },
@@ -96,18 +99,21 @@ void Supervisor::carry_out(const Actions& actions) {
 
 }  // namespace
 
-Ending supervise(const os::Child& job, const os::ProcessTree& tree, Keeper& keeper, Steward steward,
-                 os::Signals& signals) {
+Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Keeper& keeper,
+                 Steward steward, os::Signals& signals) {
   try {
-    return Supervisor{job, tree, keeper, std::move(steward), signals}.run();
+    Ending ending = Supervisor{guardian, tree, keeper, std::move(steward), signals}.run();
+    guardian.dismiss();
+    return ending;
   } catch (...) {
     // Whoever catches this will release the lock: not while the job runs.
     while (!tree.empty()) {
       tree.signal(SIGKILL);
       os::wait_any({}, base::Deadline::after(base::now(), base::Millis{10}));
-      while (os::reap()) {
+      while (guardian.take()) {
       }
     }
+    guardian.dismiss();
     throw;
   }
 }

@@ -3,7 +3,7 @@
 
 #include "hold/keeper.hpp"
 #include "hold/steward.hpp"
-#include "os/child.hpp"
+#include "os/guardian.hpp"
 #include "os/process_tree.hpp"
 
 namespace hold {
@@ -15,8 +15,8 @@ struct Ending {
 
 /// Signals, the children's changes, the keeper's news and the clock go to the steward; what it
 /// decides is done. Touches no server: whatever stalls there, the deadline here is kept. Should it
-/// throw, the job's tree is gone. Main thread.
-Ending supervise(const os::Child& job, const os::ProcessTree& tree, Keeper& keeper, Steward steward,
-                 os::Signals& signals);
+/// throw, the job's tree is gone. At the end the guardian is dismissed. Main thread.
+Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Keeper& keeper,
+                 Steward steward, os::Signals& signals);
 
 }  // namespace hold

@@ -24,7 +24,7 @@ std::string describe(const std::optional<store::Occupant>& occupant) {
     case store::Occupant::Kind::reserved: text = fmt::format("reserved for {}", who); break;
     case store::Occupant::Kind::neighbour: text = fmt::format("behind {} of this host", who); break;
     case store::Occupant::Kind::foreign:
-      text = occupant->token.empty() ? "held by a foreign client (its value is no string)"
+      text = occupant->token.empty() ? "held by a foreign client (its value is empty or no string)"
                                      : fmt::format("held by a foreign client ({})", who);
       if (!occupant->expires_in) text += ", without expiry";
       break;

@@ -11,9 +11,9 @@
 namespace os {
 namespace {
 
-struct Program {
-  char** argv;
-  char** environment;
+struct Orders {
+  char* const* argv;
+  char* const* environment;
   const sigset_t* mask;
   bool ignore_child;
   pid_t parent;
@@ -22,15 +22,15 @@ struct Program {
 
 /// Runs in the child. With vfork() its memory is ours: only system calls, nothing that allocates,
 /// locks or returns.
-[[noreturn]] void become(const Program& program) {
-  // If rlock is killed, nobody can stop the job before the lease ends: then it dies with rlock.
+[[noreturn]] void carry_out(const Orders& orders) {
+  // Without its guardian nobody can stop the job when rlock is killed: then it dies with that.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != program.parent) ::_exit(127);
-  if (program.ignore_child) ::signal(SIGCHLD, SIG_IGN);
-  ::sigprocmask(SIG_SETMASK, program.mask, nullptr);
-  ::execvpe(program.argv[0], program.argv, program.environment);
+  if (::getppid() != orders.parent) ::_exit(127);
+  if (orders.ignore_child) ::signal(SIGCHLD, SIG_IGN);
+  ::sigprocmask(SIG_SETMASK, orders.mask, nullptr);
+  ::execvpe(orders.argv[0], orders.argv, orders.environment);
   const int error = errno;
-  (void)!::write(program.report, &error, sizeof error);
+  (void)!::write(orders.report, &error, sizeof error);
   ::_exit(127);
 }
 
@@ -44,26 +44,25 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-std::variant<Child, NotStarted> Child::spawn(const std::vector<std::string>& argv,
-                                             const std::vector<std::string>& environment,
-                                             const Signals& signals) {
-  std::vector<char*> arguments = pointers(argv);
-  std::vector<char*> variables = pointers(environment);
+Program::Program(const std::vector<std::string>& argv, const std::vector<std::string>& environment)
+    : argv_{pointers(argv)}, environment_{pointers(environment)} {}
+
+std::variant<Child, NotStarted> Child::spawn(const Program& program, const Signals& signals) {
   int ends[2];
   check(::pipe2(ends, O_CLOEXEC), "creating a pipe");
   const Fd reader{ends[0]};
   Fd writer{ends[1]};
-  const Program program{arguments.data(),
-                        variables.data(),
-                        &signals.inherited_mask(),
-                        signals.inherited_child_ignored(),
-                        ::getpid(),
-                        writer.number()};
+  const Orders orders{program.argv(),
+                      program.environment(),
+                      &signals.inherited_mask(),
+                      signals.inherited_child_ignored(),
+                      ::getpid(),
+                      writer.number()};
 
   // vfork and not fork: it copies no page table, which is a tenth of what a whole run costs.
   // It is sound here: one thread, all signals blocked, no handlers, and the child only execs.
   const pid_t pid = ::vfork();
-  if (pid == 0) become(program);
+  if (pid == 0) carry_out(orders);
   if (pid < 0) return NotStarted{NotStarted::Stage::fork, errno};
   writer = Fd{};
 

@@ -30,20 +30,31 @@ struct Change {
   [[nodiscard]] int stop_signal() const { return WSTOPSIG(status); }
 };
 
+/// A command with its arguments and its whole environment ("NAME=value" each), ready to be
+/// executed: nothing is left to allocate in a child that has just been forked. Refers to both,
+/// which must outlive it.
+class Program {
+ public:
+  Program(const std::vector<std::string>& argv, const std::vector<std::string>& environment);
+
+  [[nodiscard]] char* const* argv() const { return argv_.data(); }
+  [[nodiscard]] char* const* environment() const { return environment_.data(); }
+
+ private:
+  std::vector<char*> argv_;
+  std::vector<char*> environment_;
+};
+
 /// A started process. Passive: it waits for nobody by itself; the supervisor asks reap() whenever
 /// SIGCHLD was taken.
 class Child {
  public:
-  /// Runs argv[0], found in PATH, with `environment` ("NAME=value" each), the signal mask and
-  /// dispositions that `signals` found, and everything else inherited: process group, terminal,
-  /// descriptors, limits. To be called before any thread of ours exists.
-  static std::variant<Child, NotStarted> spawn(const std::vector<std::string>& argv,
-                                               const std::vector<std::string>& environment,
-                                               const Signals& signals);
+  /// Runs `program`, found in PATH, with the signal mask and dispositions that `signals` found, and
+  /// everything else inherited: process group, terminal, descriptors, limits. To be called before
+  /// any thread of ours exists.
+  static std::variant<Child, NotStarted> spawn(const Program& program, const Signals& signals);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Only while it has not been reaped: later the pid may be a stranger's.
-  void signal(int number) const { (void)::kill(pid_, number); }
 
  private:
   explicit Child(pid_t pid) : pid_{pid} {}

@@ -2,44 +2,50 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
 
 #include "os/check.hpp"
+#include "os/file.hpp"
+#include "os/sharing.hpp"
 
 namespace os {
 namespace {
 
-// Between tries: it is held for about as long as one takes.
-constexpr base::Millis pause{1};
+// Between tries: about as long as it is held. Who would make it comes as one of perhaps hundreds at
+// once, and asks less and less often, so that they leave the processor to the one that has it, and
+// the next turn to those who have something to finish.
+constexpr base::Millis first_pause{1};
+constexpr base::Millis longest_pause{32};
 
-bool still_at(const std::string& path, const Fd& fd) {
-  struct stat ours {};
-  struct stat there {};
-  return ::fstat(fd.number(), &ours) == 0 && ::lstat(path.c_str(), &there) == 0 &&
-         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
-}
+constexpr mode_t private_mode = 0600;
 
 }  // namespace
 
 std::optional<LockedFile> LockedFile::open(const std::string& path, Missing missing,
-                                           const Patience& patience) {
-  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (missing == Missing::create ? O_CREAT : 0);
-  for (;;) {
-    Fd fd{::open(path.c_str(), flags, 0666)};
-    if (!fd) return std::nullopt;
+                                           const Sharing& sharing, const Patience& patience) {
+  const bool create = missing == Missing::create;
+  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0);
+  Fd fd;
+  for (auto pause = first_pause;; pause = create ? std::min(pause * 2, longest_pause) : pause) {
+    if (!fd) {
+      fd = Fd{::open(path.c_str(), flags, private_mode)};
+      if (!fd) return std::nullopt;
+      if (create) share(fd, sharing);
+    }
     if (::flock(fd.number(), LOCK_EX | LOCK_NB) == 0) {
-      if (still_at(path, fd)) return LockedFile{std::move(fd)};
-      continue;  // removed before we had it, and perhaps made anew
+      if (is_at(path, fd)) return LockedFile{std::move(fd)};
+      fd = Fd{};  // removed before we had it, and perhaps made anew
+      continue;
     }
     if (errno != EWOULDBLOCK && errno != EINTR) return std::nullopt;
-    if (patience.until.passed(base::now())) {
-      errno = EAGAIN;
+    const Patience a_while = patience.at_most(base::Deadline::after(base::now(), pause));
+    const bool interrupted = wait_for(-1, Want::read, a_while) == Ready::interrupted;
+    if (interrupted || patience.until.passed(base::now())) {
+      errno = interrupted ? EINTR : EAGAIN;
       return std::nullopt;
     }
-    wait_any({}, base::Deadline::after(base::now(), pause));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "os/fd.hpp"
 #include "os/poll.hpp"
+#include "os/sharing.hpp"
 
 namespace os {
 
@@ -15,10 +16,11 @@ class LockedFile {
  public:
   enum class Missing { create, give_up };
 
-  /// Nothing, with errno set: EAGAIN if patience ended, ENOENT if there is none and none was to be
-  /// made. Nobody holds it for longer than some system calls take, unless it was stopped in them.
+  /// A file that is made is for those of `sharing`. Nothing, with errno set: EAGAIN or EINTR if
+  /// patience ended, ENOENT if there is none and none was to be made. Nobody holds it for longer
+  /// than some system calls take, unless it was stopped in them.
   static std::optional<LockedFile> open(const std::string& path, Missing missing,
-                                        const Patience& patience);
+                                        const Sharing& sharing, const Patience& patience);
 
   [[nodiscard]] std::string text() const;
   /// In one write, over what is there: texts of one length replace each other whole.

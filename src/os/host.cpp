@@ -1,6 +1,7 @@
 #include "os/host.hpp"
 
 #include <pwd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,7 +17,7 @@ std::string user_name() {
   // Not getpwuid(3): a quorum's nodes are examined in threads.
   passwd entry{};
   passwd* found = nullptr;
-  std::array<char, 16384> text{};
+  std::string text(16384, '\0');  // on the stack it would cost every run three pages
   ::getpwuid_r(::geteuid(), &entry, text.data(), text.size(), &found);
   if (found != nullptr) return found->pw_name;
   return "uid" + std::to_string(::geteuid());
@@ -46,6 +47,11 @@ std::vector<std::string_view> environment() {
   std::vector<std::string_view> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
   return entries;
+}
+
+std::size_t descriptor_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
 bool stderr_is_terminal() {

@@ -1,6 +1,7 @@
 // Who and where we are, for people who ask who holds a lock.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ std::string user_number();
 std::string runtime_directory();
 /// "NAME=value" each, in order; valid until somebody changes the environment.
 std::vector<std::string_view> environment();
+/// How many descriptors this process may have open at a time (RLIMIT_NOFILE, the soft one).
+std::size_t descriptor_limit();
 bool stderr_is_terminal();
 bool stdin_is_terminal();
 

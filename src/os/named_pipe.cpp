@@ -6,14 +6,18 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 
 #include "os/check.hpp"
+#include "os/file.hpp"
+#include "os/sharing.hpp"
 
 namespace os {
 namespace {
 
-// umask(2) takes away what others must not have.
-constexpr mode_t mode = 0666;
+constexpr mode_t private_mode = 0600;
+// What a pipe holds (pipe(7)): whoever writes faster than we read must not keep us here.
+constexpr std::size_t most_pieces = 16;
 
 Fd open_pipe(const std::string& path, int flags) {
   return Fd{::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)};
@@ -29,35 +33,36 @@ bool owner_lives(const Fd& fd) {
 
 }  // namespace
 
-std::optional<NamedPipe> NamedPipe::create(const std::string& path) {
-  if (::mkfifo(path.c_str(), mode) != 0) return std::nullopt;
+std::optional<NamedPipe> NamedPipe::create(const std::string& path, const Sharing& sharing) {
+  const std::string beside = path + unfinished;
+  if (::mkfifo(beside.c_str(), private_mode) != 0) return std::nullopt;
   // For both directions: so it never hangs up on ourselves.
-  Fd fd = open_pipe(path, O_RDWR);
+  Fd fd = open_pipe(beside, O_RDWR);
   if (!fd || ::flock(fd.number(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
+  share(fd, sharing);
+  if (::rename(beside.c_str(), path.c_str()) != 0) return std::nullopt;
   return NamedPipe{std::move(fd), path};
 }
 
 std::vector<std::string> NamedPipe::take() {
   std::array<char, 4096> buffer{};
-  for (;;) {
+  for (std::size_t piece = 0; piece < most_pieces; ++piece) {
     const auto got = ::read(fd_.number(), buffer.data(), buffer.size());
     if (got <= 0) break;
     unfinished_.append(buffer.data(), static_cast<std::size_t>(got));
   }
   std::vector<std::string> lines;
   for (auto end = unfinished_.find('\n'); end != std::string::npos; end = unfinished_.find('\n')) {
-    lines.push_back(unfinished_.substr(0, end));
+    if (end > 0) lines.push_back(unfinished_.substr(0, end));
     unfinished_.erase(0, end + 1);
   }
+  // A line was written at once, so what has grown so long without an end is none.
+  if (unfinished_.size() > longest_post) unfinished_.clear();
   return lines;
 }
 
 bool NamedPipe::in_place() const {
-  struct stat ours {};
-  struct stat there {};
-  check(::fstat(fd_.number(), &ours), "looking at a pipe");
-  return ::lstat(path_.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
-         ours.st_dev == there.st_dev;
+  return is_at(path_, fd_);
 }
 
 NamedPipe NamedPipe::duplicate() const {
@@ -78,7 +83,8 @@ Fd watch_owner(const std::string& path) {
 
 void post(const std::string& path, std::string line) {
   if (line.size() > longest_post) line.resize(longest_post);
-  line += '\n';
+  // Its own beginning as well: somebody may have left half a line.
+  line = '\n' + line + '\n';
   // Without a reader this fails, and so it should.
   const Fd fd = open_pipe(path, O_WRONLY);
   if (fd) (void)!::write(fd.number(), line.data(), line.size());

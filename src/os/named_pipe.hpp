@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "os/fd.hpp"
+#include "os/sharing.hpp"
 
 namespace os {
 
@@ -13,8 +14,9 @@ namespace os {
 /// it is told at once, and nobody has to be asked. Any thread, one at a time.
 class NamedPipe {
  public:
-  /// Makes it, and owns it. Nothing, with errno set, if that cannot be.
-  static std::optional<NamedPipe> create(const std::string& path);
+  /// Makes it for those of `sharing`, and owns it; it has its name when all of that is so, and
+  /// `unfinished` after it until then. Nothing, with errno set, if that cannot be.
+  static std::optional<NamedPipe> create(const std::string& path, const Sharing& sharing);
 
   /// Readable when take() has something to say.
   [[nodiscard]] int descriptor() const { return fd_.number(); }
@@ -24,6 +26,8 @@ class NamedPipe {
   [[nodiscard]] bool in_place() const;
   /// Another handle to the same pipe. It is owned until all of them are gone.
   [[nodiscard]] NamedPipe duplicate() const;
+
+  static constexpr const char* unfinished = ".new";
 
  private:
   NamedPipe(Fd fd, std::string path) : fd_{std::move(fd)}, path_{std::move(path)} {}

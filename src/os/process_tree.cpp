@@ -1,6 +1,5 @@
 #include "os/process_tree.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,7 +14,6 @@ extern "C" {  // glibc 2.36 forgot to say so itself
 #include <charconv>
 #include <csignal>
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,14 +54,11 @@ std::optional<Process> look_at(pid_t pid) {
 
 std::vector<pid_t> numbered_entries(const char* path) {
   std::vector<pid_t> numbers;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir(path), &::closedir};
-  if (!directory) return numbers;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name{entry->d_name};
+  for_each_name(path, [&](std::string_view name) {
     pid_t number = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
     if (error == std::errc{} && end == name.data() + name.size()) numbers.push_back(number);
-  }
+  });
   return numbers;
 }
 

@@ -54,12 +54,14 @@ struct Claim {
   Mode mode{};
   std::optional<unsigned> max_waiters{};  // with that many in the queue: busy
   unsigned sync_replicas = 0;             // that must have a grant, or it is none
+  bool token_stays = false;               // it names the holder of other locks, too
   std::string
       supersede{};  // unless empty: holders are asked to stop and waiters sent away with this
 };
 
 struct Granted {
-  Lease lease;  // may already be over, if the answer was slow: look at valid_until
+  Lease lease;         // may already be over, if the answer was slow: look at valid_until
+  std::string flaw{};  // unless empty, why it must not be used: withdraw it
 };
 struct Queued {
   std::optional<Occupant> occupant;
@@ -75,7 +77,11 @@ struct Mismatch {
   Mode mode;
   Token token;  // who does
 };
-using Attempt = std::variant<Granted, Queued, Busy, Mismatch, Fault>;
+/// A server may yet hear that an earlier claim by this token was taken back: no use asking with it.
+struct Spent {
+  std::string why;
+};
+using Attempt = std::variant<Granted, Queued, Busy, Mismatch, Spent, Fault>;
 
 struct Renewed {
   Deadline valid_until;  // never(): the lock does not end by itself
@@ -113,7 +119,8 @@ struct Notice {
 struct ClaimAgain {};
 /// Patience ended; we go on queueing.
 struct StillWaiting {};
-using Turn = std::variant<ClaimAgain, StillWaiting, Notice>;
+/// A fault is one that no claim would show; whatever else goes wrong is ClaimAgain.
+using Turn = std::variant<ClaimAgain, StillWaiting, Notice, Fault>;
 
 /// A line to the server on which a holder hears notices. May move to another thread; one thread at
 /// a time.
@@ -145,7 +152,8 @@ class LockStore {
   /// to stop wanting the lock.
   virtual Turn await_turn(const Claim& claim, const Patience& patience) = 0;
   /// Leaves the queue, and gives back what the claim may have been granted unheard. Also right
-  /// after a Fault, or when nothing was ever queued.
+  /// after a Fault, or when nothing was ever queued. If nobody answers, the server may still do it,
+  /// and later than what is asked next: a claim after this takes another token.
   virtual void withdraw(const Claim& claim, const Patience& patience) = 0;
 
   /// The lock lasts for another `ttl` from now, if `token` still holds it.

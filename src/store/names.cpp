@@ -10,11 +10,15 @@
 namespace store {
 namespace {
 
-// 160 bits: two claims never meet by chance.
-constexpr std::size_t nonce_bytes = 20;
+// Two claims never meet by chance, nor two tries of one.
+constexpr std::size_t claim_bytes = 12;
+constexpr std::size_t try_bytes = 8;
+constexpr std::size_t nonce_bytes = claim_bytes + try_bytes;
 constexpr std::size_t longest_label = 100;
 // A foreign token is shown in one line of a table.
 constexpr std::size_t longest_shown = 120;
+// What we mint fits: three words, and a pid. Others may have made what looks like it.
+constexpr std::size_t longest_of_ours = 3 * longest_label + 20;
 
 bool fits(char c) {
   constexpr std::string_view separators = "#@/:";
@@ -31,6 +35,11 @@ std::string tame(std::string_view text) {
 bool is_nonce(std::string_view text) {
   return text.size() == 2 * nonce_bytes &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// All but the digits of the try.
+std::string_view claim_of(std::string_view token) {
+  return token.substr(0, token.size() - std::min(2 * try_bytes, token.size()));
 }
 
 }  // namespace
@@ -57,6 +66,14 @@ Token Token::mint(const Label& label) {
                os::random_hex(nonce_bytes)};
 }
 
+Token Token::another() const {
+  return Token{std::string{claim_of(text_)} + os::random_hex(try_bytes)};
+}
+
+bool Token::same_claim(const Token& other) const {
+  return holder() && claim_of(text_) == claim_of(other.text_);
+}
+
 std::optional<Holder> Token::holder() const {
   const std::string_view text{text_};
   // Only the label may hold '#', '/', ':' or '@' of its own, and it ends at the last '#'.
@@ -78,7 +95,9 @@ std::optional<Holder> Token::holder() const {
 }
 
 std::string Token::shown() const {
-  if (holder()) return base::printable(std::string_view{text_}.substr(0, text_.rfind('#')));
+  if (holder()) {
+    return base::printable(std::string_view{text_}.substr(0, text_.rfind('#')), longest_of_ours);
+  }
   return base::printable(text_, longest_shown);
 }
 

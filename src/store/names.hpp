@@ -45,11 +45,15 @@ struct Holder {
 };
 
 /// The value of a held key: `user@host:pid/label#<40 hex digits from the kernel>`, unique for every
-/// claim, so that owning it proves holding the lock.
+/// try of every claim, so that owning it proves holding the lock.
 class Token {
  public:
   /// A fresh token for this process.
   static Token mint(const Label& label);
+  /// Of the same claim, for another try: what is said late about the one before is not about this.
+  [[nodiscard]] Token another() const;
+  /// Whether one is another() of the other, or the same.
+  [[nodiscard]] bool same_claim(const Token& other) const;
   /// Any text: what another client of the same key wrote is a token as well.
   static Token foreign(std::string text) { return Token{std::move(text)}; }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/match.hpp"
-#include "base/text.hpp"
 
 namespace store {
 namespace {
@@ -15,19 +14,6 @@ Parsed widened(std::variant<Server, BadUrl> server) {
   return base::match(
       std::move(server), [](Server&& good) -> Parsed { return ServerSpec{std::move(good)}; },
       [](BadUrl&& bad) -> Parsed { return std::move(bad); });
-}
-
-/// One URL without its secrets.
-std::string stripped(std::string_view url) {
-  if (const auto secret = url.find("sentinel-password="); secret != std::string_view::npos) {
-    url = url.substr(0, std::min(url.rfind('?', secret), secret));
-  }
-  const auto at = url.rfind('@');
-  if (at == std::string_view::npos) return std::string{url};
-  // A garbled URL may hold one, too: without a scheme nothing before the '@' is known to be none.
-  const auto colon = url.find("://");
-  const bool has_scheme = colon != std::string_view::npos && colon < at;
-  return std::string{has_scheme ? url.substr(0, colon + 3) : ""}.append(url.substr(at + 1));
 }
 
 }  // namespace
@@ -46,7 +32,7 @@ Parsed parse_server(std::string_view url) {
   if (auto redis = redis::server_in(*parts)) return widened(*std::move(redis));
   if (auto ensemble = zookeeper::ensemble_in(*parts)) return widened(*std::move(ensemble));
   if (auto directory = local::directory_in(*parts)) return widened(*std::move(directory));
-  return BadUrl{"unknown scheme '" + base::printable(parts->scheme, 40) + "'"};
+  return BadUrl{"unknown scheme"};
 }
 
 Parsed together(std::vector<ServerSpec> servers) {
@@ -71,14 +57,6 @@ std::vector<std::string> urls_in(const std::string& text) {
   const bool all = std::all_of(urls.begin(), urls.end(),
                                [](const std::string& each) { return cut_url(each).has_value(); });
   return urls.size() > 1 && all ? urls : std::vector{text};
-}
-
-std::string without_secret(const std::string& text) {
-  std::string result;
-  for (const auto& url : urls_in(text)) {
-    result.append(result.empty() ? "" : " ").append(stripped(url));
-  }
-  return result;
 }
 
 void default_password(ServerSpec& server, const base::Secret& password) {

@@ -31,8 +31,9 @@ std::variant<ServerSpec, BadUrl> together(std::vector<ServerSpec> servers);
 /// The URLs in a text, with blanks between them. If not each word is one, the text is one.
 std::vector<std::string> urls_in(const std::string& text);
 
-/// The URLs in a text, without user names and passwords, for messages and for the job's
-/// environment.
+/// The URLs in a text without what might be a secret, for messages and for the job's environment. A
+/// good URL stays one: it loses user names and passwords. What may be one in a garbled URL becomes
+/// "…", and stays there only if nothing in it can be a password: a host, a number of a port.
 std::string without_secret(const std::string& text);
 
 /// Puts `password` where the URL gave none.

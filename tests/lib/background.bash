@@ -52,8 +52,19 @@ queue_up() {
 
 # The process that rlock NAME runs.
 job_of() {
-  local name=$1 children
-  children=$(<"/proc/${PIDS[$name]}/task/${PIDS[$name]}/children")
+  local name=$1
+  first_child "$(guardian_of "$name")"
+}
+
+# What stands between the two.
+guardian_of() {
+  local name=$1
+  first_child "${PIDS[$name]}"
+}
+
+first_child() {
+  local pid=$1 children
+  children=$(<"/proc/$pid/task/$pid/children")
   echo "${children%% *}"
 }
 

@@ -119,6 +119,12 @@ watch_wire() {
   ln -s "$T/monitor.out" "$file"
 }
 
+# tokens_on_wire FILE COUNT: at least so many tokens were named.
+tokens_on_wire() {
+  local file=$1 count=$2
+  (($(grep -oE '#[0-9a-f]{40}' "$file" | sort -u | wc -l) >= count))
+}
+
 wire_mark() {
   local file=$1 mark=$2
   redis echo "mark-$mark" >/dev/null

@@ -79,6 +79,7 @@ clean_environment() {
   export HOME=$BATS_TEST_TMPDIR/home
   export TEST_MARK=$BATS_TEST_TMPDIR
   export TERM=dumb LC_ALL=C.UTF-8
+  umask 022 # a config file that a group may write to is refused
 }
 
 # A directory in PATH that may not be entered would make "permission denied" of "not found".

@@ -16,7 +16,6 @@ struct LocalDirectory {
   std::string path;
   std::string private_root{};  // above it: nobody else may have made this, nor write to it
   bool remembers = true;       // the last fence of each lock, when nobody holds it
-  bool operator==(const LocalDirectory&) const = default;
 };
 
 namespace local {

@@ -10,24 +10,18 @@ WallTime wall_now() {
   return std::chrono::duration_cast<Millis>(now).count();
 }
 
-const Entry* first_waiter(const std::vector<Entry>& entries) {
-  const auto found =
-      std::find_if(entries.begin(), entries.end(), [](const Entry& each) { return !each.holds(); });
-  return found == entries.end() ? nullptr : &*found;
+WallTime wall_time(std::uint64_t number) {
+  constexpr std::uint64_t latest = 253'402'300'799'999;  // 9999-12-31T23:59:59.999Z
+  return static_cast<WallTime>(std::min(number, latest));
 }
 
-bool may_hold(const std::vector<Entry>& entries, const Entry& entry) {
-  const Entry* first = first_waiter(entries);
-  if (first != nullptr && first->seat < entry.seat) return false;
-  std::size_t holders = 0;
-  for (const Entry& each : entries) {
-    if (!each.holds()) continue;
-    if (each.mode.kind == Mode::Kind::exclusive || entry.mode.kind == Mode::Kind::exclusive) {
-      return false;
-    }
-    ++holders;
-  }
-  return entry.mode.kind != Mode::Kind::permits || holders < entry.mode.permits;
+bool has_room(const std::vector<Entry>& holders, const Mode& mode) {
+  const bool alone = mode.kind == Mode::Kind::exclusive ||
+                     std::any_of(holders.begin(), holders.end(), [](const Entry& each) {
+                       return each.mode.kind == Mode::Kind::exclusive;
+                     });
+  if (alone) return holders.empty();
+  return mode.kind != Mode::Kind::permits || holders.size() < mode.permits;
 }
 
 }  // namespace store::local

@@ -15,6 +15,8 @@ namespace store::local {
 /// clock.
 using WallTime = std::int64_t;
 WallTime wall_now();
+/// From a file that anybody may have written: no later than the year 9999.
+WallTime wall_time(std::uint64_t number);
 
 /// Somebody in the ledger.
 struct Entry {
@@ -28,9 +30,7 @@ struct Entry {
   [[nodiscard]] bool holds() const { return fence.has_value(); }
 };
 
-/// The first in the queue, if there is one; `entries` are in the order of arrival.
-const Entry* first_waiter(const std::vector<Entry>& entries);
-/// Whether there is room for `entry` among the holders, and nobody waits before it.
-bool may_hold(const std::vector<Entry>& entries, const Entry& entry);
+/// Whether there is room for one more beside these.
+bool has_room(const std::vector<Entry>& holders, const Mode& mode);
 
 }  // namespace store::local

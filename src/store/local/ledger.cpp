@@ -8,27 +8,42 @@
 
 #include "os/check.hpp"
 #include "os/file.hpp"
+#include "os/host.hpp"
+#include "os/sharing.hpp"
 #include "store/local/writing.hpp"
 
 namespace store::local {
 namespace {
 
-namespace fs = std::filesystem;
-
-// Beside each pipe: who it is, and once it holds, since when and with which fence.
-constexpr const char* who = ".who";
-constexpr const char* grant_suffix = ".grant";
 constexpr const char* file_name = "/ledger";
 
-/// Numbers are written with leading zeros, so that names sort and numbers replace each other whole.
-std::string twenty_digits(std::uint64_t number) {
-  return fmt::format("{:020}", number);
-}
-
 Fault trouble(const std::string& place, int error) {
+  if (error == EAGAIN || error == EINTR) {
+    return {Fault::Kind::unavailable, place + ": another process keeps it locked"};
+  }
   const bool denied = error == EACCES || error == EPERM || error == EROFS;
   return {denied ? Fault::Kind::denied : Fault::Kind::unavailable,
           fmt::format("{}: {}", place, os::describe(error))};
+}
+
+/// The lock's own directory and who may use it; monostate if it is not there (yet, or any more).
+std::variant<os::Sharing, Fault, std::monostate> ready(const std::string& directory,
+                                                       const std::string& place, bool create) {
+  const auto found = os::sharing_in(directory, create);
+  if (const int* error = std::get_if<int>(&found)) {
+    if (*error == ENOENT) return std::monostate{};
+    if (*error != EPERM) return trouble(directory, *error);
+    return Fault{Fault::Kind::denied,
+                 directory +
+                     ": everybody may write there, and take away what others made: name a "
+                     "directory of your own, or chmod o-w"};
+  }
+  const auto& sharing = std::get<os::Sharing>(found);
+  const bool done = sharing.is_sticky ? os::is_private_directory(place, create)
+                                      : !create || os::make_directory(place, sharing);
+  if (done) return sharing;
+  if (errno == ENOENT) return std::monostate{};
+  return trouble(place, errno);
 }
 
 }  // namespace
@@ -44,98 +59,70 @@ std::variant<Ledger, Fault> Ledger::open(const LocalDirectory& directory, const 
     if (create || errno != ENOENT) return trouble(root, errno);
   }
   for (;;) {
-    std::error_code error;
-    if (create) fs::create_directories(*place, error);
-    auto file = os::LockedFile::open(*place + file_name, missing, patience);
-    if (file || (!create && errno == ENOENT)) {
-      return Ledger{directory, *std::move(place), std::move(file)};
+    const auto way = ready(directory.path, *place, create);
+    const auto* sharing = std::get_if<os::Sharing>(&way);
+    const auto* fault = std::get_if<Fault>(&way);
+    if (fault != nullptr) return *fault;
+    auto file = sharing == nullptr
+                    ? std::nullopt
+                    : os::LockedFile::open(*place + file_name, missing, *sharing, patience);
+    const bool is_gone = sharing == nullptr || (!file && errno == ENOENT);
+    if (file || (is_gone && !create)) {
+      Ledger ledger{directory.remembers,
+                    {*place, sharing == nullptr ? os::Sharing{} : *sharing},
+                    file ? std::make_unique<os::LockedFile>(*std::move(file)) : nullptr};
+      if (ledger.read()) return ledger;
+      return trouble(*place, errno);
     }
+    if (!is_gone) return trouble(*place, errno);
     // Somebody who was the last one may have taken the directory away.
-    const bool again = errno == ENOENT && !error && !patience.until.passed(base::now());
-    if (!again) return trouble(*place, error ? error.value() : errno);
+    const auto pause = patience.at_most(Deadline::after(base::now(), Millis{1}));
+    const bool interrupted = os::wait_for(-1, os::Want::read, pause) == os::Ready::interrupted;
+    if (interrupted || patience.until.passed(base::now())) return trouble(*place, ENOENT);
   }
 }
 
 Ledger::~Ledger() {
-  if (!file_ || remembers_ || !entries_.empty()) return;
-  std::error_code ignored;
-  fs::remove(place_ + file_name, ignored);
-  // The lock's own, the server's, that of all gates: as far as they are empty.
-  fs::path directory{place_};
-  for (int level = 0; level < 3 && fs::remove(directory, ignored); ++level) {
-    directory = directory.parent_path();
+  if (!file_) return;
+  if (!remembers_ && roster_.anyone() == nullptr) {
+    os::remove_name(files().place() + file_name);
+    // The lock's own, the server's, that of all gates: as far as they are empty.
+    std::filesystem::path directory{files().place()};
+    std::error_code ignored;
+    for (int level = 0; level < 3 && std::filesystem::remove(directory, ignored); ++level) {
+      directory = directory.parent_path();
+    }
   }
+  file_.reset();
+  if (woken_) os::post(files().pipe_of(*woken_), message::look);
 }
 
-Ledger::Ledger(const LocalDirectory& directory, std::string place,
-               std::optional<os::LockedFile> file)
-    : remembers_{directory.remembers},
-      place_{std::move(place)},
-      file_{file ? std::make_unique<os::LockedFile>(*std::move(file)) : nullptr} {
-  if (!file_) return;
+Ledger::Ledger(bool remembers, SeatFiles files, std::unique_ptr<os::LockedFile> file)
+    : remembers_{remembers}, roster_{std::move(files)}, file_{std::move(file)} {}
+
+bool Ledger::read() {
+  if (!file_) return true;
   const auto numbers = numbers_in(file_->text());
   if (numbers.size() == 2) {
     last_fence_ = numbers[0];
     last_seat_ = numbers[1];
   }
-  read();
-}
-
-std::string Ledger::path_of(std::uint64_t seat, const char* suffix) const {
-  return place_ + "/" + twenty_digits(seat) + suffix;
-}
-
-void Ledger::read() {
-  std::vector<std::uint64_t> seats;
-  std::error_code error;
-  for (const auto& each : fs::directory_iterator{place_, error}) {
-    const auto numbers = numbers_in(each.path().stem().string());
-    if (numbers.size() == 1) seats.push_back(numbers[0]);
+  if (!roster_.read()) {
+    remembers_ = true;  // who knows who is there
+    return false;
   }
-  std::sort(seats.begin(), seats.end());
-  seats.erase(std::unique(seats.begin(), seats.end()), seats.end());
   // Should the file have been removed, no number may come again.
-  if (!seats.empty()) last_seat_ = std::max(last_seat_, seats.back());
-  for (const auto seat : seats) {
-    auto entry = read(seat);
-    const bool kept = entry && entry->kept && *entry->kept > wall_now();
-    if (entry && (kept || os::is_owned(path_of(seat)))) {
-      entries_.push_back(*std::move(entry));
-    } else {
-      remove(seat);
-    }
-  }
-}
-
-std::optional<Entry> Ledger::read(std::uint64_t seat) const {
-  const auto text = os::contents_of(path_of(seat, who));
-  auto entry = text ? entry_in(*text) : std::nullopt;
-  if (!entry) return std::nullopt;
-  entry->seat = seat;
-  const auto numbers = numbers_in(os::contents_of(path_of(seat, grant_suffix)).value_or(""));
-  if (numbers.size() < 3) return entry;
-  entry->fence = numbers[0];
-  entry->since = static_cast<WallTime>(numbers[1]);
-  if (numbers[2] != 0) entry->kept = static_cast<WallTime>(numbers[2]);
-  return entry;
-}
-
-const Entry* Ledger::find(const Token& token) const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& each) { return each.token == token; });
-  return found == entries_.end() ? nullptr : &*found;
-}
-
-const Entry* Ledger::first_waiter() const {
-  return local::first_waiter(entries_);
+  last_seat_ = std::max(last_seat_, roster_.last_seat());
+  return true;
 }
 
 std::optional<Fence> Ledger::last_fence() const {
   return last_fence_ == 0 ? std::nullopt : std::optional{last_fence_};
 }
 
-bool Ledger::may_hold(const Entry& entry) const {
-  return local::may_hold(entries_, entry);
+bool Ledger::may_hold(std::uint64_t seat, Mode mode) {
+  const Entry* before = roster_.first_waiter();
+  return (before == nullptr || before->seat >= seat) && has_room(roster_.holders(), mode);
 }
 
 void Ledger::write_numbers() const {
@@ -146,12 +133,7 @@ Seat Ledger::take_seat(const Token& token, const Mode& mode) {
   ++last_seat_;
   write_numbers();
   const Entry entry{last_seat_, token, mode, wall_now(), std::nullopt, std::nullopt};
-  // The pipe comes last: with it, we are there.
-  if (!os::write_contents(path_of(last_seat_, who), text_of(entry))) os::fail("writing " + place_);
-  auto pipe = os::NamedPipe::create(path_of(last_seat_));
-  if (!pipe) os::fail("making a pipe in " + place_);
-  entries_.push_back(entry);
-  return {last_seat_, *std::move(pipe)};
+  return {last_seat_, roster_.add(entry)};
 }
 
 Fence Ledger::grant(std::uint64_t seat) {
@@ -159,42 +141,44 @@ Fence Ledger::grant(std::uint64_t seat) {
       std::chrono::system_clock::now().time_since_epoch());
   last_fence_ = std::max(last_fence_ + 1, static_cast<Fence>(micros.count()));
   write_numbers();
-  for (Entry& each : entries_) {
-    if (each.seat != seat) continue;
-    each.fence = last_fence_;
-    each.since = wall_now();
-  }
-  keep(seat, 0);
+  const bool written = roster_.change(seat, [&](Entry& entry) {
+    entry.fence = last_fence_;
+    entry.since = wall_now();
+  });
+  if (!written) os::fail("writing " + files().place());
   return last_fence_;
 }
 
-void Ledger::keep(std::uint64_t seat, WallTime until) {
-  for (Entry& each : entries_) {
-    if (each.seat != seat || !each.fence) continue;
-    each.kept = until;
-    const auto text = fmt::format("{} {} {}\n", *each.fence, each.since, until);
-    if (!os::write_contents(path_of(seat, grant_suffix), text)) os::fail("writing " + place_);
-  }
-}
-
-void Ledger::remove(std::uint64_t seat) {
-  // The pipe goes first: without it, what is left is litter that the next one sweeps.
-  std::error_code ignored;
-  for (const char* suffix : {"", grant_suffix, who}) fs::remove(path_of(seat, suffix), ignored);
-  std::erase_if(entries_, [&](const Entry& each) { return each.seat == seat; });
+bool Ledger::keep(std::uint64_t seat, WallTime until) {
+  return roster_.change(seat, [&](Entry& entry) { entry.kept = until; });
 }
 
 void Ledger::tell(std::uint64_t seat, const std::string& line) const {
-  os::post(path_of(seat), line);
+  os::post(files().pipe_of(seat), line);
 }
 
-void Ledger::wake_next() const {
-  const Entry* first = first_waiter();
-  if (first != nullptr && may_hold(*first)) tell(first->seat, message::look);
+void Ledger::wake_first() {
+  if (const Entry* waiter = roster_.first_waiter()) woken_ = waiter->seat;
+}
+
+void Ledger::wake_next() {
+  const Entry* waiter = roster_.first_waiter();
+  if (waiter == nullptr) return;
+  const auto seat = waiter->seat;
+  if (may_hold(seat, waiter->mode)) woken_ = seat;
+}
+
+std::size_t Ledger::most_watched() {
+  constexpr std::size_t plenty = 64;
+  return std::min(plenty, os::descriptor_limit() / 4);
+}
+
+bool Ledger::lives(std::uint64_t seat) const {
+  return os::is_owned(files().pipe_of(seat));
 }
 
 os::Fd Ledger::watch(std::uint64_t seat) const {
-  return os::watch_owner(path_of(seat));
+  return os::watch_owner(files().pipe_of(seat));
 }
 
 }  // namespace store::local

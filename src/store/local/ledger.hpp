@@ -6,15 +6,23 @@
 #include <optional>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "os/file_lock.hpp"
 #include "os/named_pipe.hpp"
 #include "store/local/directory.hpp"
 #include "store/local/entry.hpp"
+#include "store/local/roster.hpp"
+#include "store/local/seat_files.hpp"
 #include "store/lock_store.hpp"
 
 namespace store::local {
+
+/// What is told; the last two are followed by the reason.
+namespace message {
+inline constexpr const char* look = "look";
+inline constexpr const char* stop = "stop ";
+inline constexpr const char* lost = "lost ";
+}  // namespace message
 
 /// The seat of this process. While it exists, we are in the ledger.
 struct Seat {
@@ -36,49 +44,44 @@ class Ledger {
   Ledger& operator=(Ledger&&) = delete;
   ~Ledger();
 
-  /// In the order of arrival; what dead processes left is taken away.
-  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
-  [[nodiscard]] const Entry* find(const Token& token) const;
-  /// The first in the queue, if there is one.
-  [[nodiscard]] const Entry* first_waiter() const;
+  [[nodiscard]] Roster& roster() { return roster_; }
   [[nodiscard]] std::optional<Fence> last_fence() const;
-  /// Whether `entry` (or one that would come as the last) may hold now: room, and nobody before it.
-  [[nodiscard]] bool may_hold(const Entry& entry) const;
+  /// Whether the one in this seat may hold now: room, and nobody before it.
+  bool may_hold(std::uint64_t seat, Mode mode);
 
   /// A seat at the end of the queue.
   Seat take_seat(const Token& token, const Mode& mode);
   /// Makes a waiter a holder.
   Fence grant(std::uint64_t seat);
-  void remove(std::uint64_t seat);
-  /// It stays a holder until then, with or without its process.
-  void keep(std::uint64_t seat, WallTime until);
+  /// It stays a holder until then, with or without its process. False, with errno, if that could
+  /// not be written.
+  [[nodiscard]] bool keep(std::uint64_t seat, WallTime until);
 
   void tell(std::uint64_t seat, const std::string& line) const;
-  /// Tells the first waiter, if it may hold now.
-  void wake_next() const;
+  /// Has the first waiter look again, once the ledger is open to others: or it would come to a
+  /// closed one. Should this process die in between, the end of its pipe says as much.
+  void wake_first();
+  /// The same, if it may hold now.
+  void wake_next();
+  /// How many one may watch at a time: nobody is left without descriptors to work with.
+  static std::size_t most_watched();
   /// Hangs up when that process is gone; nothing if it is.
   [[nodiscard]] os::Fd watch(std::uint64_t seat) const;
+  [[nodiscard]] bool lives(std::uint64_t seat) const;
 
  private:
-  Ledger(const LocalDirectory& directory, std::string place, std::optional<os::LockedFile> file);
-  [[nodiscard]] std::string path_of(std::uint64_t seat, const char* suffix = "") const;
-  void read();
-  std::optional<Entry> read(std::uint64_t seat) const;
+  Ledger(bool remembers, SeatFiles files, std::unique_ptr<os::LockedFile> file);
+  /// False, with errno.
+  bool read();
+  [[nodiscard]] const SeatFiles& files() const { return roster_.files(); }
   void write_numbers() const;
 
   bool remembers_;
-  std::string place_;
+  Roster roster_;
   std::unique_ptr<os::LockedFile> file_;  // null once moved from, and where there is no ledger
   Fence last_fence_ = 0;
   std::uint64_t last_seat_ = 0;
-  std::vector<Entry> entries_;
+  std::optional<std::uint64_t> woken_;
 };
-
-/// What is told; the last two are followed by the reason.
-namespace message {
-inline constexpr const char* look = "look";
-inline constexpr const char* stop = "stop ";
-inline constexpr const char* lost = "lost ";
-}  // namespace message
 
 }  // namespace store::local

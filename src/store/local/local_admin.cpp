@@ -30,17 +30,20 @@ class LocalAdmin final : public LockAdmin {
   LastWord await_last_word(const LockName& name, const Patience& patience) override;
 
  private:
+  void watch(const Ledger& ledger, std::uint64_t seat);
+
   LocalDirectory directory_;
   std::vector<os::Fd> told_;  // the pipes of those who were told
+  bool unwatched_ = false;    // of some who were told we shall not hear
 };
 
 std::variant<LockReport, Fault> LocalAdmin::inspect(const LockName& name,
                                                     const Patience& patience) {
   auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
-  const auto& ledger = std::get<Ledger>(opened);
+  auto& ledger = std::get<Ledger>(opened);
   LockReport report{name, std::nullopt, {}, ledger.last_fence(), {}};
-  for (const Entry& each : ledger.entries()) {
+  for (const Entry& each : ledger.roster().everyone()) {
     if (each.holds()) {
       if (report.holders.empty()) report.mode = each.mode;
       report.holders.push_back({occupant_of(each), each.fence});
@@ -81,16 +84,16 @@ Removal LocalAdmin::force_release(const LockName& name, const std::vector<Token>
   auto& ledger = std::get<Ledger>(opened);
   std::size_t removed = 0;
   for (const Token& token : shown) {
-    const Entry* entry = ledger.find(token);
+    const Entry* entry = ledger.roster().find(token);
     if (entry == nullptr || !entry->holds()) continue;
     const auto seat = entry->seat;
-    if (auto fd = ledger.watch(seat)) told_.push_back(std::move(fd));
+    watch(ledger, seat);
     ledger.tell(seat, message::lost + by);
-    ledger.remove(seat);
+    ledger.roster().remove(seat);
     ++removed;
   }
-  if (removed == 0) return Changed{occupant_in(ledger, Token::foreign(""))};
-  ledger.wake_next();
+  if (removed == 0) return Changed{occupant_in(ledger.roster().holders(), Token::foreign(""))};
+  ledger.wake_first();  // also if it may not hold yet: it has others to watch now
   return Removed{removed};
 }
 
@@ -98,27 +101,38 @@ Asked LocalAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& ho
                               const std::string& why, const Patience& patience) {
   auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
-  const auto& ledger = std::get<Ledger>(opened);
+  auto& ledger = std::get<Ledger>(opened);
   std::size_t asked = 0;
   for (const Token& token : holders) {
-    const Entry* entry = ledger.find(token);
-    if (entry == nullptr || !entry->holds()) continue;
-    auto fd = ledger.watch(entry->seat);
-    if (!fd) continue;
-    told_.push_back(std::move(fd));
+    const Entry* entry = ledger.roster().find(token);
+    if (entry == nullptr || !entry->holds() || !ledger.lives(entry->seat)) continue;
+    watch(ledger, entry->seat);
     ledger.tell(entry->seat, message::stop + why);
     ++asked;
   }
   return asked;
 }
 
+void LocalAdmin::watch(const Ledger& ledger, std::uint64_t seat) {
+  if (told_.size() == Ledger::most_watched()) {
+    unwatched_ = true;
+  } else if (auto fd = ledger.watch(seat)) {
+    told_.push_back(std::move(fd));
+  }
+}
+
 LastWord LocalAdmin::await_last_word(const LockName& /*name*/, const Patience& patience) {
-  // A holder lets go of its pipe when its job has stopped.
-  std::vector<int> ended;
-  for (const auto& fd : told_) ended.push_back(fd.number());
-  if (ended.empty()) return LastWord::silence;
-  const bool stopped = os::wait_any({patience.interrupt}, ended, patience.until);
-  return stopped ? LastWord::stopped : LastWord::silence;
+  // A holder lets go of its pipe when its job has stopped. Each is told of once.
+  if (told_.empty() && !unwatched_) return LastWord::silence;
+  std::vector<int> pipes;
+  pipes.reserve(told_.size());
+  for (const auto& fd : told_) pipes.push_back(fd.number());
+  if (!os::wait_any({patience.interrupt}, pipes, patience.until)) return LastWord::silence;
+  const auto ended = std::find_if(told_.begin(), told_.end(), [](const os::Fd& fd) {
+    return os::wait_any({}, {fd.number()}, Deadline::at(base::now()));
+  });
+  if (ended != told_.end()) told_.erase(ended);
+  return LastWord::stopped;
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #include "store/local/local_store.hpp"
 
-#include <algorithm>
+#include <cerrno>
 
+#include "os/check.hpp"
 #include "store/local/ledger.hpp"
 #include "store/local/terms.hpp"
 #include "store/local/vigil.hpp"
@@ -29,6 +30,19 @@ class LocalListener final : public Listener {
   os::NamedPipe pipe_;
 };
 
+/// Nothing: whoever claims may have a seat.
+std::optional<Busy> refusal(Ledger& ledger, const Claim& claim) {
+  if (ledger.may_hold(Roster::at_the_end, claim.mode)) return std::nullopt;
+  Roster& roster = ledger.roster();
+  bool busy = claim.on_busy == OnBusy::give_up;
+  if (!busy && claim.max_waiters && roster.waiting() >= *claim.max_waiters) {
+    (void)roster.everyone();  // takes those away that are gone
+    busy = roster.waiting() >= *claim.max_waiters;
+  }
+  if (!busy) return std::nullopt;
+  return Busy{occupant_in(roster.holders(), claim.token), roster.waiting()};
+}
+
 class LocalStore final : public LockStore {
  public:
   explicit LocalStore(LocalDirectory directory) : directory_{std::move(directory)} {}
@@ -47,7 +61,10 @@ class LocalStore final : public LockStore {
 
  private:
   Attempt hold(Ledger& ledger, const Claim& claim, Moment asked_at);
-  void give_up_seat(Ledger& ledger);
+  /// Ours, or by hand somebody else's.
+  const Entry* find(Ledger& ledger, const Token& token) const;
+  Release let_go(const LockName& name, const Token& token, Millis min_hold,
+                 const Patience& patience);
 
   LocalDirectory directory_;
   std::optional<Seat> seat_;
@@ -56,54 +73,50 @@ class LocalStore final : public LockStore {
 
 Attempt LocalStore::try_acquire(const Claim& claim, const Patience& patience) {
   const Moment asked_at = base::now();
+  vigil_.end();
   auto opened = Ledger::open(directory_, claim.name, Missing::create, patience);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto& ledger = std::get<Ledger>(opened);
 
-  if (seat_ && ledger.find(claim.token) == nullptr) seat_.reset();  // somebody took it away
-  if (auto mismatch = mismatch_in(ledger, claim.mode)) return *std::move(mismatch);
-  if (!seat_) {
-    const Entry last{~std::uint64_t{0}, claim.token, claim.mode, 0, std::nullopt, std::nullopt};
-    const auto waiting =
-        static_cast<std::size_t>(std::count_if(ledger.entries().begin(), ledger.entries().end(),
-                                               [](const Entry& each) { return !each.holds(); }));
-    const bool crowded = claim.max_waiters && waiting >= *claim.max_waiters;
-    if (!ledger.may_hold(last) && (claim.on_busy == OnBusy::give_up || crowded)) {
-      return Busy{occupant_in(ledger, claim.token), waiting};
-    }
-    if (!claim.supersede.empty()) {
-      for (const Entry& each : ledger.entries())
-        ledger.tell(each.seat, message::stop + claim.supersede);
-    }
-    seat_ = ledger.take_seat(claim.token, claim.mode);
+  if (seat_ && find(ledger, claim.token) == nullptr) seat_.reset();  // somebody took it away
+  if (seat_) return hold(ledger, claim, asked_at);
+  if (auto mismatch = mismatch_in(ledger.roster(), claim.mode)) return *std::move(mismatch);
+  if (auto busy = refusal(ledger, claim)) return *std::move(busy);
+  if (!claim.supersede.empty()) {
+    for (const Entry& each : ledger.roster().everyone())
+      ledger.tell(each.seat, message::stop + claim.supersede);
   }
+  seat_ = ledger.take_seat(claim.token, claim.mode);
   return hold(ledger, claim, asked_at);
 }
 
 Attempt LocalStore::hold(Ledger& ledger, const Claim& claim, Moment asked_at) {
-  const Entry* mine = ledger.find(claim.token);
-  const bool again = mine->holds();
-  if (!again && !ledger.may_hold(*mine)) return vigil_.begin(ledger, *mine);
-  const Fence fence = again ? *mine->fence : ledger.grant(seat_->number);
+  const Entry mine = *ledger.roster().find(seat_->number);
+  const bool again = mine.holds();
+  if (!again && !ledger.may_hold(mine.seat, mine.mode)) return vigil_.begin(ledger, mine);
+  const Fence fence = again ? *mine.fence : ledger.grant(mine.seat);
   if (!again) ledger.wake_next();  // a reader behind a reader, one permit of several
   return Granted{{claim.name, claim.token, claim.ttl, Deadline::never(), fence, asked_at}};
+}
+
+const Entry* LocalStore::find(Ledger& ledger, const Token& token) const {
+  if (!seat_) return ledger.roster().find(token);
+  const Entry* entry = ledger.roster().find(seat_->number);
+  return entry != nullptr && entry->token == token ? entry : nullptr;
 }
 
 Turn LocalStore::await_turn(const Claim& /*claim*/, const Patience& patience) {
   return vigil_.wait(seat_->pipe, patience);
 }
 
-void LocalStore::give_up_seat(Ledger& ledger) {
-  if (!seat_) return;
-  ledger.remove(seat_->number);
-  ledger.wake_next();
-  seat_.reset();
-}
-
 void LocalStore::withdraw(const Claim& claim, const Patience& patience) {
   if (!seat_) return;
-  auto opened = Ledger::open(directory_, claim.name, Missing::give_up, patience);
-  if (auto* ledger = std::get_if<Ledger>(&opened)) give_up_seat(*ledger);
+  if (auto opened = Ledger::open(directory_, claim.name, Missing::give_up, patience);
+      auto* ledger = std::get_if<Ledger>(&opened)) {
+    // The number may be another's, if somebody took the directory away.
+    if (find(*ledger, claim.token) != nullptr) ledger->roster().remove(seat_->number);
+    ledger->wake_next();
+  }
   seat_.reset();  // which also says so
 }
 
@@ -122,34 +135,41 @@ Renewal LocalStore::renew(const LockName& name, const Token& token, Ttl /*ttl*/,
 
 Release LocalStore::release(const LockName& name, const Token& token, Millis min_hold,
                             const Patience& patience) {
+  auto release = let_go(name, token, min_hold, patience);
+  // With the ledger open to others: who hears of our pipe's end comes to look.
+  if (!std::holds_alternative<Fault>(release)) seat_.reset();
+  return release;
+}
+
+Release LocalStore::let_go(const LockName& name, const Token& token, Millis min_hold,
+                           const Patience& patience) {
   auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto& ledger = std::get<Ledger>(opened);
-  const Entry* entry = ledger.find(token);
-  if (entry == nullptr || !entry->holds()) {
-    seat_.reset();
-    return NotOurs{"it was taken away"};
-  }
+  const Entry* entry = find(ledger, token);
+  if (entry == nullptr || !entry->holds()) return NotOurs{"it was taken away"};
+  const auto seat = entry->seat;
   const WallTime until = entry->since + min_hold.count();
   if (until > wall_now()) {
-    ledger.keep(entry->seat, until);
-    // Whoever is first has to know until when.
-    if (const Entry* first = ledger.first_waiter()) ledger.tell(first->seat, message::look);
+    if (!ledger.keep(seat, until)) {
+      return Fault{Fault::Kind::unavailable,
+                   "--min-hold cannot be written: " + os::describe(errno)};
+    }
+    ledger.wake_first();  // it has to know until when
   } else {
-    ledger.remove(entry->seat);
+    ledger.roster().remove(seat);
     ledger.wake_next();
   }
-  seat_.reset();
   return Released{};
 }
 
 Standing LocalStore::check(const LockName& name, const Token& token, const Patience& patience) {
   auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
-  const auto& ledger = std::get<Ledger>(opened);
-  const Entry* entry = ledger.find(token);
+  auto& ledger = std::get<Ledger>(opened);
+  const Entry* entry = find(ledger, token);
   if (entry != nullptr && entry->holds()) return StillOurs{Deadline::never(), entry->fence};
-  return Elsewhere{occupant_in(ledger, token)};
+  return Elsewhere{occupant_in(ledger.roster().holders(), token)};
 }
 
 std::unique_ptr<Listener> LocalStore::listener(const LockName& /*name*/, const Token& /*token*/) {

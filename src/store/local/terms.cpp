@@ -23,10 +23,10 @@ Occupant occupant_of(const Entry& holder) {
   return occupant;
 }
 
-std::optional<Occupant> occupant_in(const Ledger& ledger, const Token& mine) {
+std::optional<Occupant> occupant_in(const std::vector<Entry>& holders, const Token& mine) {
   std::optional<Occupant> first;
-  for (const Entry& each : ledger.entries()) {
-    if (!each.holds() || each.token == mine) continue;
+  for (const Entry& each : holders) {
+    if (each.token == mine) continue;
     if (first) {
       ++first->others;
     } else {
@@ -36,11 +36,10 @@ std::optional<Occupant> occupant_in(const Ledger& ledger, const Token& mine) {
   return first;
 }
 
-std::optional<Mismatch> mismatch_in(const Ledger& ledger, const Mode& mode) {
-  for (const Entry& each : ledger.entries()) {
-    if (!go_together(each.mode, mode)) return Mismatch{each.mode, each.token};
-  }
-  return std::nullopt;
+std::optional<Mismatch> mismatch_in(Roster& roster, const Mode& mode) {
+  const Entry* one = roster.anyone();
+  if (one == nullptr || go_together(one->mode, mode)) return std::nullopt;
+  return Mismatch{one->mode, one->token};
 }
 
 std::optional<Notice> notice_in(std::string_view line) {

@@ -3,17 +3,19 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "store/local/ledger.hpp"
 
 namespace store::local {
 
-/// The first holder but `mine`, if there is one; nothing while the lock only waits to be taken.
-std::optional<Occupant> occupant_in(const Ledger& ledger, const Token& mine);
+/// The first of them but `mine`, if there is one; nothing while the lock only waits to be taken.
+std::optional<Occupant> occupant_in(const std::vector<Entry>& holders, const Token& mine);
 Occupant occupant_of(const Entry& holder);
 
-/// Somebody who uses the lock in a way that does not go together with `mode`.
-std::optional<Mismatch> mismatch_in(const Ledger& ledger, const Mode& mode);
+/// Somebody who uses the lock in a way that does not go together with `mode`. One of them speaks
+/// for all, as each was let in only if it went together with the others.
+std::optional<Mismatch> mismatch_in(Roster& roster, const Mode& mode);
 
 /// "stop why" or "lost why"; nothing for anything else.
 std::optional<Notice> notice_in(std::string_view line);

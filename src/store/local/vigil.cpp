@@ -7,41 +7,46 @@
 namespace store::local {
 namespace {
 
-// Holders whose end the kernel tells us of; of the others, should they crash, we hear when we look
-// again.
-constexpr std::size_t most_watched = 64;
+// Holders whose end the kernel tells us of; of the others, and of other users' whose pipes we may
+// not open, we hear when we look again.
 constexpr Millis look_again{1'000};
 
 }  // namespace
 
-bool Vigil::watch(const Ledger& ledger, const Entry& other) {
-  if (watched_.size() == most_watched) return false;
-  if (auto fd = ledger.watch(other.seat)) watched_.push_back(std::move(fd));
-  return true;
+std::optional<Millis> Vigil::watch(const Ledger& ledger, const Entry& other) {
+  // Kept beyond its process's end: nobody will tell.
+  if (const auto now = wall_now(); other.kept && *other.kept > now) {
+    return Millis{*other.kept - now + 1};
+  }
+  if (watched_.size() == Ledger::most_watched()) return look_again;
+  if (auto fd = ledger.watch(other.seat)) {
+    watched_.push_back(std::move(fd));
+    return std::nullopt;
+  }
+  return ledger.lives(other.seat) ? look_again : Millis{0};
 }
 
-Queued Vigil::begin(const Ledger& ledger, const Entry& mine) {
-  Queued place{occupant_in(ledger, mine.token), 0, std::nullopt};
-  const auto look_in = [&](Millis length) {
-    place.look_in = std::min(place.look_in.value_or(length), length);
+Queued Vigil::begin(Ledger& ledger, const Entry& mine) {
+  Roster& roster = ledger.roster();
+  const auto holders = roster.holders();
+  Queued place{occupant_in(holders, mine.token), roster.waiting(mine.seat), std::nullopt};
+  const auto look_at = [&](const Entry& other) {
+    if (const auto length = watch(ledger, other)) {
+      place.look_in = std::min(place.look_in.value_or(*length), *length);
+    }
   };
-  const Entry* before = nullptr;
-  for (const Entry& each : ledger.entries()) {
-    if (each.holds() || each.seat >= mine.seat) continue;
-    ++place.ahead;
-    before = &each;
-  }
-  watched_.clear();
-  if (before != nullptr) watch(ledger, *before);
-  for (const Entry& each : ledger.entries()) {
-    if (!each.holds()) continue;
-    // Kept beyond its process's end: nobody will tell.
-    if (each.kept && *each.kept > 0)
-      look_in(Millis{std::max<WallTime>(*each.kept - wall_now(), 0) + 1});
-    if (before == nullptr && !watch(ledger, each)) look_in(look_again);
+  if (const Entry* before = roster.waiter_before(mine.seat)) {
+    look_at(*before);
+  } else {
+    for (const Entry& each : holders) look_at(each);
   }
   look_at_ = place.look_in ? Deadline::after(base::now(), *place.look_in) : Deadline::never();
   return place;
+}
+
+void Vigil::end() {
+  watched_.clear();
+  look_at_ = Deadline::never();
 }
 
 Turn Vigil::wait(os::NamedPipe& pipe, const Patience& patience) const {

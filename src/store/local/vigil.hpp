@@ -1,6 +1,7 @@
 // What somebody in the queue keeps an eye on.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "store/local/ledger.hpp"
@@ -12,12 +13,15 @@ namespace store::local {
 class Vigil {
  public:
   /// From now on; says what our place is.
-  Queued begin(const Ledger& ledger, const Entry& mine);
+  Queued begin(Ledger& ledger, const Entry& mine);
+  /// Lets go of what it watches.
+  void end();
   /// Until something happened, or patience ended.
   Turn wait(os::NamedPipe& pipe, const Patience& patience) const;
 
  private:
-  bool watch(const Ledger& ledger, const Entry& other);
+  /// When to look again, if the kernel will not tell.
+  std::optional<Millis> watch(const Ledger& ledger, const Entry& other);
 
   std::vector<os::Fd> watched_;
   Deadline look_at_ = Deadline::never();

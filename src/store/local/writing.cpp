@@ -49,6 +49,10 @@ std::vector<std::uint64_t> numbers_in(std::string_view text) {
   return numbers;
 }
 
+std::string twenty_digits(std::uint64_t number) {
+  return fmt::format("{:020}", number);
+}
+
 std::string text_of(const Entry& entry) {
   return fmt::format("{} {} {}\n{}", number_of(entry.mode.kind), entry.mode.permits, entry.since,
                      entry.token.text());
@@ -64,7 +68,7 @@ std::optional<Entry> entry_in(std::string_view text) {
   return Entry{0,
                Token::foreign(std::string{text.substr(line + 1)}),
                *mode,
-               static_cast<WallTime>(numbers[2]),
+               wall_time(numbers[2]),
                std::nullopt,
                std::nullopt};
 }

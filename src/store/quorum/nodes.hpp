@@ -17,10 +17,13 @@ namespace store::quorum {
 class Nodes {
  public:
   /// For nodes that are late when it is decided: one that answered last time is worth waiting for,
-  /// so that it is not left behind with a lock that nobody holds; others get a part of what it
-  /// took.
-  static constexpr Millis for_the_reliable{100};
-  static constexpr std::chrono::microseconds for_others{200};
+  /// so that it is not left behind with a lock that nobody holds. A node that has fallen silent
+  /// costs it once.
+  static constexpr Millis for_the_reliable{500};
+  /// One that was never asked before, or was silent, may just be on a machine that has a lot to do.
+  static constexpr Millis for_others{50};
+  /// What is given back there too late stays until its TTL is over.
+  static constexpr Millis for_a_last_word{500};
 
   explicit Nodes(std::vector<std::unique_ptr<QuorumNode>> nodes)
       : nodes_{std::move(nodes)}, all_(nodes_.size()), reliable_(nodes_.size()) {
@@ -37,9 +40,8 @@ class Nodes {
   template <class Yes, class Answer>
   Answers<Answer> ask(typename Round<Answer>::Ask question, Millis for_the_late,
                       const Patience& patience);
-  /// How long to wait for those who are late, when it is decided what was asked when it `began`.
-  template <class Answer>
-  Deadline last_call(const Answers<Answer>& answers, Moment began) const;
+  /// How long to wait for those who are `late` with what was asked when it `began`.
+  [[nodiscard]] Deadline last_call(const std::vector<std::size_t>& late, Moment began) const;
   template <class Answer>
   void remember(const Answers<Answer>& answers);
 
@@ -57,11 +59,10 @@ void Nodes::remember(const Answers<Answer>& answers) {
   }
 }
 
-template <class Answer>
-Deadline Nodes::last_call(const Answers<Answer>& answers, Moment began) const {
+inline Deadline Nodes::last_call(const std::vector<std::size_t>& late, Moment began) const {
   const auto now = base::now();
-  for (const auto node : all_) {
-    if (!answers[node] && reliable_[node]) return Deadline::after(now, for_the_reliable);
+  if (std::any_of(late.begin(), late.end(), [&](auto node) { return reliable_[node]; })) {
+    return Deadline::after(now, for_the_reliable);
   }
   const Moment::duration took = now - began;
   return Deadline::at(now + std::max<Moment::duration>(took / 4, for_others));
@@ -74,7 +75,8 @@ Answers<Answer> Nodes::ask(typename Round<Answer>::Ask question, Millis for_the_
   Round<Answer> round{all_, size(), std::move(question), patience};
   const auto& answers =
       round.wait([](const auto& all) { return decided<Yes>(all, unanswered(all)); });
-  round.linger(std::max(last_call(answers, began), Deadline::after(base::now(), for_the_late)));
+  round.linger(
+      std::max(last_call(late(answers), began), Deadline::after(base::now(), for_the_late)));
   auto all = round.end();
   remember(all);
   return all;

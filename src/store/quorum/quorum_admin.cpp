@@ -10,8 +10,9 @@
 namespace store::quorum {
 namespace {
 
-// Somebody looks at the screen: long enough for a node far away, not for one that is dead.
-constexpr Millis for_the_late{200};
+// Somebody looks at the screen: long enough for a node far away or busy, not for one that is dead.
+// What is taken away there too late stays until its TTL is over.
+constexpr Millis for_the_late{500};
 
 using Inspection = std::variant<LockReport, Fault>;
 using Listing = std::variant<std::vector<LockReport>, Fault>;
@@ -62,13 +63,11 @@ LockReport merged(const LockName& name, const std::vector<LockReport>& reports, 
     }
   }
   for (HolderReport& holder : result.holders) {
-    // The fence that was confirmed is the one that most have.
-    std::map<Fence, std::size_t> fences;
+    std::vector<Fence> numbers;
     for (const HolderReport& each : seen[holder.occupant.token]) {
-      if (each.fence && ++fences[*each.fence] >= fences[holder.fence.value_or(0)]) {
-        holder.fence = each.fence;
-      }
+      if (each.fence) numbers.push_back(*each.fence);
     }
+    holder.fence = fence_among(numbers, of);
   }
   // A node that was late has given a number that counts nowhere.
   if (!result.holders.empty()) result.fence = result.holders.front().fence;

@@ -3,16 +3,17 @@
 #include <algorithm>
 
 #include "os/random.hpp"
-#include "store/quorum/nodes.hpp"
+#include "store/quorum/bid.hpp"
 #include "store/quorum/quorum_listener.hpp"
 #include "store/quorum/tally.hpp"
 
 namespace store::quorum {
 namespace {
 
-// Refreshing is not what anybody waits for.
+// Refreshing is not what anybody waits for; for the end of a run somebody does, but a lock that is
+// not given back on one server is a failure less that the others may have.
 constexpr Millis for_a_refresh{500};
-constexpr Millis soon{1'000};
+constexpr Millis for_a_release{100};
 // When nobody got a majority: at random, so that the same ones do not meet again.
 constexpr int most_splits = 6;
 constexpr std::int64_t shortest_pause = 5;
@@ -23,7 +24,8 @@ constexpr std::int64_t latest = 150;
 
 class QuorumStore final : public LockStore {
  public:
-  explicit QuorumStore(std::vector<std::unique_ptr<QuorumNode>> nodes) : nodes_{std::move(nodes)} {}
+  explicit QuorumStore(std::vector<std::unique_ptr<QuorumNode>> nodes)
+      : nodes_{std::move(nodes)}, settled_{nodes_.all()} {}
 
   Attempt try_acquire(const Claim& claim, const Patience& patience) override;
   Turn await_turn(const Claim& claim, const Patience& patience) override;
@@ -38,15 +40,25 @@ class QuorumStore final : public LockStore {
                        const Patience& patience) override;
 
  private:
-  Attempt try_once(const Claim& claim, const Patience& patience);
-  bool confirm(const Lease& lease, const Answers<Attempt>& grants, const Patience& patience);
+  void shun(const std::vector<std::size_t>& unsettled);
 
   Nodes nodes_;
+  std::optional<Token> token_;        // of the last try
+  std::vector<std::size_t> settled_;  // may be asked with it
 };
 
 Attempt QuorumStore::try_acquire(const Claim& claim, const Patience& patience) {
   for (int tries = 1;; ++tries) {
-    auto attempt = try_once(claim, patience);
+    // A server that is late may take back what a try was given after the next one has begun: so
+    // that has another token, or does not ask there.
+    Claim now = claim;
+    if (token_ && !claim.token_stays) now.token = token_->another();
+    token_ = now.token;
+    if (settled_.size() < majority(nodes_.size())) {
+      return Spent{"too few servers have heard that an earlier try was given up"};
+    }
+    auto [attempt, unsettled] = bid(nodes_, settled_, now, patience);
+    if (claim.token_stays) shun(unsettled);
     const auto* busy = std::get_if<Busy>(&attempt);
     const bool split = busy != nullptr && !busy->occupant;
     if (!split || tries == most_splits || patience.until.passed(base::now())) {
@@ -58,67 +70,10 @@ Attempt QuorumStore::try_acquire(const Claim& claim, const Patience& patience) {
   }
 }
 
-Attempt QuorumStore::try_once(const Claim& claim, const Patience& patience) {
-  const Claim alone{claim.name, claim.token, claim.ttl, OnBusy::give_up};
-  const auto began = base::now();
-  Round<Attempt> round{nodes_.all(), nodes_.size(),
-                       [&](std::size_t node, const Patience& share) {
-                         return nodes_[node].try_acquire(alone, share);
-                       },
-                       patience};
-  const auto first =
-      round.wait([](const auto& all) { return decided<Granted>(all, unanswered(all)); });
-  auto lease = granted(first);
-  // Those who are late answer meanwhile.
-  const bool ours = lease && confirm(*lease, first, patience);
-  round.linger(nodes_.last_call(first, began));
-  const auto answers = round.end();
-  nodes_.remember(answers);
-  if (ours) {
-    // Until all have it, one more failure would matter: the first refresh comes soon.
-    if (count<Granted>(answers) < nodes_.size()) {
-      lease->asked_at -= std::max(lease->ttl.length() / 3 - soon, Millis{0});
-    }
-    return Granted{*std::move(lease)};
-  }
-  if (count<Granted>(answers) + unanswered(answers) + count<Fault>(answers) > 0) {
-    withdraw(claim, patience);
-  }
-  auto why = not_granted(answers);
-  switch (why.why) {
-    case NotGranted::Why::fault: return std::move(why.fault);
-    case NotGranted::Why::busy: return Busy{std::move(why.occupant), 0};
-    case NotGranted::Why::split: break;
-  }
-  return Busy{std::nullopt, 0};
-}
-
-bool QuorumStore::confirm(const Lease& lease, const Answers<Attempt>& grants,
-                          const Patience& patience) {
-  Answers<Renewal> confirmed(nodes_.size());
-  std::vector<std::size_t> lower;
-  for (const auto node : nodes_.all()) {
-    const auto* grant = grants[node] ? std::get_if<Granted>(&*grants[node]) : nullptr;
-    if (grant == nullptr) continue;
-    if (grant->lease.fence == lease.fence) {
-      confirmed[node] =
-          Renewed{lease.valid_until, lease.asked_at};  // its grant was the confirmation
-    } else {
-      lower.push_back(node);
-    }
-  }
-  const auto already = count<Renewed>(confirmed);
-  const auto needed = majority(nodes_.size());
-  const auto enough = [&](const auto& all) { return already + count<Renewed>(all) >= needed; };
-  Round<Renewal> round{lower, nodes_.size(),
-                       [&](std::size_t node, const Patience& share) {
-                         return nodes_[node].raise_fence(lease, share);
-                       },
-                       patience};
-  round.wait(enough);
-  // They have answered a moment ago, so they will again.
-  round.linger(Deadline::after(base::now(), Nodes::for_the_reliable));
-  return enough(round.end());
+void QuorumStore::shun(const std::vector<std::size_t>& unsettled) {
+  std::erase_if(settled_, [&](std::size_t node) {
+    return std::find(unsettled.begin(), unsettled.end(), node) != unsettled.end();
+  });
 }
 
 Turn QuorumStore::await_turn(const Claim& /*claim*/, const Patience& patience) {
@@ -129,12 +84,9 @@ Turn QuorumStore::await_turn(const Claim& /*claim*/, const Patience& patience) {
 }
 
 void QuorumStore::withdraw(const Claim& claim, const Patience& patience) {
-  (void)nodes_.ask<Released, Release>(
-      [&](std::size_t node, const Patience& share) -> Release {
-        nodes_[node].withdraw(claim, share);
-        return Released{};
-      },
-      Millis{0}, patience);
+  Claim last = claim;
+  if (token_) last.token = *token_;
+  take_back(nodes_, last, patience);
 }
 
 Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,
@@ -143,10 +95,11 @@ Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,
   const auto answers = nodes_.ask<Renewed, Renewal>(
       [&](std::size_t node, const Patience& share) {
         auto renewal = nodes_[node].renew(name, token, ttl, share);
-        if (std::holds_alternative<NotOurs>(renewal)) {
+        const bool settled = std::find(settled_.begin(), settled_.end(), node) != settled_.end();
+        if (settled && std::holds_alternative<NotOurs>(renewal)) {
           // A node that lost its data, or that never heard us: it gets the lock for the next round,
           // and does not count in this one.
-          (void)nodes_[node].try_acquire({name, token, ttl, OnBusy::give_up}, share);
+          (void)enter(nodes_[node], {name, token, ttl, OnBusy::give_up}, share);
         }
         return renewal;
       },
@@ -165,7 +118,7 @@ Release QuorumStore::release(const LockName& name, const Token& token, Millis mi
       [&](std::size_t node, const Patience& share) {
         return nodes_[node].release(name, token, min_hold, share);
       },
-      Millis{0}, patience);
+      for_a_release, patience);
   const auto needed = majority(nodes_.size());
   if (count<Released>(answers) >= needed) return Released{};
   if (count<NotOurs>(answers) > nodes_.size() - needed) {

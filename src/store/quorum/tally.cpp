@@ -66,25 +66,29 @@ Fault summary(const std::vector<Fault>& faults, std::size_t of) {
           fmt::format("{} of {} servers: {}", number, of, first->why)};
 }
 
+std::optional<Fence> fence_among(const std::vector<Fence>& numbers, std::size_t of) {
+  if (numbers.empty()) return std::nullopt;
+  for (const Fence number : numbers) {
+    const auto times = std::count(numbers.begin(), numbers.end(), number);
+    if (static_cast<std::size_t>(times) >= majority(of)) return number;
+  }
+  return *std::min_element(numbers.begin(), numbers.end());
+}
+
 std::optional<StillOurs> standing(const Answers<Standing>& answers) {
   std::vector<Deadline> ends;
-  std::map<Fence, std::size_t> fences;
+  std::vector<Fence> numbers;
   for (const auto& each : answers) {
     const auto* ours = each ? std::get_if<StillOurs>(&*each) : nullptr;
     if (ours == nullptr) continue;
     ends.push_back(ours->until);
-    if (ours->fence) ++fences[*ours->fence];
+    if (ours->fence) numbers.push_back(*ours->fence);
   }
   const auto most = majority(answers.size());
   if (ends.size() < most) return std::nullopt;
   // As many of them last at least so long as a majority needs.
   std::sort(ends.begin(), ends.end(), std::greater<>{});
-  StillOurs ours{ends[most - 1], std::nullopt};
-  const auto usual =
-      std::max_element(fences.begin(), fences.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (usual != fences.end()) ours.fence = usual->first;
-  return ours;
+  return StillOurs{ends[most - 1], fence_among(numbers, answers.size())};
 }
 
 }  // namespace store::quorum

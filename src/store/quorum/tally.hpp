@@ -42,6 +42,16 @@ std::size_t unanswered(const Answers<Answer>& answers) {
   return number;
 }
 
+/// Who has not answered, or was not asked.
+template <class Answer>
+std::vector<std::size_t> late(const Answers<Answer>& answers) {
+  std::vector<std::size_t> nodes;
+  for (std::size_t node = 0; node < answers.size(); ++node) {
+    if (!answers[node]) nodes.push_back(node);
+  }
+  return nodes;
+}
+
 /// A grant by a majority; its fence is the highest that was given.
 std::optional<Lease> granted(const Answers<Attempt>& answers);
 
@@ -68,6 +78,10 @@ Fault summary(const Answers<Answer>& answers) {
   }
   return summary(faults, answers.size());
 }
+
+/// Which of the numbers that nodes gave one grant is its fence: a majority's. If too few answered,
+/// the lowest: a node that was late with a higher one keeps that (see bid), and it counts nowhere.
+std::optional<Fence> fence_among(const std::vector<Fence>& numbers, std::size_t of);
 
 /// Until when a majority holds it: each node by its own word.
 std::optional<StillOurs> standing(const Answers<Standing>& answers);

@@ -1,5 +1,6 @@
 #include "store/redis/answers.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/text.hpp"
@@ -12,7 +13,15 @@ constexpr std::string_view permits = "permits=";
 // What somebody says of himself in a notice is cut there.
 constexpr std::size_t longest_word = 200;
 
+// What others write on a server may be any number. A century is the same to everybody who waits,
+// and safe in nanoseconds.
+constexpr std::int64_t longest_ms = std::int64_t{1000} * 60 * 60 * 24 * 365 * 100;
+
 }  // namespace
+
+Millis length_in(const Reply& field) {
+  return Millis{std::clamp<std::int64_t>(field.integer(), 0, longest_ms)};
+}
 
 std::optional<Occupant> occupant_in(const Reply& reply, std::size_t first) {
   const std::string_view kind = reply[first + 3].text();
@@ -20,15 +29,16 @@ std::optional<Occupant> occupant_in(const Reply& reply, std::size_t first) {
   Occupant occupant{Occupant::Kind::foreign, std::string{reply[first].text()}, {}, {}};
   if (kind == "holder") occupant.kind = Occupant::Kind::holder;
   if (kind == "reserved") occupant.kind = Occupant::Kind::reserved;
-  if (const auto left = reply[first + 1].integer(); left >= 0) occupant.expires_in = Millis{left};
-  if (const auto held = reply[first + 2].integer(); held >= 0) occupant.held_for = Millis{held};
+  if (const auto left = reply[first + 1]; left.integer() >= 0)
+    occupant.expires_in = length_in(left);
+  if (const auto held = reply[first + 2]; held.integer() >= 0) occupant.held_for = length_in(held);
   if (const auto more = reply[first + 4].integer(); more > 0) {
     occupant.others = static_cast<std::size_t>(more);
   }
   return occupant;
 }
 
-std::optional<Fence> fence_in(const Reply& field) {
+std::optional<Fence> number_in(const Reply& field) {
   const std::string_view text = field.text();
   Fence fence = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fence);

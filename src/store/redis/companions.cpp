@@ -14,23 +14,24 @@ bool has_tag(std::string_view key) {
   return close != std::string_view::npos && close > open + 1;
 }
 
-constexpr std::string_view spacer = "{}";
+// Not a brace: "{x}{}" is the stem of the untagged "x}{".
+constexpr char spacer = '.';
 
-/// Whether a tagged text is "{K}" of an untagged K, with any number of spacers behind it.
+/// Whether a text is "{K}" of an untagged K, with any number of spacers behind it.
 bool looks_like_stem(std::string_view text) {
-  while (text.size() > spacer.size() && text.ends_with(spacer)) text.remove_suffix(spacer.size());
+  while (text.ends_with(spacer)) text.remove_suffix(1);
   return text.size() > 2 && text.front() == '{' && text.back() == '}' &&
          !has_tag(text.substr(1, text.size() - 2));
 }
 
 std::string stem_of(std::string_view key) {
   if (!has_tag(key)) return '{' + std::string{key} + '}';
-  return std::string{key}.append(looks_like_stem(key) ? spacer : "");
+  return std::string{key}.append(looks_like_stem(key) ? 1 : 0, spacer);
 }
 
 std::string_view key_of(std::string_view stem) {
   if (!looks_like_stem(stem)) return stem;
-  if (stem.ends_with(spacer)) return stem.substr(0, stem.size() - spacer.size());
+  if (stem.ends_with(spacer)) return stem.substr(0, stem.size() - 1);
   return stem.substr(1, stem.size() - 2);
 }
 

@@ -11,7 +11,7 @@ namespace store::redis {
 
 /// All in the Cluster slot of the lock: K:rlock:x where K has a non-empty {tag}, else {K}:rlock:x.
 /// The lock "{a}" would so share its companions with the lock "a"; a name that looks like another's
-/// stem gets "{}" appended, which changes no slot, and no two locks share anything.
+/// stem gets "." appended, which changes no slot, and no two locks share anything.
 struct Companions {
   explicit Companions(const LockName& name);
 

@@ -19,6 +19,10 @@ Fault ended(os::Ready why) {
   return {Fault::Kind::silent, why == os::Ready::interrupted ? "interrupted" : "no answer in time"};
 }
 
+Fault too_large() {
+  return {Fault::Kind::unusable, "an answer larger than any that makes sense"};
+}
+
 bool mentions(std::string_view error, std::string_view code) {
   // At the start; or, from within a script, further on: "ERR Error running script … -OOM …".
   if (error.starts_with(code)) return true;
@@ -66,15 +70,22 @@ Fault classify(std::string_view error) {
         "this key's companions would lie in another slot of the Cluster: accepted there are keys "
         "without unpaired or empty braces"};
   }
-  const bool denied_in_script = error.find("user executing the script can't") != error.npos ||
-                                error.find("can't run this command or subcommand") != error.npos;
+  // In the words of Redis 7.0, of later ones, and of 8.
+  static constexpr std::array<std::string_view, 3> denials_in_script{
+      "user executing the script can't", "can't run this command or subcommand",
+      "ACL failure in script"};
+  const bool denied_in_script =
+      std::any_of(denials_in_script.begin(), denials_in_script.end(),
+                  [&](std::string_view words) { return error.find(words) != error.npos; });
   auto kind = Fault::Kind::unusable;
   if (denied_in_script || mentions_any(error, denials)) {
     kind = Fault::Kind::denied;
   } else if (mentions_any(error, excuses)) {
     kind = Fault::Kind::unavailable;
   }
-  return {kind, "the server says: " + base::printable(error, longest_words)};
+  // From within a script not every server says which right it is.
+  const char* more = denied_in_script ? "; the rights it takes: rlock-protocol(7)" : "";
+  return {kind, "the server says: " + base::printable(error, longest_words) + more};
 }
 
 std::variant<Connection, Fault> Connection::open(const RedisServer::Address& address,
@@ -91,6 +102,7 @@ std::variant<Connection, Fault> Connection::open(const RedisServer::Address& add
   if (context == nullptr) throw std::bad_alloc{};
   (void)std::get<os::Fd>(connected).release();  // the context closes it
   Connection connection{context};
+  connection.allowance_->rule(*context->reader);
   const auto* tcp = std::get_if<RedisServer::Tcp>(&address);
   connection.may_want_tls_ = tcp != nullptr && !access.tls;
   if (tcp != nullptr && access.tls) {
@@ -148,15 +160,25 @@ std::optional<Fault> Connection::send(const Command& command, const Patience& pa
 }
 
 std::variant<Reply, Fault, std::monostate> Connection::receive(const Patience& patience) {
-  for (;;) {
+  redisReader& reader = *context_->reader;
+  for (bool first = true;; first = false) {
     void* reply = nullptr;
-    if (redisReaderGetReply(context_->reader, &reply) != REDIS_OK) {
-      return Fault{Fault::Kind::unusable, "not an answer of a Redis server"};
+    if (redisReaderGetReply(&reader, &reply) != REDIS_OK) {
+      return reader.err == REDIS_ERR_OOM
+                 ? too_large()
+                 : Fault{Fault::Kind::unusable, "not an answer of a Redis server"};
     }
-    if (reply != nullptr) return Reply{static_cast<redisReply*>(reply)};
+    if (reply != nullptr) {
+      allowance_->renew();
+      return Reply{static_cast<redisReply*>(reply)};
+    }
+    // Who never stops talking is always ready to be read.
+    if (!first && patience.until.passed(base::now())) return std::monostate{};
     if (os::wait_for(descriptor(), os::Want::read, patience) != os::Ready::yes)
       return std::monostate{};
+    const std::size_t before = reader.len;
     if (redisBufferRead(context_.get()) != REDIS_OK) return broken();
+    if (!allowance_->take(reader.len - before)) return too_large();
     may_want_tls_ = false;
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/lock_store.hpp"
+#include "store/redis/allowance.hpp"
 #include "store/redis/reply.hpp"
 #include "store/redis/server.hpp"
 
@@ -46,6 +47,7 @@ class Connection {
 
   [[nodiscard]] Fault broken() const;
 
+  std::unique_ptr<Allowance> allowance_ = std::make_unique<Allowance>();  // the reader points to it
   std::unique_ptr<redisContext, Free> context_;
   bool may_want_tls_ = false;  // a port in plain text that has never said anything
 };

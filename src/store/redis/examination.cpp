@@ -22,6 +22,12 @@ constexpr Millis lease{10'000};
 // People compare the times that `inspect` shows with those of their logs.
 constexpr std::int64_t tolerable_offset_ms = 500;
 
+/// What a server says of itself.
+std::string shown(const std::string& text) {
+  constexpr std::size_t most = 100;
+  return base::printable(text, most);
+}
+
 Finding unknown(const char* subject) {
   return {Verdict::unknown, subject, not_allowed, ""};
 }
@@ -47,7 +53,7 @@ Finding version(const ServerInfo& info) {
   const auto version = info.line("redis_version");
   if (!version) return unknown("version");
   const bool old = std::atoi(version->c_str()) < 6;
-  return {old ? Verdict::fail : Verdict::ok, "version", base::printable(*version),
+  return {old ? Verdict::fail : Verdict::ok, "version", shown(*version),
           old ? "use Redis 6.0 or newer, or Valkey" : ""};
 }
 
@@ -56,7 +62,7 @@ Finding eviction(const ServerInfo& info) {
   if (!policy) policy = info.line("maxmemory_policy");
   if (!policy) return unknown("eviction");
   const bool limited = info.line("maxmemory").value_or("0") != "0";
-  const std::string seen = fmt::format("maxmemory-policy is {}{}", base::printable(*policy),
+  const std::string seen = fmt::format("maxmemory-policy is {}{}", shown(*policy),
                                        limited ? "" : ", and there is no maxmemory");
   if (*policy == "noeviction") return {Verdict::ok, "eviction", seen, ""};
   return {limited ? Verdict::fail : Verdict::warn, "eviction", seen,
@@ -82,8 +88,8 @@ Finding replicas(const ServerInfo& info) {
   }
   if (*count == "0") return {Verdict::ok, "replicas", "none", ""};
   const auto least = info.parameter("min-replicas-to-write");
-  const std::string seen = fmt::format("{} connected, min-replicas-to-write is {}", *count,
-                                       least ? base::printable(*least) : not_allowed);
+  const std::string seen = fmt::format("{} connected, min-replicas-to-write is {}", shown(*count),
+                                       least ? shown(*least) : not_allowed);
   if (least && *least != "0") return {Verdict::ok, "replicas", seen, ""};
   return {Verdict::warn, "replicas", seen,
           "a master that is cut off goes on granting locks: set min-replicas-to-write 1; and see "
@@ -97,8 +103,11 @@ Finding clock(Link& link, const Patience& patience) {
   const auto middle = before + (wall() - before) / 2;
   const auto* time = std::get_if<Reply>(&answer);
   if (time == nullptr || time->size() != 2) return unknown("clock");
-  const std::int64_t server_ms = std::atoll(std::string{(*time)[0].text()}.c_str()) * 1000 +
-                                 std::atoll(std::string{(*time)[1].text()}.c_str()) / 1000;
+  // Whatever it says, there must be something to reckon with.
+  const auto number = [&](std::size_t i, long long most) {
+    return std::clamp(std::atoll(std::string{(*time)[i].text()}.c_str()), 0LL, most);
+  };
+  const std::int64_t server_ms = number(0, 100'000'000'000) * 1000 + number(1, 999'999) / 1000;
   const auto offset = server_ms - std::chrono::duration_cast<Millis>(middle).count();
   const bool fine = std::abs(offset) <= tolerable_offset_ms;
   return {fine ? Verdict::ok : Verdict::warn, "clock",

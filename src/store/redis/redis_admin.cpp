@@ -15,6 +15,14 @@ namespace {
 
 // Keys a SCAN step looks at: some hundred µs of the server's time.
 constexpr const char* scan_step = "1000";
+// A list may take long, one answer of it not: who is silent for so long is as good as gone.
+constexpr Millis longest_answer{5'000};
+// What a list may take of our memory: a hundred thousand locks.
+constexpr std::size_t longest_list = std::size_t{64} << 20;
+
+Patience for_one(const Patience& patience) {
+  return patience.at_most(Deadline::after(base::now(), longest_answer));
+}
 
 class RedisAdmin final : public LockAdmin {
  public:
@@ -48,15 +56,15 @@ std::vector<HolderReport> holders_in(const Reply& reply) {
   const Reply several = reply[8];
   if (several.size() == 0) {
     const bool granted = first->kind == Occupant::Kind::holder;
-    return {{*first, granted ? fence_in(reply[5]) : std::nullopt}};
+    return {{*first, granted ? number_in(reply[5]) : std::nullopt}};
   }
   std::vector<HolderReport> holders;
   for (std::size_t i = 0; i + 3 < several.size(); i += 4) {
-    HolderReport holder{*first, fence_in(several[i + 3])};
+    HolderReport holder{*first, number_in(several[i + 3])};
     holder.occupant.others = 0;
     holder.occupant.token = several[i].text();
-    holder.occupant.expires_in = Millis{several[i + 1].integer()};
-    holder.occupant.held_for = Millis{several[i + 2].integer()};
+    holder.occupant.expires_in = length_in(several[i + 1]);
+    holder.occupant.held_for = length_in(several[i + 2]);
     holders.push_back(std::move(holder));
   }
   return holders;
@@ -68,12 +76,12 @@ std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name,
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (reply.size() < 9) return nonsense();
-  LockReport report{name, std::nullopt, holders_in(reply), fence_in(reply[5]), {}};
+  LockReport report{name, std::nullopt, holders_in(reply), number_in(reply[5]), {}};
   if (!reply[6].text().empty()) report.mode = mode_in(reply[6].text());
   const Reply waiters = reply[7];
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
     auto [token, mode] = waiter_in(waiters[i].text());
-    report.waiters.push_back({std::move(token), mode, Millis{waiters[i + 1].integer()}});
+    report.waiters.push_back({std::move(token), mode, length_in(waiters[i + 1])});
   }
   return report;
 }
@@ -82,7 +90,7 @@ std::vector<RedisServer> RedisAdmin::masters(const Patience& patience) {
   std::vector<RedisServer> result;
   // {{first slot, last slot, {ip, port, ...}, replicas...}, ...}; an error: no Cluster, or we may
   // not ask, and then we see what this node has.
-  const auto answer = link_.ask({"CLUSTER", "SLOTS"}, patience);
+  const auto answer = link_.ask({"CLUSTER", "SLOTS"}, for_one(patience));
   const auto* ranges = std::get_if<Reply>(&answer);
   for (std::size_t i = 0; ranges != nullptr && i < ranges->size(); ++i) {
     const Reply master = (*ranges)[i][2];
@@ -94,20 +102,33 @@ std::vector<RedisServer> RedisAdmin::masters(const Patience& patience) {
   return result;
 }
 
+Fault too_long() {
+  return {Fault::Kind::unusable, "a list of locks larger than any that makes sense"};
+}
+
 /// Adds to `names` what one server knows.
 std::optional<Fault> scan(Link& link, const std::string& pattern, std::set<LockName>& names,
                           const Patience& patience) {
   std::string cursor = "0";
+  std::size_t size = 0;
   do {
-    auto answer = link.ask(
-        {"SCAN", cursor, "MATCH", std::string{companion_glob}, "COUNT", scan_step}, patience);
+    // A server that always has one more page to show, and shows it at once, has to end as well.
+    if (patience.until.passed(base::now())) {
+      return Fault{Fault::Kind::silent, "the list of its keys has no end"};
+    }
+    auto answer =
+        link.ask({"SCAN", cursor, "MATCH", std::string{companion_glob}, "COUNT", scan_step},
+                 for_one(patience));
     if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
     const Reply& reply = std::get<Reply>(answer);
+    if (reply.size() != 2 || !number_in(reply[0])) return nonsense();
     cursor = reply[0].text();
     const Reply keys = reply[1];
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const auto name = lock_of_companion(keys[i].text());
-      if (name && ::fnmatch(pattern.c_str(), name->text().c_str(), 0) == 0) names.insert(*name);
+      if (!name || ::fnmatch(pattern.c_str(), name->text().c_str(), 0) != 0) continue;
+      if (names.insert(*name).second) size += name->text().size() + sizeof(LockReport);
+      if (size > longest_list) return too_long();
     }
   } while (!cursor.empty() && cursor != "0");
   return std::nullopt;
@@ -127,15 +148,25 @@ std::variant<std::set<LockName>, Fault> RedisAdmin::known_locks(const std::strin
   return names;
 }
 
+std::size_t size_of(const LockReport& report) {
+  std::size_t size = sizeof report;
+  for (const auto& each : report.holders) size += sizeof each + each.occupant.token.size();
+  for (const auto& each : report.waiters) size += sizeof each + each.token.text().size();
+  return size;
+}
+
 std::variant<std::vector<LockReport>, Fault> RedisAdmin::list(const std::string& pattern,
                                                               const Patience& patience) {
   auto names = known_locks(pattern, patience);
   if (auto* fault = std::get_if<Fault>(&names)) return std::move(*fault);
   std::vector<LockReport> reports;
+  std::size_t size = 0;
   for (const LockName& name : std::get<std::set<LockName>>(names)) {
-    auto report = inspect(name, patience);
+    auto report = inspect(name, for_one(patience));
     if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
     auto& found = std::get<LockReport>(report);
+    size += size_of(found);
+    if (size > longest_list) return too_long();
     if (!found.holders.empty() || !found.waiters.empty()) reports.push_back(std::move(found));
   }
   return reports;

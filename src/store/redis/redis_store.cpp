@@ -43,8 +43,8 @@ class RedisStore final : public QuorumNode {
   std::variant<Reply, Fault> run(const Script& script, const LockName& name,
                                  const std::vector<std::string>& arguments,
                                  const Patience& patience);
-  /// Whether enough replicas have the grant; if not, it was given back.
-  std::optional<Fault> replicated(const Claim& claim, const Patience& patience);
+  /// What is wrong with a grant: too few replicas have it. Empty if enough do.
+  std::variant<std::string, Fault> flaw_of_grant(const Claim& claim, const Patience& patience);
 
   RedisServer server_;
   Link link_;
@@ -77,11 +77,13 @@ Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
 
   const std::string_view outcome = reply[0].text();
   if (outcome == "granted") {
-    const auto fence = fence_in(reply[1]);
+    const auto fence = number_in(reply[1]);
     if (!fence) return nonsense();
-    if (auto fault = replicated(claim, patience)) return *std::move(fault);
+    auto flaw = flaw_of_grant(claim, patience);
+    if (auto* fault = std::get_if<Fault>(&flaw)) return std::move(*fault);
     return Granted{
-        {claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence, asked_at}};
+        {claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence, asked_at},
+        std::get<std::string>(std::move(flaw))};
   }
   if (outcome == "mismatch") {
     return Mismatch{mode_in(reply[1].text()), Token::foreign(std::string{reply[2].text()})};
@@ -91,21 +93,20 @@ Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
   if (outcome != "queued") return nonsense();
   ticket_ = reply[7].text();
   place_ = Queued{occupant_in(reply, 1), others, std::nullopt};
-  if (const auto look_in = reply[8].integer(); look_in >= 0) place_.look_in = Millis{look_in};
+  if (const auto look_in = reply[8]; look_in.integer() >= 0) place_.look_in = length_in(look_in);
   return place_;
 }
 
-std::optional<Fault> RedisStore::replicated(const Claim& claim, const Patience& patience) {
-  if (claim.sync_replicas == 0) return std::nullopt;
+std::variant<std::string, Fault> RedisStore::flaw_of_grant(const Claim& claim,
+                                                           const Patience& patience) {
+  if (claim.sync_replicas == 0) return "";
   const Millis time = std::min(replication, patience.until.left(base::now()) / 2);
   auto answer = link_.ask({"WAIT", std::to_string(claim.sync_replicas), count(time)}, patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const auto acknowledged = std::get<Reply>(answer).integer();
-  if (acknowledged >= static_cast<std::int64_t>(claim.sync_replicas)) return std::nullopt;
-  withdraw(claim, patience);
-  return Fault{Fault::Kind::unavailable,
-               fmt::format("only {} of {} replicas have confirmed the lock", acknowledged,
-                           claim.sync_replicas)};
+  if (acknowledged >= static_cast<std::int64_t>(claim.sync_replicas)) return "";
+  return fmt::format("only {} of {} replicas have confirmed the lock", acknowledged,
+                     claim.sync_replicas);
 }
 
 Turn RedisStore::await_turn(const Claim& claim, const Patience& patience) {
@@ -162,8 +163,8 @@ Standing RedisStore::check(const LockName& name, const Token& token, const Patie
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (!reply[0].is_integer()) return nonsense();
-  const Millis left{reply[0].integer()};
-  if (left > Millis{0}) return StillOurs{Deadline::after(asked_at, left), fence_in(reply[1])};
+  const Millis left = length_in(reply[0]);
+  if (left > Millis{0}) return StillOurs{Deadline::after(asked_at, left), number_in(reply[1])};
   return Elsewhere{occupant_in(reply, 1)};
 }
 

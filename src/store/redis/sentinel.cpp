@@ -9,10 +9,14 @@ namespace {
 
 using Tcp = RedisServer::Tcp;
 
+// A host that a sentinel names is shown, and may be anything.
+constexpr std::size_t longest_shown = 100;
+
 /// Nothing has happened that matters to a lock, whatever went wrong here.
 Fault in_words(const Tcp& where, Fault fault) {
   if (fault.kind == Fault::Kind::silent) fault.kind = Fault::Kind::unreachable;
-  fault.why = fmt::format("{}:{}: {}", where.host, where.port, fault.why);
+  fault.why = fmt::format("{}:{}: {}", base::printable(where.host, longest_shown),
+                          base::printable(where.port, longest_shown), fault.why);
   return fault;
 }
 

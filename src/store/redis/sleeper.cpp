@@ -1,6 +1,7 @@
 #include "store/redis/sleeper.hpp"
 
 #include "store/redis/answers.hpp"
+#include "store/redis/connection.hpp"
 
 namespace store::redis {
 namespace {
@@ -33,8 +34,12 @@ Turn Sleeper::sleep(const std::string& mailbox, const Queued& place, const Patie
   asleep_ = false;
   const auto* reply = std::get_if<Reply>(&answer);
   if (reply == nullptr) return ClaimAgain{};
-  if (reply->is_error()) {  // e.g. UNBLOCKED: no longer the master
+  if (reply->is_error()) {
     link_.drop();
+    auto fault = classify(reply->text());
+    // Who may not wait would otherwise claim again and again, as fast as the server answers. The
+    // rest, such as UNBLOCKED or MOVED, shows or mends itself with the next claim.
+    if (fault.kind == Fault::Kind::denied) return fault;
     return ClaimAgain{};
   }
   const std::string_view message = (*reply)[1].text();

@@ -6,6 +6,7 @@
 
 #include "os/check.hpp"
 #include "os/file.hpp"
+#include "os/trusted_file.hpp"
 
 namespace store::redis {
 namespace {
@@ -31,7 +32,10 @@ Trouble load_files(const OpenSsl& library, SSL_CTX* context, const RedisServer::
   }
   if (tls.certificate_file.empty()) return std::nullopt;
   if (auto trouble = unreadable("certificate", tls.certificate_file)) return trouble;
-  if (auto trouble = unreadable("key", tls.key_file)) return trouble;
+  const auto key = os::look_at_secret(tls.key_file);
+  if (const auto* not_read = std::get_if<os::NotRead>(&key)) {
+    return fmt::format("cannot use the key '{}': {}", tls.key_file, not_read->why);
+  }
   if (library.SSL_CTX_use_certificate_chain_file(context, tls.certificate_file.c_str()) != 1) {
     return cannot("certificate", tls.certificate_file);
   }

@@ -70,6 +70,10 @@ inline void listed(int code, const String_vector* names, const void* data) {
   const auto call = claimed<std::vector<std::string>>(data);
   call->code = code;
   for (int i = 0; names != nullptr && i < names->count; ++i) {
+    if (names->data[i] == nullptr) {  // the answer announced more than it held
+      call->code = ZMARSHALLINGERROR;
+      return;
+    }
     call->result.emplace_back(names->data[i]);
   }
 }

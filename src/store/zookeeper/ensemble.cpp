@@ -5,6 +5,7 @@ namespace store::zookeeper {
 std::optional<std::variant<ZooKeeper, BadUrl>> ensemble_in(const Url& url) {
   if (url.scheme != "zk") return std::nullopt;
   if (const char* why = unavailable()) return BadUrl{why};
+  if (!url.has_host) return BadUrl{"no '//' behind the scheme"};
   ZooKeeper ensemble{"", "/rlock", "", {}};
   auto hosts = hosts_in(url.host, "2181");
   if (auto* bad = std::get_if<BadUrl>(&hosts)) return std::move(*bad);

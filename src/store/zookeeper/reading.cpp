@@ -9,8 +9,8 @@ namespace {
 /// By the server's clock and ours: for people.
 Millis age(const Node& node) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto age = std::chrono::duration_cast<Millis>(now).count() - node.stat.ctime;
-  return Millis{std::max<std::int64_t>(age, 0)};
+  const auto now_ms = std::chrono::duration_cast<Millis>(now).count();
+  return Millis{now_ms - std::clamp<std::int64_t>(node.stat.ctime, 0, now_ms)};
 }
 
 Occupant occupant_of(const Node& node) {

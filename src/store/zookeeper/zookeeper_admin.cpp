@@ -12,6 +12,9 @@
 namespace store::zookeeper {
 namespace {
 
+// A list may take long, a connection not.
+constexpr Millis to_connect{5'000};
+
 // Long enough to look and to act.
 constexpr Millis session_length{10'000};
 
@@ -41,7 +44,8 @@ class ZooKeeperAdmin final : public LockAdmin {
 
 std::optional<Fault> ZooKeeperAdmin::connect(const Patience& patience) {
   if (session_ && !session_->expired()) return std::nullopt;
-  auto opened = Session::open(ensemble_, session_length, patience);
+  auto opened = Session::open(ensemble_, session_length,
+                              patience.at_most(Deadline::after(base::now(), to_connect)));
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   session_ = std::get<std::unique_ptr<Session>>(std::move(opened));
   return std::nullopt;

@@ -12,6 +12,10 @@
 namespace store::zookeeper {
 namespace {
 
+Fault place_lost() {
+  return {Fault::Kind::unavailable, "our place in the line was taken away"};
+}
+
 class ZooKeeperStore final : public LockStore {
  public:
   explicit ZooKeeperStore(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
@@ -32,8 +36,7 @@ class ZooKeeperStore final : public LockStore {
   std::optional<Fault> connect(Millis session, const Patience& patience);
   Attempt look(const Claim& claim, Moment asked_at, const Patience& patience);
   Attempt hold(const Claim& claim, Moment asked_at, const Patience& patience);
-  Attempt wait_behind(const Claim& claim, const Line& line, std::size_t place,
-                      const Patience& patience);
+  Attempt wait_behind(const Line& line, std::size_t place, const Patience& patience);
 
   ZooKeeper ensemble_;
   std::shared_ptr<Session> session_;
@@ -63,7 +66,13 @@ Attempt ZooKeeperStore::try_acquire(const Claim& claim, const Patience& patience
   const Line line = line_of(std::get<std::vector<std::string>>(children));
   const auto mine = place_of(line, claim.token);
   node_ = mine ? place_ + "/" + line[*mine].name : "";
-  if (!mine) {
+  if (mine) {
+    // All this may be old, if the server is cut off from the others: the session could have ended,
+    // and somebody else hold the lock. A node that is made now proves as much by itself.
+    const auto there = session_->confirm(node_, patience);
+    if (const auto* fault = std::get_if<Fault>(&there)) return *fault;
+    if (!std::get<bool>(there)) return place_lost();
+  } else {
     // Who only asks does not get into the others' way.
     const Contender last{"", claim.mode.kind == Mode::Kind::shared, 0};
     Line with_us = line;
@@ -84,9 +93,9 @@ Attempt ZooKeeperStore::look(const Claim& claim, Moment asked_at, const Patience
   if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
   const Line line = line_of(std::get<std::vector<std::string>>(children));
   const auto place = place_of(line, claim.token);
-  if (!place) return Fault{Fault::Kind::unavailable, "our place in the line was taken away"};
+  if (!place) return place_lost();
   if (!blocker_of(line, *place)) return hold(claim, asked_at, patience);
-  if (claim.on_busy == OnBusy::queue) return wait_behind(claim, line, *place, patience);
+  if (claim.on_busy == OnBusy::queue) return wait_behind(line, *place, patience);
   const auto erased = session_->erase(node_, patience);
   if (const auto* fault = std::get_if<Fault>(&erased)) return *fault;
   node_.clear();
@@ -97,17 +106,14 @@ Attempt ZooKeeperStore::hold(const Claim& claim, Moment asked_at, const Patience
   auto content = session_->get(node_, Session::Watch::no, patience);
   if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);
   const auto& node = std::get<std::optional<Node>>(content);
-  if (!node || !session_->is_ours(node->stat)) {
-    return Fault{Fault::Kind::unavailable, "our place in the line was taken away"};
-  }
+  if (!node || !session_->is_ours(node->stat)) return place_lost();
   blocker_.clear();
   const Ttl lease = lease_within(session_->timeout(), claim.ttl);
   return Granted{{claim.name, claim.token, lease, validity(asked_at, lease),
                   static_cast<Fence>(node->stat.czxid), asked_at}};
 }
 
-Attempt ZooKeeperStore::wait_behind(const Claim& /*claim*/, const Line& line, std::size_t place,
-                                    const Patience& patience) {
+Attempt ZooKeeperStore::wait_behind(const Line& line, std::size_t place, const Patience& patience) {
   blocker_ = place_ + "/" + line[*blocker_of(line, place)].name;
   auto content = session_->get(blocker_, Session::Watch::yes, patience);
   if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);

@@ -1,0 +1,283 @@
+#!/usr/bin/env bats
+# The judge of scripts/chaos: histories that it must let pass, and those that it must not.
+load lib/rlock
+
+# A moment is in ms. run NAME KEY BEGIN END CODE [TTL]: a run and what it said of itself; its job is told of by `section`.
+a_run() {
+  local name=$1 key=$2 begin=$3 end=$4 code=$5 ttl=${6:-2000} outcome=ran
+  case $code in 75) outcome=busy ;; 76) outcome=lost ;; 69) outcome=failed ;; esac
+  record "$begin" start "$name" "$key" "\"ttl\": $ttl, \"waits\": true, \"via\": \"direct\""
+  if ((code < 0)); then
+    record "$end" end "$name" "$key" "\"code\": $code, \"status\": null"
+  else
+    record "$end" end "$name" "$key" "\"code\": $code, \"status\": {\"exit_code\": $code, \"outcome\": \"$outcome\"}"
+  fi
+}
+
+# section NAME KEY BEGIN END FENCE [CODE]: without a code the job was stopped
+section() {
+  local name=$1 key=$2 begin=$3 end=$4 fence=$5 code=${6:-}
+  record "$begin" enter "$name" "$key" "\"fence\": $fence, \"token\": \"t\""
+  record "$end" beat "$name" "$key"
+  [[ -z $code ]] || record "$end" leave "$name" "$key" "\"code\": $code"
+}
+
+# fault KIND BEGIN END [RUN] [VIA]
+fault() {
+  local kind=$1 begin=$2 end=$3 run=${4:-} via=${5:-}
+  local way="\"$via\""
+  [[ -n $via ]] || way=null
+  record "$begin" fault "$run" k "\"kind\": \"$kind\", \"until\": ${end}000000, \"via\": $way"
+}
+
+record() {
+  local ms=$1 what=$2 run=$3 key=$4 more=${5:-}
+  local name="\"$run\""
+  [[ -n $run ]] || name=null
+  echo "{\"t\": ${ms}000000, \"what\": \"$what\", \"run\": $name, \"key\": \"$key\", \"mode\": \"${MODE:-x}\"${more:+, $more}}" >>"$T/records"
+}
+
+judge() {
+  run "$PYTHON" -B "$BATS_TEST_DIRNAME/chaos/checker.py" "$T/records"
+}
+
+condemned_for() {
+  local what=$1
+  judge
+  assert_failure
+  assert_output --partial "BROKEN: $what"
+}
+
+# two runs, one after the other
+a_good_history() {
+  a_run r1 k 1000 2000 0
+  section r1 k 1100 1900 10 0
+  a_run r2 k 1000 3000 3
+  section r2 k 2000 2900 20 3
+}
+
+@test "a good history passes, and what it counted is printed" {
+  a_good_history
+  judge
+  assert_success
+  assert_output --partial 'sections: 2'
+  assert_output --partial 'longest idle while waited for, clean: 100 ms'
+}
+
+@test "a history without a section proves nothing, and fails" {
+  a_run r1 k 1000 2000 75
+  judge
+  assert_failure
+}
+
+@test "two sections at a time that nothing excuses" {
+  a_good_history
+  a_run r3 k 1000 2500 0
+  section r3 k 1800 2400 15 0
+  condemned_for 'r1 and r3 overlap on k, 100.0 ms, and nothing excuses it'
+}
+
+@test "readers may overlap, a reader and a writer may not" {
+  MODE=s
+  a_run r1 k 1000 2000 0
+  section r1 k 1100 1900 10 0
+  a_run r2 k 1000 2000 0
+  section r2 k 1200 1900 11 0
+  judge
+  assert_success
+  MODE=x
+  a_run r3 k 1000 2000 0
+  section r3 k 1850 1950 12 0
+  condemned_for 'r1 and r3 overlap'
+}
+
+@test "what a paused machine overlapped is excused, but not without a fence that catches it" {
+  a_run r1 k 1000 6000 76
+  section r1 k 1100 5100 10
+  fault pause-tree 2000 5000 r1
+  a_run r2 k 1000 6000 0
+  section r2 k 4000 5500 20 0
+  judge
+  assert_success
+  assert_output --partial 'overlaps excused: 1'
+  sed -i 's/"fence": 20/"fence": 10/' "$T/records"
+  condemned_for 'r1 and r2 overlap on k (pause-tree) with fences that do not catch it'
+}
+
+@test "a pause of one run is no excuse for another, nor one that came later" {
+  a_good_history
+  a_run r3 k 1000 2500 0
+  section r3 k 1800 2400 15 0
+  fault pause-tree 1200 1700 r2
+  fault wipe 2300 2300
+  condemned_for 'r1 and r3 overlap on k, 100.0 ms, and nothing excuses it'
+}
+
+@test "a fence that does not grow" {
+  a_good_history
+  sed -i 's/"fence": 20/"fence": 10/' "$T/records"
+  condemned_for 'the fence of k does not grow: 10 (r1), 10 (r2)'
+}
+
+@test "two masters of one time: the order of the fences is theirs, but equal ones catch nothing" {
+  a_run r1 k 1000 3000 0
+  section r1 k 1100 1900 20 0
+  fault failover 900 2000
+  a_run r2 k 1000 3000 0
+  section r2 k 1200 1800 19 0
+  judge
+  assert_success
+  sed -i 's/"fence": 19/"fence": 20/' "$T/records"
+  condemned_for 'r1 and r2 overlap on k (failover) with fences that do not catch it'
+}
+
+@test "a section without a fence" {
+  a_good_history
+  sed -i 's/"fence": 10/"fence": 0/' "$T/records"
+  condemned_for 'r1 has no fence'
+}
+
+@test "a stale write that the resource accepted" {
+  a_good_history
+  record 2500 write r2 k '"fence": 20, "accepted": true'
+  record 2600 write r1 k '"fence": 10, "accepted": true'
+  condemned_for 'a stale write of r1 was accepted'
+}
+
+@test "a job that runs on when rlock is stopped for longer than the lease" {
+  a_run r1 k 1000 6000 76
+  section r1 k 1100 4100 10
+  fault pause-rlock 2000 5000 r1
+  condemned_for 'r1 ran 100.0 ms past its lease (pause-rlock)'
+}
+
+@test "a job that runs on when the server is silent for longer than the lease" {
+  a_run r1 k 1000 6000 76
+  section r1 k 1100 4001 10
+  fault server-paused 2000 5000
+  condemned_for 'r1 ran 1.0 ms past its lease (server-paused)'
+}
+
+@test "a job that runs on when its way to the server is cut for longer than the lease, and one whose way is another" {
+  a_run r1 k 1000 6000 76
+  section r1 k 1100 4001 10
+  fault cut 2000 5000 '' proxy
+  judge
+  assert_success
+  fault cut 2000 5000 '' direct
+  condemned_for 'r1 ran 1.0 ms past its lease (cut)'
+}
+
+@test "a job that outlives its rlock" {
+  a_run r1 k 1000 2000 -9
+  section r1 k 1100 3500 10
+  fault kill-rlock 2000 2000 r1
+  condemned_for 'r1 ran on after rlock was killed, for 1500 ms'
+}
+
+@test "a lock that lies idle while somebody waits" {
+  a_run r1 k 1000 2000 0
+  section r1 k 1100 1900 10 0
+  a_run r2 k 1000 9000 0
+  section r2 k 8000 8900 20 0
+  condemned_for 'k lay idle for 6100 ms (clean) while somebody waited'
+}
+
+@test "a lock that lies idle for longer than a killed holder's lease can last" {
+  a_run r1 k 1000 2000 -9
+  section r1 k 1100 2000 10
+  fault kill-rlock 2000 2000 r1
+  a_run r2 k 1000 26000 0
+  section r2 k 24000 25000 20 0
+  judge
+  assert_success
+  sed -i 's/"t": 24000000000/"t": 24001000000/' "$T/records"
+  condemned_for 'k lay idle for 22001 ms (after a kill) while somebody waited'
+}
+
+@test "a lock that lies idle for too long after the server was there again" {
+  a_run r1 k 1000 4000 76
+  section r1 k 1100 2900 10
+  fault restart 2000 5000
+  a_run r2 k 1000 40000 0
+  section r2 k 30000 31000 20 0
+  judge
+  assert_success
+  sed -i 's/"t": 30000000000/"t": 30001000000/' "$T/records"
+  condemned_for 'k lay idle for 25001 ms (server faults) while somebody waited'
+}
+
+@test "the claim of a waiter that died long ago is waited for, and no longer" {
+  a_run r1 k 1000 30000 0
+  section r1 k 1100 29900 10 0
+  a_run dead k 2000 4000 -9
+  fault kill-rlock 4000 4000 dead
+  a_run r2 k 3000 35000 0
+  section r2 k 33800 34900 20 0
+  judge
+  assert_success
+  assert_output --partial 'longest idle while waited for, places of the dead: 1900 ms'
+  sed -i 's/"t": 33800000000/"t": 34000000000/' "$T/records"
+  condemned_for 'k lay idle for 2100 ms (places of the dead) while somebody waited'
+}
+
+@test "a waiter that died too long ago excuses nothing" {
+  a_run r1 k 1000 50000 0
+  section r1 k 1100 49900 10 0
+  a_run dead k 2000 4000 -9
+  fault kill-rlock 4000 4000 dead
+  a_run r2 k 3000 55000 0
+  section r2 k 52000 54900 20 0
+  condemned_for 'k lay idle for 2100 ms (clean) while somebody waited'
+}
+
+@test "a waiter that gives up before an idle lock" {
+  a_run r1 k 1000 2000 0
+  section r1 k 1100 1900 10 0
+  a_run r2 k 1000 9000 75
+  a_run r3 k 9500 9900 0
+  section r3 k 9600 9800 20 0
+  condemned_for 'k lay idle for 7100 ms (clean) while somebody waited'
+}
+
+@test "an exit code that is not the job's" {
+  a_good_history
+  a_run r3 k 3000 3500 0
+  section r3 k 3100 3200 30 4
+  condemned_for "r3, exit 0"
+}
+
+@test "a lock that was not had, but whose job ran; one that was lost, but says ran; a status that says something else" {
+  a_good_history
+  a_run r3 k 3000 3500 75
+  section r3 k 3100 3200 30 0
+  a_run r4 k 3000 3500 76
+  sed -i 's/"outcome": "lost"/"outcome": "ran"/' "$T/records"
+  a_run r5 k 3000 3600 0
+  section r5 k 3550 3590 40 0
+  sed -i '/"r5"/s/"exit_code": 0/"exit_code": 1/' "$T/records"
+  a_run r6 k 3000 3700 69
+  section r6 k 3610 3690 50
+  a_run r7 k 3000 3800 137
+  section r7 k 3710 3790 60
+  condemned_for 'r3, exit 75'
+  assert_output --partial "r6, exit 69, status {'exit_code': 69, 'outcome': 'failed'}: its job did run"
+  assert_output --partial "r7, exit 137, status {'exit_code': 137, 'outcome': 'ran'}: nobody killed its job"
+  assert_output --partial 'r4, exit 76'
+  assert_output --partial 'r5, exit 0'
+  assert_output --partial 'the status file says something else'
+}
+
+@test "a death that nobody caused, a run that never ended, a job that ran twice, and what is left behind" {
+  a_good_history
+  a_run r3 k 3000 3500 -9
+  record 3000 start r4 k '"ttl": 2000, "waits": false, "via": "direct"'
+  section r2 k 3100 3200 50 3
+  record 9000 left '' k '"thing": "k:rlock:queue"'
+  judge
+  assert_failure
+  assert_output --partial 'BROKEN: r3, exit -9, status None: nobody killed it'
+  assert_output --partial 'BROKEN: r4 never ended'
+  assert_output --partial 'BROKEN: r2 ran its job twice'
+  assert_output --partial 'BROKEN: left behind: k:rlock:queue'
+}

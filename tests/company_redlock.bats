@@ -1,0 +1,1 @@
+company_redis_py.bats

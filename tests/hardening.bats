@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# What stands between a mistake with memory and its use: facts about the program that was built.
+load lib/rlock
+
+setup_file() { :; }
+teardown_file() { :; }
+use_server() { :; }
+
+BUILD=${RLOCK_BIN%/*}
+
+elf() { readelf --wide "$@" "$RLOCK_BIN"; }
+
+# cached NAME: what the build was configured with.
+cached() {
+  local name=$1
+  sed -n "s/^$name:[^=]*=//p" "$BUILD/CMakeCache.txt"
+}
+
+is_release() { [[ $(cached CMAKE_BUILD_TYPE) == Release ]]; }
+is_of_gcc() { [[ $(cached CMAKE_CXX_COMPILER) != *clang* ]]; }
+
+# without_flag FLAG: sources of ours that were compiled without it.
+without_flag() {
+  local flag=$1
+  "$PYTHON" -c '
+import json, sys
+build, root, flag = sys.argv[1:]
+units = [u for u in json.load(open(build + "/compile_commands.json")) if u["file"].startswith(root + "/src/")]
+assert len(units) > 50, units
+print("\n".join(u["file"] for u in units if flag not in u["command"].split()))' "$BUILD" "$(cached CMAKE_HOME_DIRECTORY)" "$flag"
+}
+
+assert_flag() {
+  local flag=$1
+  run without_flag "$flag"
+  assert_success
+  assert_output ''
+}
+
+@test "it lies at another address each time" {
+  run elf --file-header
+  assert_output --regexp 'Type: +DYN'
+  run elf --dynamic
+  assert_output --regexp 'FLAGS_1.* PIE'
+}
+
+@test "what the loader fills in is read-only before main begins" {
+  run elf --program-headers
+  assert_line --partial GNU_RELRO
+  run elf --dynamic
+  assert_output --regexp 'FLAGS_1.* NOW'
+  run elf --section-headers
+  refute_output --partial '.got.plt' # it would be what stays writable
+}
+
+@test "nothing is both written to and executed, the stack neither, and constants are not executed" {
+  local flags
+  run elf --program-headers
+  assert_line --regexp '^ +GNU_STACK +.* RW +0x'
+  flags=$(awk '$1 == "LOAD" { sub(/.*0x[0-9a-f]+ +0x[0-9a-f]+ +/, ""); sub(/ +0x.*/, ""); print }' <<<"$output")
+  assert_equal "$flags" $'R\nR E\nR\nRW'
+}
+
+@test "libraries come from the system's places and nowhere else" {
+  run elf --dynamic
+  assert_output --partial NEEDED
+  refute_output --regexp '(RPATH|RUNPATH)'
+}
+
+@test "the library's own checks of every index and iterator are on" {
+  assert_flag -D_GLIBCXX_ASSERTIONS
+}
+
+@test "a release has its compiler's guards in every source" {
+  is_release || return 0 # the sanitizers look closer
+  assert_flag -fstack-protector-strong
+  assert_flag -fstack-clash-protection
+  assert_flag -D_FORTIFY_SOURCE=3
+  assert_flag -O3 # without which there is no fortification
+  if is_of_gcc; then
+    assert_flag -ftrivial-auto-var-init=zero
+  fi
+  if [[ $(uname -m) == x86_64 ]]; then
+    assert_flag -fcf-protection=full
+  fi
+}
+
+@test "and they are in the program" {
+  local objects=$BUILD/CMakeFiles/rlock.dir/src
+  is_release || return 0
+  run nm "$objects/os/host.cpp.o" # an array on the stack
+  assert_output --partial ' U __stack_chk_fail'
+  run nm "$objects/os/file.cpp.o" # a call that writes into an array
+  assert_output --partial ' U __realpath_chk'
+  run elf --dyn-syms
+  assert_output --partial __stack_chk_fail
+  assert_output --partial __realpath_chk
+}

@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# Configuration that somebody else may have written is refused, and so is a secret that others can read.
+load lib/rlock
+load lib/tls
+load lib/others
+
+config() {
+  mkdir -p "$(dirname "$1")"
+  echo 'label = configured' >"$1"
+}
+
+# label_with ARG...: the label of a run, which only the config file has set.
+label_with() {
+  rlock "$@" -k "$K" -- sh -c 'label=${RLOCK_TOKEN##*/}; echo "${label%#*}"'
+}
+
+# refused FILE MEND ARG...: exit 78, one line that names the file and the command that mends it, nothing touched;
+# and that command does mend it.
+refused() {
+  local file=$1 mend=$2
+  shift 2
+  attempt "$@" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$file" ": $mend"
+  [[ ! -e $T/ran ]]
+  [[ $(redis exists "$(companion "$K" fence)") == 0 ]]
+  $mend
+  run label_with "$@"
+  assert_output configured
+  redis del "$(companion "$K" fence)" >/dev/null
+}
+
+@test "a config file that group or others may write to is refused, with the chmod that mends it" {
+  local mode
+  config "$T/dir/conf"
+  for mode in 664 660 620 646 602 666 777; do
+    chmod "$mode" "$T/dir/conf"
+    refused "$T/dir/conf" "chmod go-w $T/dir/conf" --config "$T/dir/conf"
+  done
+  for mode in 600 640 644 400 444 755; do
+    chmod "$mode" "$T/dir/conf"
+    run label_with --config "$T/dir/conf"
+    assert_output configured
+  done
+}
+
+@test "the user's own files are looked at as well, wherever they come from" {
+  config "$HOME/.config/rlock/rlock.conf"
+  chmod 666 "$HOME/.config/rlock/rlock.conf"
+  refused "$HOME/.config/rlock/rlock.conf" "chmod go-w $HOME/.config/rlock/rlock.conf"
+  config "$T/xdg/rlock/rlock.conf"
+  chmod 622 "$T/xdg/rlock/rlock.conf"
+  XDG_CONFIG_HOME=$T/xdg refused "$T/xdg/rlock/rlock.conf" "chmod go-w $T/xdg/rlock/rlock.conf"
+  chmod 622 "$T/xdg/rlock/rlock.conf"
+  RLOCK_CONFIG=$T/xdg/rlock/rlock.conf refused "$T/xdg/rlock/rlock.conf" "chmod go-w $T/xdg/rlock/rlock.conf"
+}
+
+@test "so is a file of somebody else, and one behind a link" {
+  config "$T/conf"
+  chown "$SOMEBODY" "$T/conf"
+  ln -s "$T/conf" "$T/link"
+  refused "$T/link" "chown $EUID $T/link" --config "$T/link"
+  chmod 664 "$T/conf"
+  refused "$T/link" "chmod go-w $T/link" --config "$T/link"
+}
+
+@test "a directory in which others can exchange the file is refused" {
+  config "$T/dir/conf"
+  chmod 775 "$T/dir"
+  refused "$T/dir/conf" "chmod go-w $T/dir/" --config "$T/dir/conf"
+  chmod 757 "$T/dir"
+  refused "$T/dir/conf" "chmod go-w $T/dir/" --config "$T/dir/conf"
+  chown "$SOMEBODY" "$T/dir"
+  refused "$T/dir/conf" "chown $EUID $T/dir/" --config "$T/dir/conf"
+  cd "$T/dir"
+  chmod 777 .
+  refused conf 'chmod go-w .' --config conf
+}
+
+@test "in a sticky directory such as /tmp our own file will do, and somebody else's link will not" {
+  config "$T/other/conf"
+  mkdir -m 1777 "$T/sticky"
+  config "$T/sticky/conf"
+  run label_with --config "$T/sticky/conf"
+  assert_output configured
+  ln -s "$T/other/conf" "$T/sticky/link"
+  run label_with --config "$T/sticky/link"
+  assert_output configured
+  chown -h "$SOMEBODY" "$T/sticky/link"
+  attempt --config "$T/sticky/link" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/sticky/link" "belongs to user $SOMEBODY"
+  [[ ! -e $T/ran ]]
+}
+
+@test "root's files serve every user, and nobody's do not serve root" {
+  let_others_in
+  export RLOCK_SERVER=file://$T/locks
+  mkdir -m 1777 "$T/locks"
+  config "$T/roots/conf"
+  config "$T/mine/conf"
+  chown -R "$SOMEBODY" "$T/mine"
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" --config "$T/roots/conf" -k "$K" -- printenv RLOCK_TOKEN
+  assert_output --partial '/configured#'
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" --config "$T/mine/conf" -k "$K" -- printenv RLOCK_TOKEN
+  assert_output --partial '/configured#'
+  # sudo -E, su -m: the variables are a user's, and the rights are root's.
+  RLOCK_CONFIG=$T/mine/conf attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/mine/conf" "belongs to user $SOMEBODY"
+  config "$T/mine/rlock/rlock.conf"
+  chown -R "$SOMEBODY" "$T/mine/rlock"
+  XDG_CONFIG_HOME=$T/mine attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/mine/rlock/rlock.conf" "belongs to user $SOMEBODY"
+  [[ ! -e $T/ran ]]
+}
+
+@test "what is no file has no mode of its own: /dev/null, a pipe, standard input" {
+  attempt --config /dev/null -k "$K" -- true
+  assert_success
+  run label_with --config <(echo 'label = configured')
+  assert_output configured
+  run label_with --config /dev/stdin < <(echo 'label = configured')
+  assert_output configured
+}
+
+@test "a password file that others can read is refused, with the chmod that mends it" {
+  local mode
+  own_server --requirepass right
+  echo right >"$T/password"
+  chown "$SOMEBODY" "$T/password" # root's may be for a group
+  for mode in 640 604 660 606 620 644 666; do
+    chmod "$mode" "$T/password"
+    attempt --password-file "$T/password" -k "$K" -- touch "$T/ran"
+    assert_equal "$status" 78
+    assert_one_stderr_line --password-file "$T/password" ": chmod go= $T/password"
+    [[ ! -e $T/ran ]]
+  done
+  chmod go= "$T/password"
+  attempt --password-file "$T/password" -k "$K" -- true
+  assert_success
+  attempt --password-file <(echo right) -k "$K" -- true
+  assert_success
+}
+
+@test "root's password file may be for a group, not for all" {
+  own_server --requirepass right
+  echo right >"$T/password"
+  chmod 640 "$T/password"
+  attempt --password-file "$T/password" -k "$K" -- true
+  assert_success
+  for mode in 660 644; do
+    chmod "$mode" "$T/password"
+    RLOCK_PASSWORD_FILE=$T/password attempt -k "$K" -- touch "$T/ran"
+    assert_equal "$status" 78
+    assert_one_stderr_line RLOCK_PASSWORD_FILE "chmod go= $T/password"
+  done
+  [[ ! -e $T/ran ]]
+}
+
+@test "so is the key of a TLS certificate" {
+  tls_server
+  make_certificate client ca 2 'DNS:client.test'
+  attempt -S "$RLOCK_SERVER&cert=$T/client.crt&key=$T/client.key" -k "$K" -- true
+  assert_success
+  chmod 644 "$T/client.key"
+  attempt -S "$RLOCK_SERVER&cert=$T/client.crt&key=$T/client.key" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line "$T/client.key" ": chmod go= $T/client.key"
+  [[ ! -e $T/ran ]]
+}
