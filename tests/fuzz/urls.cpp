@@ -1,0 +1,82 @@
+// Server URLs. The input is what stands before and behind a password.
+#include "property.hpp"
+#include "store/spec.hpp"
+
+namespace {
+
+constexpr std::string_view secret = "hunter2";
+
+bool shows(std::string_view text) {
+  return text.find(secret) != std::string_view::npos;
+}
+
+void look_at(const store::HostPort& host) {
+  fuzz::promise(!host.host.empty(), "a host has a name");
+  fuzz::promise(store::number_in(host.port, 1, 65535).has_value(), "a port is one");
+}
+
+/// Whether the secret is a password of it.
+bool look_at(const store::RedisServer& server) {
+  bool found = shows(server.access.login.password.reveal());
+  if (const auto* nodes = std::get_if<store::RedisServer::Nodes>(&server.where)) {
+    fuzz::promise(!nodes->empty(), "there is a node");
+    for (const auto& node : *nodes) {
+      if (const auto* tcp = std::get_if<store::RedisServer::Tcp>(&node)) look_at(*tcp);
+    }
+  } else {
+    const auto& sentinels = std::get<store::RedisServer::Sentinels>(server.where);
+    for (const auto& node : sentinels.nodes) look_at(node);
+    fuzz::promise(!sentinels.master.empty(), "a master has a name");
+    found = found || shows(sentinels.login.password.reveal());
+  }
+  return found;
+}
+
+bool look_at(const store::ServerSpec& spec) {
+  if (const auto* redis = std::get_if<store::RedisServer>(&spec)) return look_at(*redis);
+  if (const auto* ensemble = std::get_if<store::ZooKeeper>(&spec)) {
+    fuzz::promise(ensemble->base.starts_with('/'), "the locks' node has a path");
+    return shows(ensemble->password.reveal());
+  }
+  if (const auto* directory = std::get_if<store::LocalDirectory>(&spec)) {
+    fuzz::promise(directory->path.starts_with('/'), "a directory has a whole path");
+    return false;
+  }
+  bool found = false;
+  for (const auto& node : std::get<store::Quorum>(spec).servers) found = look_at(node) || found;
+  return found;
+}
+
+void read(const std::string& text) {
+  bool has_secret = false;
+  std::vector<store::ServerSpec> specs;
+  for (const auto& url : store::urls_in(text)) {
+    auto parsed = store::parse_server(url);
+    if (const auto* bad = std::get_if<store::BadUrl>(&parsed)) {
+      fuzz::promise(!bad->why.empty() && bad->why.size() < 200, "a reason, in short");
+      fuzz::promise_clean(bad->why, "the reason is clean");
+      return;
+    }
+    has_secret = look_at(std::get<store::ServerSpec>(parsed)) || has_secret;
+    specs.push_back(std::get<store::ServerSpec>(std::move(parsed)));
+  }
+  fuzz::promise(!has_secret || !shows(store::without_secret(text)), "no password is shown");
+  const auto all = store::together(std::move(specs));
+  if (const auto* spec = std::get_if<store::ServerSpec>(&all)) (void)look_at(*spec);
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  auto rest = fuzz::text_of(data, size);
+  if (shows(rest)) return 0;  // it has guessed it
+  const std::string before{fuzz::next(rest, '\0')};
+  if (shows(before + std::string{rest})) return 0;
+  read(before + std::string{rest});
+  read(before + std::string{secret} + std::string{rest});
+  const std::string encoded = store::percent_encoded(rest);
+  fuzz::promise(store::percent_decoded(encoded) == std::string{rest}, "%-escapes are read back");
+  fuzz::promise(encoded.find('/') == std::string::npos && !encoded.starts_with('.'),
+                "an encoded name stays in its directory");
+  return 0;
+}
