@@ -1,0 +1,113 @@
+"""Real rlock processes that contend for a few keys."""
+
+import json
+import os
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+
+TTLS = (1000, 1500, 2000)  # ms
+PATIENCE = 60  # s that a waiter has
+
+
+@dataclass
+class Client:
+    """One run of rlock, as the nemesis sees it."""
+
+    name: str
+    process: subprocess.Popen
+    ttl: int
+    holds_still: bool = False  # hit already; one fault is enough to explain what follows
+
+    def children(self, pid):
+        try:
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+                return [int(word) for word in file.read().split()]
+        except OSError:
+            return []
+
+    def guardian(self):
+        return next(iter(self.children(self.process.pid)), None)
+
+    def job(self):
+        guardian = self.guardian()
+        return next(iter(self.children(guardian)), None) if guardian else None
+
+    def tree(self):
+        pids = [self.process.pid]
+        for pid in pids:
+            pids += self.children(pid)
+        return pids
+
+
+class Crowd:
+    """Threads that start rlock again and again, until stop()."""
+
+    def __init__(self, rlock, job, directory, store, recorder, rng, size, keys):
+        self.rlock, self.job, self.directory, self.recorder = rlock, job, directory, recorder
+        self.ways, self.modes, self.has_leases = store.ways(), store.modes, store.has_leases
+        self.keys = [f"chaos:{number}" for number in range(keys)]
+        self.lock = threading.Lock()
+        self.live = {}  # name to Client
+        self.count = 0
+        self.over = threading.Event()
+        seeds = [rng.random() for _ in range(size)]
+        self.threads = [threading.Thread(target=self.work, args=(type(rng)(seed),)) for seed in seeds]
+        os.makedirs(f"{directory}/status")
+        os.makedirs(f"{directory}/resources")
+
+    def start(self):
+        for thread in self.threads:
+            thread.start()
+
+    def clients(self):
+        with self.lock:
+            return list(self.live.values())
+
+    def stop(self):
+        """Nobody new; those that are there come to their end."""
+        self.over.set()
+
+    def wait(self, patience):
+        deadline = time.monotonic() + patience
+        for thread in self.threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in self.threads)
+
+    def work(self, rng):
+        while not self.over.is_set():
+            self.run_once(rng)
+            time.sleep(rng.choice([0, 0.01, 0.2]))
+
+    def run_once(self, rng):
+        with self.lock:
+            self.count += 1
+            name = f"r{self.count}"
+        key, mode, ttl = rng.choice(self.keys), rng.choice(self.modes), rng.choice(TTLS)
+        via, waits = rng.choice(sorted(self.ways)), rng.random() < 0.8
+        length, code = rng.choice([1, 30, 200, 1200, 3000]), rng.choice([0, 0, 3, 42])
+        flags = rng.choice(["-", "d", "i", "di"])
+        status = f"{self.directory}/status/{name}"
+        command = [self.rlock, "-q", *self.ways[via], "-k", key, "--ttl", f"{ttl}ms", "--label", name,
+                   "--status-file", status, *(["-w", f"{PATIENCE}s"] if waits else []), *(["-s"] if mode == "s" else []),
+                   "--", self.job, name, key, mode, str(length), str(code), flags,
+                   f"{self.directory}/resources/{key}", self.recorder.path]
+        self.recorder.write("start", run=name, key=key, mode=mode, ttl=ttl if self.has_leases else None,
+                            waits=waits, via=via)
+        with open(f"{self.directory}/stderr", "ab") as stderr:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr)
+        with self.lock:
+            self.live[name] = Client(name, process, ttl)
+        code = process.wait()
+        with self.lock:
+            del self.live[name]
+        self.recorder.write("end", run=name, code=code, status=read_status(status))
+
+
+def read_status(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None

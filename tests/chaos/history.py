@@ -1,0 +1,108 @@
+"""What happened, put together from the records: runs, their sections, faults."""
+
+from dataclasses import dataclass, field
+
+MS = 1_000_000
+
+
+@dataclass
+class Section:
+    """A critical section: from the job's first word to the last sign of life of anything in its tree."""
+
+    run: str
+    key: str
+    mode: str
+    fence: int
+    token: str
+    begin: int
+    end: int
+    code: int | None = None  # what the job said it would exit with; None if it was stopped
+
+
+@dataclass
+class Fault:
+    kind: str
+    begin: int
+    end: int
+    run: str | None = None  # the run it hit, for faults of one process
+    via: str | None = None  # the way to the server that it hit, for faults of the network
+
+
+@dataclass
+class Run:
+    name: str
+    key: str
+    mode: str
+    ttl: int | None  # ms; None where there is no lease
+    waits: bool
+    via: str
+    begin: int
+    end: int | None = None
+    exit_code: int | None = None
+    status: dict | None = None
+    section: Section | None = None
+    faults: list[Fault] = field(default_factory=list)
+
+
+@dataclass
+class Write:
+    t: int
+    run: str
+    key: str
+    fence: int
+    accepted: bool
+
+
+@dataclass
+class History:
+    runs: dict[str, Run]
+    faults: list[Fault]
+    writes: list[Write]
+    left_behind: list[str]
+    strays: list[str]  # sections of no run, second sections of one run
+
+    def sections(self, key):
+        found = [run.section for run in self.runs.values() if run.section and run.key == key]
+        return sorted(found, key=lambda section: section.begin)
+
+    def keys(self):
+        return sorted({run.key for run in self.runs.values()})
+
+
+def history_of(records):
+    history = History({}, [], [], [], [])
+    for record in records:
+        take(history, record)
+    for fault in history.faults:
+        if fault.run in history.runs:
+            history.runs[fault.run].faults.append(fault)
+    return history
+
+
+def take(history, record):
+    t, what, name = record["t"], record["what"], record.get("run")
+    run = history.runs.get(name)
+    if what == "start":
+        history.runs[name] = Run(name, record["key"], record["mode"], record["ttl"], record["waits"],
+                                 record["via"], t)
+    elif what == "fault":
+        history.faults.append(Fault(record["kind"], t, record["until"], name, record.get("via")))
+    elif what == "left":
+        history.left_behind.append(record["thing"])
+    elif run is None:
+        history.strays.append(f"{what} of an unknown run {name}")
+    elif what == "end":
+        run.end, run.exit_code, run.status = t, record["code"], record["status"]
+    elif what == "enter":
+        if run.section:
+            history.strays.append(f"{name} ran its job twice")
+        run.section = Section(name, record["key"], record["mode"], record["fence"], record["token"], t, t)
+    else:
+        if not run.section:
+            history.strays.append(f"{what} of {name} before it entered")
+            return
+        run.section.end = max(run.section.end, t)
+        if what == "leave":
+            run.section.code = record["code"]
+        elif what == "write":
+            history.writes.append(Write(t, name, record["key"], record["fence"], record["accepted"]))

@@ -1,0 +1,144 @@
+"""Server processes of a chaos run: private, on loopback and Unix sockets, gone with us."""
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+
+def free_port(offset=0):
+    """Below those that the kernel gives to clients; the one `offset` above it is free as well."""
+    while True:
+        port = random.SystemRandom().randrange(10000, 32767 - offset)
+        try:
+            for each in {port, port + offset}:
+                with socket.socket() as sock:
+                    sock.bind(("127.0.0.1", each))
+            return port
+        except OSError:
+            continue
+
+
+def until(condition, what, patience=30):
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            sys.exit(f"chaos: gave up waiting: {what}")
+        time.sleep(0.02)
+
+
+class Server:
+    """A process that can be killed, started again, and paused."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        os.makedirs(directory, exist_ok=True)
+        self.process = None
+
+    def launch(self, *command):
+        with open(f"{self.directory}/output", "ab") as output:
+            self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL,
+                                            stdout=output, stderr=output)
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Redis(Server):
+    """Keeps what it was told on the disk: killed and started again, it knows all that it had answered."""
+
+    def __init__(self, directory, *options, port=0):
+        super().__init__(directory)
+        self.options = ("--bind", "127.0.0.1", "--port", str(port), *options)
+        self.port = port  # 0: only the Unix socket
+        self.path = f"{directory}/redis.sock"
+        self.url = f"unix://{self.path}"
+        self.start()
+
+    def start(self):
+        self.launch(self.program(), "--unixsocket", self.path, "--dir", self.directory, "--save", "",
+                    "--appendonly", "yes", "--appendfsync", "no", *self.options)
+        until(lambda: self.ask("ping") == "PONG", "for a server to come up")
+
+    def program(self):
+        """redis-tools alone has the server, too, as the program that checks its files (see tests/lib/server.bash)."""
+        program = shutil.which("redis-server")
+        if not program:
+            program = f"{self.directory}/redis-server"
+            if not os.path.lexists(program):
+                os.symlink(shutil.which("redis-check-rdb"), program)
+        return program
+
+    def ask(self, *words):
+        done = subprocess.run(["redis-cli", "-s", self.path, *words], capture_output=True, text=True, timeout=60)
+        return done.stdout.strip()
+
+
+class Sentinel(Redis):
+    def __init__(self, directory, master_port):
+        port = free_port()
+        os.makedirs(directory)
+        with open(f"{directory}/conf", "w", encoding="utf-8") as file:
+            file.write(f"port {port}\nbind 127.0.0.1\ndir {directory}\nunixsocket {directory}/redis.sock\n"
+                       f"sentinel monitor main 127.0.0.1 {master_port} 2\n"
+                       "sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 3000\n")
+        super().__init__(directory, port=port)
+
+    def start(self):
+        self.launch(self.program(), f"{self.directory}/conf", "--sentinel")
+        until(lambda: self.ask("ping") == "PONG", "for a sentinel to come up")
+
+
+class Proxy(Server):
+    """tests/lib/proxy.py between rlock and a server."""
+
+    def __init__(self, directory, server_path):
+        super().__init__(directory)
+        self.path, self.control = f"{directory}/proxy.sock", f"{directory}/control"
+        self.url = f"unix://{self.path}"
+        os.mkfifo(self.control)
+        program = os.path.join(os.path.dirname(__file__), "..", "lib", "proxy.py")
+        self.launch(sys.executable, "-B", program, f"unix:{self.path}", f"unix:{server_path}", self.control, os.devnull)
+        until(lambda: os.path.exists(self.path), "for the proxy to come up")
+
+    def switch(self, mode):
+        with open(self.control, "w", encoding="utf-8") as file:
+            file.write(mode + "\n")
+
+
+class ZooKeeper(Server):
+    def __init__(self, directory, number, members):
+        super().__init__(directory)
+        self.number, self.port = number, free_port()
+        with open(f"{directory}/conf", "w", encoding="utf-8") as file:
+            file.write(f"dataDir={directory}\nclientPort={self.port}\nclientPortAddress=127.0.0.1\ntickTime=200\n"
+                       "minSessionTimeout=400\nmaxSessionTimeout=60000\nadmin.enableServer=false\nmaxClientCnxns=0\n"
+                       "4lw.commands.whitelist=srvr\nextendedTypesEnabled=true\ninitLimit=50\nsyncLimit=10\n" + members)
+        with open(f"{directory}/myid", "w", encoding="utf-8") as file:
+            file.write(str(number))
+        self.start()
+
+    def start(self):
+        self.launch("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                    "-Dznode.container.checkIntervalMs=500",
+                    "-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar",
+                    "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{self.directory}/conf")
+
+    def mode(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as sock:
+                sock.sendall(b"srvr")
+                return next((line[6:] for line in sock.makefile().read().splitlines() if line.startswith("Mode: ")), "")
+        except OSError:
+            return ""
