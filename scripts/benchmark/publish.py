@@ -1,0 +1,31 @@
+"""Makes the plot and README.md's tables of what `scripts/bench peers` saw.
+
+usage: publish.py CSV SVG README
+"""
+
+import sys
+
+from plot import plot
+from results import read
+from table import tables
+
+BEGIN, END = "<!-- peers: made by scripts/bench peers --publish -->\n", "<!-- end of peers -->\n"
+
+
+def main(csv, picture, readme):
+    rows = read(csv)
+    with open(picture, "w", encoding="utf-8") as file:
+        file.write(plot(rows))
+    with open(readme, encoding="utf-8") as file:
+        text = file.read()
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        sys.exit(f"publish: no one place for the tables in {readme}: {BEGIN.strip()}")
+    before, rest = text.split(BEGIN)
+    with open(readme, "w", encoding="utf-8") as file:
+        file.write(before + BEGIN + "\n" + tables(rows) + "\n" + END + rest.split(END)[1])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
