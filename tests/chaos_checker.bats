@@ -6,7 +6,7 @@ load lib/rlock
 a_run() {
   local name=$1 key=$2 begin=$3 end=$4 code=$5 ttl=${6:-2000} outcome=ran
   case $code in 75) outcome=busy ;; 76) outcome=lost ;; 69) outcome=failed ;; esac
-  record "$begin" start "$name" "$key" "\"ttl\": $ttl, \"waits\": true, \"via\": \"direct\""
+  record "$begin" start "$name" "$key" "\"ttl\": $ttl, \"waits\": ${WAITS:-5}, \"via\": \"direct\""
   if ((code < 0)); then
     record "$end" end "$name" "$key" "\"code\": $code, \"status\": null"
   else
@@ -240,6 +240,28 @@ a_good_history() {
   condemned_for 'k lay idle for 7100 ms (clean) while somebody waited'
 }
 
+@test "a waiter that nobody lets in any more, and one that nobody ever let in" {
+  a_good_history
+  a_run r3 k 2500 9000 75
+  condemned_for 'k lay idle for 6100 ms (clean) while somebody waited'
+  a_run r4 other 1000 6000 75
+  condemned_for 'other lay idle for 5000 ms (clean) while somebody waited'
+}
+
+@test "a waiter that gives up before its time, and one to whom a server is away that nothing kept from answering" {
+  a_good_history
+  WAITS=0 a_run r3 k 1500 1510 75
+  fault cut 1000 1400 '' direct
+  WAITS=1 a_run r4 k 1300 1900 69
+  fault cut 1000 5000 '' proxy
+  judge
+  assert_success
+  WAITS=1 a_run r5 k 1000 1999 75
+  a_run r6 k 1401 1900 69
+  condemned_for "r5, exit 75, status {'exit_code': 75, 'outcome': 'busy'}: it gave up early"
+  assert_output --partial "BROKEN: r6, exit 69, status {'exit_code': 69, 'outcome': 'failed'}: nothing was in the server's way"
+}
+
 @test "an exit code that is not the job's" {
   a_good_history
   a_run r3 k 3000 3500 0
@@ -271,7 +293,7 @@ a_good_history() {
 @test "a death that nobody caused, a run that never ended, a job that ran twice, and what is left behind" {
   a_good_history
   a_run r3 k 3000 3500 -9
-  record 3000 start r4 k '"ttl": 2000, "waits": false, "via": "direct"'
+  record 3000 start r4 k '"ttl": 2000, "waits": 0, "via": "direct"'
   section r2 k 3100 3200 50 3
   record 9000 left '' k '"thing": "k:rlock:queue"'
   judge

@@ -65,6 +65,7 @@ def main():
         look_for_leftovers(directory, store, recorder)
         counts, broken = checker.check(history_of(records.read(recorder.path)))
         broken += nemesis.failures
+        broken += [f"a server is gone: {server.directory}" for server in store.servers if server.process.poll() is not None]
         for what, count in sorted(nemesis.counts.items()):
             print(f"# {kind}: {what}: {count}")
         for what, count in counts.items():

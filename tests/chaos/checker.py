@@ -7,7 +7,7 @@ Prints what it counted, a line each, then every broken promise; the exit code is
 import sys
 
 import records
-from gaps import idle_gaps
+from gaps import SERVER_FAULTS, idle_gaps
 from history import MS, history_of
 
 # What a process needs to act on what it knows, when dozens of others want the same two processors.
@@ -121,11 +121,17 @@ def check_exits(history, counts):
             yield f"{run.name} never ended"
             continue
         counts[f"exit {run.exit_code}"] = counts.get(f"exit {run.exit_code}", 0) + 1
-        for lie in lies_of(run):
+        for lie in lies_of(history, run):
             yield f"{run.name}, exit {run.exit_code}, status {run.status}: {lie}"
 
 
-def lies_of(run):
+def speaks_for_silence(fault, run):
+    """Whether it can have kept the server from answering the run."""
+    return (fault.kind in SERVER_FAULTS and fault.via in (None, run.via)
+            and fault.begin <= run.end and run.begin <= fault.end)
+
+
+def lies_of(history, run):
     code, section, kinds = run.exit_code, run.section, [fault.kind for fault in run.faults]
     killed = "kill-rlock" in kinds
     if code == -9:
@@ -143,6 +149,10 @@ def lies_of(run):
     elif code in (75, 69):
         if section:
             lies.append("its job did run")
+        if code == 75 and run.end - run.begin < run.waits * 1000 * MS:
+            lies.append("it gave up early")
+        if code == 69 and not any(speaks_for_silence(fault, run) for fault in history.faults):
+            lies.append("nothing was in the server's way")
     elif not section or section.code != code:
         lies.append("its job did not end so")
     if section and section.code == code and outcome != "ran":

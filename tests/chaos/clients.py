@@ -94,7 +94,7 @@ class Crowd:
                    "--", self.job, name, key, mode, str(length), str(code), flags,
                    f"{self.directory}/resources/{key}", self.recorder.path]
         self.recorder.write("start", run=name, key=key, mode=mode, ttl=ttl if self.has_leases else None,
-                            waits=waits, via=via)
+                            waits=PATIENCE if waits else 0, via=via)
         with open(f"{self.directory}/stderr", "ab") as stderr:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr)
         with self.lock:

@@ -1,5 +1,7 @@
 """No lost wake: while somebody waits, a lock does not lie idle for long."""
 
+import math
+
 from history import MS
 
 # An idle lock that somebody waits for is taken within
@@ -39,12 +41,13 @@ def idle_gaps(history, counts):
 
 
 def free_times(sections):
-    """Between what is held; before the first there is the start, after the last one nothing can be said."""
-    held_until = None
+    """Before the first, between them and after the last: who still waits then, waits for ever."""
+    held_until = 0
     for section in sections:
-        if held_until is not None and section.begin > held_until:
+        if section.begin > held_until:
             yield held_until, section.begin
-        held_until = max(held_until or 0, section.end)
+        held_until = max(held_until, section.end)
+    yield held_until, math.inf
 
 
 def waited_through(history, key, begin, end):

@@ -34,7 +34,7 @@ class Run:
     key: str
     mode: str
     ttl: int | None  # ms; None where there is no lease
-    waits: bool
+    waits: int  # s that it has patience for
     via: str
     begin: int
     end: int | None = None

@@ -8,6 +8,10 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+
+# Starts all of them: the kernel ends a server with the thread that started it, and this one is there until we end.
+STARTER = ThreadPoolExecutor(1)
 
 
 def free_port(offset=0):
@@ -41,8 +45,8 @@ class Server:
 
     def launch(self, *command):
         with open(f"{self.directory}/output", "ab") as output:
-            self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL,
-                                            stdout=output, stderr=output)
+            self.process = STARTER.submit(subprocess.Popen, ["setpriv", "--pdeathsig", "KILL", *command],
+                                          stdin=subprocess.DEVNULL, stdout=output, stderr=output).result()
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)
