@@ -12,9 +12,10 @@ now_ms() {
   echo "$((now / 1000))"
 }
 
-# wait_until COMMAND [ARG...]: polls until it succeeds; 20 s are long enough for a sanitizer on a busy machine.
+# wait_until COMMAND [ARG...]: polls until it succeeds, for $PATIENCE s; 20 are long enough for a sanitizer on a busy
+# machine.
 wait_until() {
-  local deadline=$(($(now_ms) + 20000))
+  local deadline=$(($(now_ms) + ${PATIENCE:-20} * 1000))
   until "$@"; do
     if (($(now_ms) > deadline)); then
       echo "never became true: $*"
