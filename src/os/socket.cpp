@@ -1,9 +1,9 @@
 #include "os/socket.hpp"
 
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -91,6 +91,17 @@ Connected connect_tcp(const std::string& host, const std::string& port, const Pa
     }
   }
   return last;
+}
+
+std::uint64_t bytes_received(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  const bool told = ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+  return told ? info.tcpi_bytes_received : 0;
+}
+
+void hang_up(int fd) {
+  ::shutdown(fd, SHUT_RDWR);
 }
 
 }  // namespace os

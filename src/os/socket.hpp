@@ -1,6 +1,7 @@
 // Connecting to a server, bounded in time.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 
@@ -21,5 +22,10 @@ using Connected = std::variant<Fd, NotConnected>;
 /// its time-out is that of resolv.conf(5).
 Connected connect_unix(const std::string& path, const Patience& patience);
 Connected connect_tcp(const std::string& host, const std::string& port, const Patience& patience);
+
+/// Bytes that a TCP connection has brought so far, read or not; 0 where the kernel does not tell.
+std::uint64_t bytes_received(int fd);
+/// Nothing comes or goes any more; who has it open reads what is there, then the end.
+void hang_up(int fd);
 
 }  // namespace os

@@ -13,6 +13,7 @@ usage: hostile.py DIRECTORY SERVER CONTROL LOG [PORT=NAME...]
 
 import contextlib
 import functools
+import itertools
 import os
 import random
 import socket
@@ -43,17 +44,32 @@ def dripping(text):
 HANG_UP = None  # as a piece of an answer: the connection is closed there
 
 
-def zookeeper(body):
-    """A piece that lets a client of ZooKeeper in, and answers whatever it asks then with `body`."""
+def zookeeper(answer):
+    """Lets a client of ZooKeeper in; whatever it asks then gets `answer`, pieces made of the number that it gave it."""
 
-    def piece(asked):
+    def pieces(asked):
         if asked[4:8] == bytes(4):  # version, time, session, password, read-only
-            reply = struct.pack(">iiq", 0, 10_000, 77) + struct.pack(">i16sb", 16, bytes(16), 0)
-        else:
-            reply = asked[4:8] + struct.pack(">qi", 1, 0) + body
-        return struct.pack(">i", len(reply)) + reply
+            return [frame(struct.pack(">iiq", 0, 10_000, 77) + struct.pack(">i16sb", 16, bytes(16), 0))]
+        return answer(asked[4:8])
 
-    return [piece]
+    return pieces
+
+
+def frame(text):
+    return struct.pack(">i", len(text)) + text
+
+
+def zookeeper_reply(body):
+    """That all went well."""
+    return lambda number: [frame(number + struct.pack(">qi", 1, 0) + body)]
+
+
+
+def changed(first):
+    """A thousand nodes that were watched, nobody knows why, have changed."""
+    event = struct.pack(">iqiii", -1, 1, 0, 3, 3)
+    return b"".join(frame(event + frame(b"/%d" % number)) for number in range(1000 * first, 1000 * first + 1000))
+
 
 # What a script of rlock's answers to who wants a lock, inspects one and scans for them.
 BUSY = b"*9\r\n$4\r\nbusy\r\n$%d\r\n%s\r\n:%d\r\n:%d\r\n$%d\r\n%s\r\n:%d\r\n:%d\r\n$0\r\n\r\n:%d\r\n"
@@ -71,7 +87,8 @@ def report(number, who=b"somebody", kind=b"holder"):
     return head + b":%d\r\n$2\r\n77\r\n$9\r\nexclusive\r\n%s*0\r\n" % (number, waiter)
 
 
-# Of each a list (or a generator) of pieces; after the last one it is silent.
+# Of each a list (or a generator) of pieces, or a function that makes them of the question; after the last one it is
+# silent.
 ANSWERS = {
     # no Redis at all
     "http": lambda: [b"HTTP/1.1 400 Bad Request\r\nServer: web\r\n\r\n<html>"],
@@ -142,7 +159,10 @@ ANSWERS = {
     "zk-length-negative": lambda: then(b"\xff\xff\xff\xff", forever(b"x" * MEGABYTE)),
     "zk-length-0": lambda: [bytes(4)],
     "zk-half": lambda: [b"\0\0\0\x25\0\0"],
-    "zk-many": lambda: zookeeper(b"\0\x10\0\0" + b"\0\0\0\1x" * 10),
+    "zk-many": lambda: zookeeper(zookeeper_reply(b"\0\x10\0\0" + b"\0\0\0\1x" * 10)),
+    "zk-endless": lambda: zookeeper(lambda number: then(b"\x7f\xff\xff\xff" + number, forever(b"x" * MEGABYTE))),
+    "zk-claim": lambda: zookeeper(lambda number: [b"\x7f\xff\xff\xff" + number]),
+    "zk-events": lambda: zookeeper(lambda number: map(changed, itertools.count())),
     # of a Sentinel
     "named-escape": lambda: [b"*2\r\n$10\r\n\x1b]0;evil\x07\r\n$4\r\n\x1b[2J\r\n"],
     "named-novel": lambda: [b"*2\r\n$1000000\r\n", b"n" * 1_000_000, b"\r\n$4\r\n6379\r\n"],
@@ -195,11 +215,12 @@ class Hostile:
     def say(self, client, name, asked=b""):
         self.log(f"said {name}")
         with contextlib.suppress(OSError):
-            for piece in answer(name):
+            pieces = answer(name)
+            for piece in pieces(asked) if callable(pieces) else pieces:
                 if piece is HANG_UP:
                     client.shutdown(socket.SHUT_RDWR)
                     return
-                client.sendall(piece(asked) if callable(piece) else piece)
+                client.sendall(piece)
 
     def be(self, name, client):
         with client, contextlib.suppress(OSError):

@@ -86,6 +86,7 @@ void Session::step(const Patience& patience) {
   const auto want = (interest & ZOOKEEPER_WRITE) != 0 ? os::Want::write : os::Want::read;
   const Deadline until = std::min(patience.until, Deadline::at(now + span));
   if (os::wait_for(socket_, want, {until, patience.interrupt}) == os::Ready::yes) {
+    allowance_.enforce(socket_);
     zookeeper_process(handle_, interest);
   } else {
     zookeeper_process(handle_, 0);
@@ -112,6 +113,7 @@ template <class Result>
 std::variant<Result, Fault> Session::ask(const std::function<int(void*)>& start,
                                          const Patience& patience) {
   if (auto fault = await_connection(patience)) return *std::move(fault);
+  allowance_.renew(socket_);
   const auto call = std::make_shared<Call<Result>>();
   auto reference = std::make_unique<Shared<Result>>(call);
   if (const int code = start(reference.get()); code != ZOK) return fault_of(code);

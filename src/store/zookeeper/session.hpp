@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "store/lock_store.hpp"
+#include "store/zookeeper/allowance.hpp"
 #include "store/zookeeper/call.hpp"
 #include "store/zookeeper/ensemble.hpp"
 
@@ -76,6 +77,7 @@ class Session {
 
   zhandle_t* handle_ = nullptr;
   int socket_ = -1;
+  Allowance allowance_;
   bool secured_ = false;  // what we make belongs to us
   bool refused_ = false;  // our credentials
   std::set<std::string> changed_;
