@@ -43,6 +43,10 @@ def companions(redis):
     return [key for key in redis.ask("keys", "*").split() if not key.endswith(":rlock:fence")]
 
 
+def wipe(redis):
+    return ("wipe", 0, None, lambda: redis.ask("flushall"), lambda: None)
+
+
 def lost_packets(rng, port, both_ways, one_way, via=None):
     """Two faults, where they are allowed."""
     if not packets.ALLOWED:
@@ -70,7 +74,7 @@ class OneRedis(Store):
         return rng.choice([
             ("server-paused", rng.choice([0.3, 1.0, 3.0]), None, self.redis.pause, self.redis.resume),
             ("restart", 0.2, None, self.redis.kill, self.redis.start),
-            ("wipe", 0, None, lambda: self.redis.ask("flushall"), lambda: None),
+            wipe(self.redis),
             ("cut", rng.choice([0.1, 1.0, 3.0]), "proxy", lambda: self.proxy.switch("refuse"),
              lambda: self.proxy.switch("pass")),
             ("stall", rng.choice([0.5, 3.0]), "proxy", lambda: self.proxy.switch("stall"),
@@ -94,9 +98,6 @@ class Replicated(Store):
     def failover(self, rng, master, seconds, *more_ways):
         return ("failover", rng.choice(seconds), None, rng.choice([master.kill, master.pause, *more_ways]),
                 lambda: self.back(master))
-
-    def wipe(self, master):
-        return ("wipe", 0, None, lambda: master.ask("flushall"), lambda: None)
 
     def back(self, master):
         if packets.ALLOWED:
@@ -135,7 +136,7 @@ class Sentinels(Replicated):
         master = masters[0]
         cut_off = [lambda: packets.lose(master.port)] if packets.ALLOWED else []
         failover = self.failover(rng, master, [3.0, 4.0], *cut_off)
-        return rng.choice([failover, failover, self.wipe(master)])
+        return rng.choice([failover, failover, wipe(master)])
 
     def await_order(self):
         until(lambda: len(self.masters()) == 1, "for one master")
@@ -165,7 +166,7 @@ class Cluster(Replicated):
         master = rng.choice(self.masters())
         failover = self.failover(rng, master, [4.0, 5.0])
         # The nodes still hear each other elsewhere, so nobody takes its place.
-        return rng.choice([failover, failover, self.wipe(master),
+        return rng.choice([failover, failover, wipe(master),
                            *lost_packets(rng, master.port, "packets-lost", "answers-lost")])
 
     def await_order(self):
@@ -188,7 +189,7 @@ class Quorum(Store):
         return rng.choice([
             ("minority-paused", rng.choice([0.5, 3.0]), None, node.pause, node.resume),
             ("minority-down", 1.0, None, node.kill, node.start),
-            ("wipe", 0, None, lambda: node.ask("flushall"), lambda: None),
+            wipe(node),
             *lost_packets(rng, node.port, "minority-away", "minority-unheard"),
         ])
 

@@ -102,7 +102,7 @@ Bid bid(Nodes& nodes, const std::vector<std::size_t>& whom, const Claim& claim,
       [&](std::size_t node, const Patience& share) { return enter(nodes[node], alone, share); },
       patience};
   const auto first =
-      round.wait([](const auto& all) { return decided<Granted>(all, unanswered(all)); });
+      round.wait([](const auto& all) { return decided<Granted>(all, late(all).size()); });
   auto lease = granted(first);
   const auto most = majority(nodes.size());
   // Those who are late answer meanwhile.

@@ -74,7 +74,7 @@ Answers<Answer> Nodes::ask(typename Round<Answer>::Ask question, Millis for_the_
   const auto began = base::now();
   Round<Answer> round{all_, size(), std::move(question), patience};
   const auto& answers =
-      round.wait([](const auto& all) { return decided<Yes>(all, unanswered(all)); });
+      round.wait([](const auto& all) { return decided<Yes>(all, late(all).size()); });
   round.linger(
       std::max(last_call(late(answers), began), Deadline::after(base::now(), for_the_late)));
   auto all = round.end();

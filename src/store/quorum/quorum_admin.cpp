@@ -38,7 +38,7 @@ class QuorumAdmin final : public LockAdmin {
   Answers<Answer> ask(typename Round<Answer>::Ask question, const Patience& patience) {
     Round<Answer> round{everybody_, nodes_.size(), std::move(question), patience};
     round.wait([&](const auto& all) {
-      return count<Good>(all) >= majority(nodes_.size()) || unanswered(all) == 0;
+      return count<Good>(all) >= majority(nodes_.size()) || late(all).empty();
     });
     round.linger(Deadline::after(base::now(), for_the_late));
     return round.end();

@@ -33,15 +33,6 @@ bool decided(const Answers<Answer>& answers, std::size_t still_to_answer) {
   return yes >= majority(answers.size()) || yes + still_to_answer < majority(answers.size());
 }
 
-template <class Answer>
-std::size_t unanswered(const Answers<Answer>& answers) {
-  std::size_t number = 0;
-  for (const auto& each : answers) {
-    if (!each) ++number;
-  }
-  return number;
-}
-
 /// Who has not answered, or was not asked.
 template <class Answer>
 std::vector<std::size_t> late(const Answers<Answer>& answers) {
