@@ -65,6 +65,10 @@ class Crowd:
         with self.lock:
             return list(self.live.values())
 
+    def names(self):
+        """Of all runs, also those that are over."""
+        return {f"r{number}" for number in range(1, self.count + 1)}
+
     def stop(self):
         """Nobody new; those that are there come to their end."""
         self.over.set()

@@ -8,15 +8,20 @@ from history import MS
 BOUNDS = {
     # a hand-off: some ms; the rest is for busy processors
     "clean": 2_000 * MS,
-    # the longest lease here (2 s, in ZooKeeper half as long again and 2 s more), claims of dead waiters (2 s each), a heartbeat (12 s)
-    "after a kill": 22_000 * MS,
+    # the longest lease here (2 s, in ZooKeeper half as long again and 2 s more), and what a claim is waited for (2 s);
+    # a waiter that missed its wake would look for itself after 12 s
+    "after a kill": 8_000 * MS,
+    # one more of those for each, and as there is nobody to wake the next one, such a look
+    "after several kills": 22_000 * MS,
     # what remains of a gap without the claims of those who died in the queue: as clean
     "places of the dead": 2_000 * MS,
-    # as after a kill, counted from the end of the fault: connections and sessions come back first
+    # as after several kills, without the time of the faults: connections and sessions come back first
     "server faults": 25_000 * MS,
 }
-SERVER_FAULTS = ("server-paused", "restart", "wipe", "failover", "cut", "stall", "delay", "down", "packets-lost",
-                 "answers-lost")
+SERVER_FAULTS = ("server-paused", "majority-paused", "restart", "wipe", "failover", "cut", "stall", "delay", "lost-reply",
+                 "down", "packets-lost", "answers-lost")
+# Of a holder or a waiter; the end of a job, or of a guardian, is noticed at once.
+DELAYS = ("kill-rlock", "pause-rlock", "pause-tree")
 # What is past this long ago cannot have delayed anybody any more.
 MEMORY = 15_000 * MS
 # But for a waiter that was killed: its place outlives it (30 s from the last sign of life), and when the lock comes to
@@ -26,17 +31,19 @@ CLAIM = 2_000 * MS
 
 
 def idle_gaps(history, counts):
-    longest = dict.fromkeys(BOUNDS, 0)
+    longest, seen = dict.fromkeys(BOUNDS, 0), dict.fromkeys(BOUNDS, 0)
     broken = []
     for key in history.keys():
         for begin, end in free_times(history.sections(key)):
-            for start, stop in waited_through(history, key, begin, end):
-                kind, length = judge(history, key, start, stop)
+            for run, start, stop in waited_through(history, key, begin, end):
+                kind, length = judge(history, run, start, stop)
+                seen[kind] += 1
                 longest[kind] = max(longest[kind], length)
                 if length > BOUNDS[kind]:
                     broken.append(f"{key} lay idle for {length / MS:.0f} ms ({kind}) while somebody waited")
     for kind, length in longest.items():
-        counts[f"longest idle while waited for, {kind}"] = f"{length / MS:.0f} ms of {BOUNDS[kind] / MS:.0f}"
+        counts[f"longest idle while waited for, {kind}"] = (
+            f"{length / MS:.0f} ms of {BOUNDS[kind] / MS:.0f}, {seen[kind]} seen")
     return broken
 
 
@@ -59,22 +66,35 @@ def waited_through(history, key, begin, end):
             continue
         stop = min(end, run.section.begin if run.section else run.end)
         if stop > max(begin, run.begin):
-            yield max(begin, run.begin), stop
+            yield run, max(begin, run.begin), stop
 
 
-def judge(history, key, start, stop):
+def judge(history, run, start, stop):
     """What the gap is to be excused with, and how long it was without the excuse's own time."""
-    server = [f for f in history.faults if f.kind in SERVER_FAULTS and f.begin <= stop and f.end >= start - MEMORY]
-    if server:
-        return "server faults", max(0, stop - max(start, max(min(f.end, stop) for f in server)))
-    for run in history.runs.values():
-        if run.key == key and any(f.begin <= stop and f.end >= start - MEMORY for f in run.faults):
-            return "after a kill", stop - start
-    dead = [run for run in history.runs.values()
-            if run.key == key and died_waiting(run) and start - PLACE <= run.end < stop]
+    near = [fault for fault in history.faults if fault.overlaps(start - MEMORY, stop)]
+    server = [fault for fault in near if fault.kind in SERVER_FAULTS]
+    if any(fault.reaches(run) for fault in server):
+        return "server faults", stop - start - covered(server, start, stop)
+    others = [other for other in history.runs.values() if other.key == run.key and other is not run]
+    hit = {other.name for other in others if any(fault in near and fault.kind in DELAYS for fault in other.faults)}
+    # Somebody before us came another way, which did not carry.
+    hit |= {other.name for other in others if any(fault.reaches(other) for fault in server)}
+    if hit:
+        return "after a kill" if len(hit) == 1 else "after several kills", stop - start
+    dead = [other for other in others if died_waiting(other) and start - PLACE <= other.end < stop]
     if dead:
         return "places of the dead", max(0, stop - start - CLAIM * len(dead))
     return "clean", stop - start
+
+
+def covered(faults, start, stop):
+    """How much of the time there was one of them."""
+    total, until = 0, start
+    for fault in sorted(faults, key=lambda fault: fault.begin):
+        begin, end = max(fault.begin, until), min(fault.end, stop)
+        total += max(0, end - begin)
+        until = max(until, end)
+    return total
 
 
 def died_waiting(run):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 MS = 1_000_000
+SECOND = 1000 * MS
 
 
 @dataclass
@@ -24,8 +25,17 @@ class Fault:
     kind: str
     begin: int
     end: int
-    run: str | None = None  # the run it hit, for faults of one process
-    via: str | None = None  # the way to the server that it hit, for faults of the network
+    since: int  # from here on it was there for certain
+    run: str | None = None  # the run it hit; None: servers, or the ways to them
+    via: str | None = None  # the way to the server that it hit
+    keys: list[str] | None = None  # that the server had
+
+    def reaches(self, run):
+        return (self.run in (None, run.name) and self.via in (None, run.via)
+                and (self.keys is None or run.key in self.keys))
+
+    def overlaps(self, begin, end):
+        return self.begin <= end and begin <= self.end
 
 
 @dataclass
@@ -86,7 +96,8 @@ def take(history, record):
         history.runs[name] = Run(name, record["key"], record["mode"], record["ttl"], record["waits"],
                                  record["via"], t)
     elif what == "fault":
-        history.faults.append(Fault(record["kind"], t, record["until"], name, record.get("via")))
+        history.faults.append(Fault(record["kind"], t, record["until"], record["since"], name, record.get("via"),
+                                    record.get("keys")))
     elif what == "left":
         history.left_behind.append(record["thing"])
     elif run is None:

@@ -18,6 +18,7 @@ class Nemesis(threading.Thread):
         super().__init__()
         self.crowd, self.store, self.recorder, self.rng = crowd, store, recorder, rng
         self.over = threading.Event()
+        self.picking = threading.Lock()
         self.counts = {}
         self.failures = []
 
@@ -41,23 +42,27 @@ class Nemesis(threading.Thread):
 
     def pick(self, rng):
         """Holders rather than waiters, of whom there are many more."""
-        clients = sorted((c for c in self.crowd.clients() if not c.holds_still), key=lambda client: client.name)
-        holders = [client for client in clients if client.job()]
-        if holders and rng.random() < 0.7:
-            clients = holders
-        return rng.choice(clients) if clients else None
+        with self.picking:
+            clients = sorted((c for c in self.crowd.clients() if not c.holds_still), key=lambda client: client.name)
+            holders = [client for client in clients if client.job()]
+            if holders and rng.random() < 0.7:
+                clients = holders
+            client = rng.choice(clients) if clients else None
+            if client:
+                client.holds_still = True
+            return client
 
-    def note(self, kind, begin, **more):
+    def note(self, kind, begin, since, **more):
+        """It came between `begin` and `since`."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
-        self.recorder.write("fault", t=begin, until=now(), kind=kind, **more)
+        self.recorder.write("fault", t=begin, since=since, until=now(), kind=kind, **more)
 
     def hit(self, client, kind, pid, number):
         """A pid of ours, or of a child of ours that nobody has reaped: it cannot be another's."""
-        client.holds_still = True
         begin = now()
         with contextlib.suppress(ProcessLookupError, TypeError):
             os.kill(pid, number)
-        self.note(kind, begin, run=client.name)
+            self.note(kind, begin, now(), run=client.name)
 
     def kill_rlock(self, client):
         if client.process.poll() is None:
@@ -73,15 +78,12 @@ class Nemesis(threading.Thread):
             self.hit(client, "kill-job", client.job(), signal.SIGKILL)
 
     def pause(self, kind, client, pids, seconds):
-        client.holds_still = True
         begin = now()
-        for number in (signal.SIGSTOP, signal.SIGCONT):
-            for pid in pids if number == signal.SIGSTOP else reversed(pids):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-            if number == signal.SIGSTOP:
-                time.sleep(seconds)
-        self.note(kind, begin, run=client.name)
+        send(signal.SIGSTOP, pids)
+        since = now()
+        time.sleep(seconds)
+        send(signal.SIGCONT, reversed(pids))
+        self.note(kind, begin, since, run=client.name)
 
     def pause_rlock(self, client):
         """rlock alone, longer than its lease: its guardian is still there."""
@@ -96,12 +98,19 @@ class Nemesis(threading.Thread):
 
     def trouble_servers(self, rng):
         while not self.over.wait(rng.uniform(1.0, 4.0)):
-            fault = self.store.faults(rng)
-            if not fault:
+            trouble = self.store.trouble(rng)
+            if not trouble:
                 continue
-            kind, seconds, via, begin, end = fault
-            started = now()
-            begin()
-            time.sleep(seconds)
-            end()
-            self.note(kind, started, via=via)
+            keys = [key for key in self.crowd.keys if trouble.concerns(key)]
+            begin = now()
+            trouble.begin()
+            since = now()
+            time.sleep(trouble.seconds)
+            kind = trouble.end() or trouble.kind
+            self.note(kind, begin, since, via=trouble.via, keys=keys)
+
+
+def send(number, pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)

@@ -113,12 +113,18 @@ class Proxy(Server):
         self.url = f"unix://{self.path}"
         os.mkfifo(self.control)
         program = os.path.join(os.path.dirname(__file__), "..", "lib", "proxy.py")
-        self.launch(sys.executable, "-B", program, f"unix:{self.path}", f"unix:{server_path}", self.control, os.devnull)
+        self.log = f"{directory}/log"
+        self.launch(sys.executable, "-B", program, f"unix:{self.path}", f"unix:{server_path}", self.control, self.log)
         until(lambda: os.path.exists(self.path), "for the proxy to come up")
 
     def switch(self, mode):
-        with open(self.control, "w", encoding="utf-8") as file:
-            file.write(mode + "\n")
+        """Returns when it is on."""
+        with open(self.log, encoding="utf-8") as log:
+            log.seek(0, os.SEEK_END)
+            with open(self.control, "w", encoding="utf-8") as file:
+                file.write(mode + "\n")
+            said = []
+            until(lambda: said.append(log.read()) or f"mode {mode}\n" in "".join(said), "for the proxy")
 
 
 class ZooKeeper(Server):
@@ -128,7 +134,7 @@ class ZooKeeper(Server):
         with open(f"{directory}/conf", "w", encoding="utf-8") as file:
             file.write(f"dataDir={directory}\nclientPort={self.port}\nclientPortAddress=127.0.0.1\ntickTime=200\n"
                        "minSessionTimeout=400\nmaxSessionTimeout=60000\nadmin.enableServer=false\nmaxClientCnxns=0\n"
-                       "4lw.commands.whitelist=srvr\nextendedTypesEnabled=true\ninitLimit=50\nsyncLimit=10\n" + members)
+                       "4lw.commands.whitelist=srvr,mntr\nextendedTypesEnabled=true\ninitLimit=50\nsyncLimit=10\n" + members)
         with open(f"{directory}/myid", "w", encoding="utf-8") as file:
             file.write(str(number))
         self.start()
@@ -139,10 +145,19 @@ class ZooKeeper(Server):
                     "-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar",
                     "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{self.directory}/conf")
 
-    def mode(self):
+    def ask(self, word):
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=2) as sock:
-                sock.sendall(b"srvr")
-                return next((line[6:] for line in sock.makefile().read().splitlines() if line.startswith("Mode: ")), "")
+                sock.sendall(word.encode())
+                return sock.makefile().read().splitlines()
         except OSError:
-            return ""
+            return []
+
+    def mode(self):
+        return next((line[6:] for line in self.ask("srvr") if line.startswith("Mode: ")), "")
+
+    def counts(self):
+        """Of nodes, and of those that belong to sessions."""
+        names = ("zk_znode_count", "zk_ephemerals_count")
+        return {name: int(count) for name, _, count in (line.partition("\t") for line in self.ask("mntr"))
+                if name in names}

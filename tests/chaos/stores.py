@@ -1,13 +1,24 @@
-"""The stores that chaos is made with: their servers, the ways to them, and what may befall them.
-
-A fault is (kind, seconds at most, begin, end): begin() makes it, end() takes it away.
-"""
+"""The stores that chaos is made with: their servers, the ways to them, and what may befall them."""
 
 import os
 import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import packets
 from servers import Proxy, Redis, Sentinel, ZooKeeper, free_port, until
+
+
+@dataclass
+class Trouble:
+    """begin() makes it; after so many seconds end() takes it away, and may say that it was of another kind."""
+
+    kind: str
+    seconds: float
+    begin: Callable
+    end: Callable = lambda: None
+    via: str | None = None  # the way to the server that it is about
+    concerns: Callable = lambda key: True  # whether the server had the key
 
 
 class Store:
@@ -25,8 +36,8 @@ class Store:
     def ways(self):
         """Name to rlock's options."""
 
-    def faults(self, rng):
-        """One of them, or None."""
+    def trouble(self, rng):
+        """Some, or None."""
         return None
 
     def leftovers(self):
@@ -40,20 +51,34 @@ class Store:
 
 
 def companions(redis):
-    return [key for key in redis.ask("keys", "*").split() if not key.endswith(":rlock:fence")]
+    """What a server has that nobody needs any more: all but fences, which end by themselves within a day."""
+    if redis.ask("ping") != "PONG":
+        return [f"no answer from {redis.path}"]
+    keys = redis.ask("keys", "*").split()
+    return [key for key in keys
+            if not key.endswith(":rlock:fence") or not 0 < int(redis.ask("pttl", key)) <= 86_400_000]
 
 
-def wipe(redis):
-    return ("wipe", 0, None, lambda: redis.ask("flushall"), lambda: None)
+def wipe(redis, **more):
+    return Trouble("wipe", 0, lambda: redis.ask("flushall"), **more)
 
 
-def lost_packets(rng, port, both_ways, one_way, via=None):
-    """Two faults, where they are allowed."""
+def lost_packets(rng, port, both_ways, one_way, **more):
+    """Two kinds, where they are allowed."""
     if not packets.ALLOWED:
         return []
     seconds = rng.choice([0.5, 3.0])
-    return [(both_ways, seconds, via, lambda: packets.lose(port), packets.find),
-            (one_way, seconds, via, lambda: packets.lose(port, answers_only=True), packets.find)]
+    return [Trouble(both_ways, seconds, lambda: packets.lose(port), packets.find, **more),
+            Trouble(one_way, seconds, lambda: packets.lose(port, answers_only=True), packets.find, **more)]
+
+
+def pause(kind, seconds, servers, end=lambda: None):
+    def resume():
+        for server in servers:
+            server.resume()
+        end()
+
+    return Trouble(kind, seconds, lambda: [server.pause() for server in servers], resume)
 
 
 class OneRedis(Store):
@@ -70,18 +95,18 @@ class OneRedis(Store):
         return {"direct": ["-S", self.redis.url], "proxy": ["-S", self.proxy.url],
                 "tcp": ["-S", f"redis://127.0.0.1:{self.redis.port}"]}
 
-    def faults(self, rng):
+    def trouble(self, rng):
+        def on_the_way(kind, seconds, mode):
+            return Trouble(kind, seconds, lambda: self.proxy.switch(mode), lambda: self.proxy.switch("pass"), via="proxy")
+
         return rng.choice([
-            ("server-paused", rng.choice([0.3, 1.0, 3.0]), None, self.redis.pause, self.redis.resume),
-            ("restart", 0.2, None, self.redis.kill, self.redis.start),
+            pause("server-paused", rng.choice([0.3, 1.0, 3.0]), [self.redis]),
+            Trouble("restart", 0.2, self.redis.kill, self.redis.start),
             wipe(self.redis),
-            ("cut", rng.choice([0.1, 1.0, 3.0]), "proxy", lambda: self.proxy.switch("refuse"),
-             lambda: self.proxy.switch("pass")),
-            ("stall", rng.choice([0.5, 3.0]), "proxy", lambda: self.proxy.switch("stall"),
-             lambda: self.proxy.switch("pass")),
-            ("delay", 1.0, "proxy", lambda: self.proxy.switch("delay 100"), lambda: self.proxy.switch("pass")),
-            ("lost-reply", 1.0, "proxy", lambda: self.proxy.switch("drop-reply EVALSHA"),
-             lambda: self.proxy.switch("pass")),
+            on_the_way("cut", rng.choice([0.1, 1.0, 3.0]), "refuse"),
+            on_the_way("stall", rng.choice([0.5, 3.0]), "stall"),
+            on_the_way("delay", 1.0, "delay 100"),
+            on_the_way("lost-reply", 1.0, "drop-reply EVALSHA"),
             *lost_packets(rng, self.redis.port, "packets-lost", "answers-lost", via="tcp"),
         ])
 
@@ -92,12 +117,14 @@ class OneRedis(Store):
 class Replicated(Store):
     """Masters whose replicas take their place."""
 
+    count = 1  # masters
+
     def masters(self):
         return [node for node in self.nodes if node.ask("role").splitlines()[:1] == ["master"]]
 
-    def failover(self, rng, master, seconds, *more_ways):
-        return ("failover", rng.choice(seconds), None, rng.choice([master.kill, master.pause, *more_ways]),
-                lambda: self.back(master))
+    def failover(self, rng, master, seconds, *more_ways, **more):
+        return Trouble("failover", rng.choice(seconds), rng.choice([master.kill, master.pause, *more_ways]),
+                       lambda: self.back(master), **more)
 
     def back(self, master):
         if packets.ALLOWED:
@@ -106,9 +133,13 @@ class Replicated(Store):
             master.start()
         master.resume()
         self.await_order()
+        return "down" if master in self.masters() else "failover"  # nobody took its place
 
     def leftovers(self):
-        return [key for master in self.masters() for key in companions(master)]
+        masters = self.masters()
+        if len(masters) != self.count:
+            return [f"{len(masters)} masters"]
+        return [key for master in masters for key in companions(master)]
 
 
 class Sentinels(Replicated):
@@ -129,7 +160,7 @@ class Sentinels(Replicated):
         hosts = ",".join(f"127.0.0.1:{each.port}" for each in self.sentinels)
         return {"sentinels": ["-S", f"redis+sentinel://{hosts}/main"]}
 
-    def faults(self, rng):
+    def trouble(self, rng):
         masters = self.masters()
         if len(masters) != 1:
             return None
@@ -144,6 +175,7 @@ class Sentinels(Replicated):
 
 class Cluster(Replicated):
     modes = ("x", "x", "x", "s")
+    count = 3
 
     def __init__(self, directory):
         super().__init__(directory)
@@ -162,12 +194,16 @@ class Cluster(Replicated):
     def ways(self):
         return {"cluster": ["-S", "redis://" + ",".join(f"127.0.0.1:{port}" for port in self.ports)]}
 
-    def faults(self, rng):
+    def trouble(self, rng):
         master = rng.choice(self.masters())
-        failover = self.failover(rng, master, [4.0, 5.0])
+
+        def has(key):
+            return not master.ask("type", key).startswith("MOVED")
+
+        failover = self.failover(rng, master, [4.0, 5.0], concerns=has)
         # The nodes still hear each other elsewhere, so nobody takes its place.
-        return rng.choice([failover, failover, wipe(master),
-                           *lost_packets(rng, master.port, "packets-lost", "answers-lost")])
+        return rng.choice([failover, failover, wipe(master, concerns=has),
+                           *lost_packets(rng, master.port, "packets-lost", "answers-lost", concerns=has)])
 
     def await_order(self):
         until(self.is_whole, "for the cluster to be whole again")
@@ -175,7 +211,7 @@ class Cluster(Replicated):
 
 
 class Quorum(Store):
-    """Three servers, of which one at a time may be away; a wiped one may hold the vote that mattered."""
+    """Three servers, of which one at a time may be away, two seldom; a wiped one may hold the vote that mattered."""
 
     def __init__(self, directory):
         super().__init__(directory)
@@ -184,11 +220,12 @@ class Quorum(Store):
     def ways(self):
         return {"quorum": [word for node in self.nodes for word in ("-S", f"redis://127.0.0.1:{node.port}")]}
 
-    def faults(self, rng):
+    def trouble(self, rng):
         node = rng.choice(self.nodes)
         return rng.choice([
-            ("minority-paused", rng.choice([0.5, 3.0]), None, node.pause, node.resume),
-            ("minority-down", 1.0, None, node.kill, node.start),
+            pause("minority-paused", rng.choice([0.5, 3.0]), [node]),
+            pause("majority-paused", 3.0, [each for each in self.nodes if each is not node]),
+            Trouble("minority-down", 1.0, node.kill, node.start),
             wipe(node),
             *lost_packets(rng, node.port, "minority-away", "minority-unheard"),
         ])
@@ -207,6 +244,8 @@ class Ensemble(Store):
         members = "".join(f"server.{n}=127.0.0.1:{free_port()}:{free_port()}\n" for n in (1, 2, 3))
         self.nodes = [self.add(ZooKeeper(f"{directory}/zk{n}", n, members)) for n in (1, 2, 3)]
         until(self.is_whole, "for the ensemble", 60)
+        self.at_first = self.nodes[0].counts()
+        self.at_first["zk_znode_count"] += 1  # that all of rlock's are below
 
     def is_whole(self):
         return all(node.mode() for node in self.nodes)
@@ -214,19 +253,26 @@ class Ensemble(Store):
     def ways(self):
         return {"zk": ["-S", "zk://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)]}
 
-    def faults(self, rng):
+    def trouble(self, rng):
         node = rng.choice(self.nodes)
         return rng.choice([
-            ("down", 1.0, None, node.kill, lambda: self.back(node)),
-            ("server-away", rng.choice([0.5, 3.0]), None, node.pause, lambda: self.back(node)),
+            Trouble("down", 1.0, node.kill, lambda: self.back(node)),
+            pause("server-away", rng.choice([0.5, 3.0]), [node], self.await_order),
+            pause("majority-paused", 3.0, [each for each in self.nodes if each is not node], self.await_order),
             *lost_packets(rng, node.port, "server-cut-off", "server-unheard"),
         ])
 
     def back(self, node):
-        if node.process.poll() is not None:
-            node.start()
-        node.resume()
+        node.start()
+        self.await_order()
+
+    def await_order(self):
         until(self.is_whole, "for the ensemble to be whole again", 60)
+
+    def leftovers(self):
+        """The nodes of a lock go with its last waiter."""
+        more = {name: count - self.at_first[name] for name, count in self.nodes[0].counts().items()}
+        return [f"{number} of {name}" for name, number in more.items() if number > 0]
 
 
 class Local(Store):
