@@ -297,3 +297,26 @@ fence_is_confirmed() {
   assert_one_stderr_line '2 of 3 servers'
   [[ $stderr != *secret* && $stderr != *wrong* ]]
 }
+
+@test "a lock that was lost does not come back to life: refreshing it again says 76 again" {
+  local token
+  start_quorum
+  token=$(rlock acquire -k "$K" --ttl 1s)
+  wait_until on_nodes "$K" 0
+  attempt refresh -k "$K" --ttl 20s --token "$token"
+  assert_equal "$status" 76
+  on_nodes "$K" 0
+  attempt refresh -k "$K" --ttl 20s --token "$token"
+  assert_equal "$status" 76
+}
+
+@test "a run that lost its lock on every server leaves it to nobody" {
+  local number
+  start_quorum
+  start holder -k "$K" --ttl 3s -- sleep 30
+  wait_until on_nodes "$K" 3
+  for number in 1 2 3; do node "$number" del "$K"; done
+  finish holder
+  assert_equal "$status" 76
+  on_nodes "$K" 0
+}

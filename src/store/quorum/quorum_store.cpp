@@ -41,6 +41,9 @@ class QuorumStore final : public LockStore {
 
  private:
   void shun(const std::vector<std::size_t>& unsettled);
+  /// Nodes that lost their data, or that never heard us, get the lock for the next round. Only who
+  /// has a majority may do that: else a lock that was lost would come back to life node by node.
+  void heal(const Claim& claim, const Answers<Renewal>& answers, const Patience& patience);
 
   Nodes nodes_;
   std::optional<Token> token_;        // of the last try
@@ -94,22 +97,32 @@ Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,
   const Moment asked_at = base::now();
   const auto answers = nodes_.ask<Renewed, Renewal>(
       [&](std::size_t node, const Patience& share) {
-        auto renewal = nodes_[node].renew(name, token, ttl, share);
-        const bool settled = std::find(settled_.begin(), settled_.end(), node) != settled_.end();
-        if (settled && std::holds_alternative<NotOurs>(renewal)) {
-          // A node that lost its data, or that never heard us: it gets the lock for the next round,
-          // and does not count in this one.
-          (void)enter(nodes_[node], {name, token, ttl, OnBusy::give_up}, share);
-        }
-        return renewal;
+        return nodes_[node].renew(name, token, ttl, share);
       },
       for_a_refresh, patience);
   const auto needed = majority(nodes_.size());
-  if (count<Renewed>(answers) >= needed) return Renewed{validity(asked_at, ttl), asked_at};
+  if (count<Renewed>(answers) >= needed) {
+    heal({name, token, ttl, OnBusy::give_up}, answers, patience);
+    return Renewed{validity(asked_at, ttl), asked_at};
+  }
   if (count<NotOurs>(answers) > nodes_.size() - needed) {
     return NotOurs{"a majority of the servers does not have it any more"};
   }
   return summary(answers);
+}
+
+void QuorumStore::heal(const Claim& claim, const Answers<Renewal>& answers,
+                       const Patience& patience) {
+  std::vector<std::size_t> without;
+  for (const auto node : settled_) {
+    if (answers[node] && std::holds_alternative<NotOurs>(*answers[node])) without.push_back(node);
+  }
+  Round<Attempt> round{
+      without, nodes_.size(),
+      [&](std::size_t node, const Patience& share) { return enter(nodes_[node], claim, share); },
+      patience};
+  round.linger(Deadline::after(base::now(), for_a_release));
+  (void)round.end();
 }
 
 Release QuorumStore::release(const LockName& name, const Token& token, Millis min_hold,
