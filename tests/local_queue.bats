@@ -70,6 +70,21 @@ load lib/local
   let_go two
 }
 
+@test "a permit of a killed holder is given on, also to who waited behind one that got a permit meanwhile" {
+  hold one -k "$K" --permits 2
+  hold two -k "$K" --permits 2
+  start three -k "$K" -w 60s --permits 2 -- "$LIB/until-file" "$T/three.go"
+  wait_until in_line 1
+  start four -k "$K" -w 60s --permits 2 -- echo 'my turn'
+  wait_until in_line 2
+  let_go one
+  wait_until says "$T/three.out" started
+  signal KILL two
+  finish four
+  assert_output 'my turn'
+  let_go three
+}
+
 @test "who comes to a long line reads no more files than who comes to a short one" {
   local number short
   hold holder -k "$K"

@@ -95,7 +95,11 @@ Attempt LocalStore::hold(Ledger& ledger, const Claim& claim, Moment asked_at) {
   const bool again = mine.holds();
   if (!again && !ledger.may_hold(mine.seat, mine.mode)) return vigil_.begin(ledger, mine);
   const Fence fence = again ? *mine.fence : ledger.grant(mine.seat);
-  if (!again) ledger.wake_next();  // a reader behind a reader, one permit of several
+  if (!again && claim.mode.kind == Mode::Kind::permits) {
+    ledger.wake_first();  // it has others to watch now than us
+  } else if (!again) {
+    ledger.wake_next();  // a reader behind a reader
+  }
   return Granted{{claim.name, claim.token, claim.ttl, Deadline::never(), fence, asked_at}};
 }
 
