@@ -11,6 +11,7 @@
 #include "cmd/veil.hpp"
 
 int main(int argc, char** argv) {
+  cmd::secure_output();
   try {
     const std::vector<std::string> words{argv + 1, argv + argc};
     cmd::veil({argv + 1, argv + argc});

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstdio>
+#include <mutex>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -22,9 +24,22 @@ std::string fit(std::string_view text) {
   return one_line(text.substr(0, longest_line)) + "…";
 }
 
-void write(const std::string& text) {
+// What nobody has taken yet, while there is no waiting. More than this is not worth keeping.
+constexpr std::size_t most_unsaid = std::size_t{64} << 10;
+std::mutex mutex;  // guards the two
+std::string unsaid;
+Haste::AtOnce write_at_once = nullptr;
+
+void write_waiting(const std::string& text) {
   // stderr is unbuffered, so one fwrite is one write(2).
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void write(const std::string& text) {
+  const std::lock_guard guard{mutex};
+  if (write_at_once == nullptr) return write_waiting(text);
+  if (unsaid.size() + text.size() <= most_unsaid) unsaid += text;
+  unsaid.erase(0, write_at_once(unsaid));
 }
 
 }  // namespace
@@ -35,6 +50,17 @@ void set_level(Level level) {
 
 Level level() {
   return current;
+}
+
+Haste::Haste(AtOnce at_once) {
+  const std::lock_guard guard{mutex};
+  write_at_once = at_once;
+}
+
+Haste::~Haste() {
+  const std::lock_guard guard{mutex};
+  write_at_once = nullptr;
+  if (!unsaid.empty()) write_waiting(std::exchange(unsaid, {}));
 }
 
 void line(std::string_view text) {

@@ -19,6 +19,19 @@ Level level();
 /// have forgotten it. Any thread.
 void line(std::string_view text);
 
+/// While there is one, no line waits for somebody to read stderr, which may be a pipe that is full
+/// and stays so: what is not taken at once is said with the next line, or at the end, which waits.
+/// Main thread.
+class Haste {
+ public:
+  /// Writes to stderr without waiting, and says how much was taken.
+  using AtOnce = std::size_t (*)(std::string_view text);
+  explicit Haste(AtOnce at_once);
+  ~Haste();
+  Haste(const Haste&) = delete;
+  Haste& operator=(const Haste&) = delete;
+};
+
 /// Shows `text` in place of the last status line (no newline). Only for terminals; main thread.
 void status(std::string_view text);
 void clear_status();

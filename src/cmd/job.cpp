@@ -8,16 +8,24 @@
 #include "hold/keeper.hpp"
 #include "hold/supervise.hpp"
 #include "os/check.hpp"
+#include "os/complaints.hpp"
 
 namespace cmd {
 namespace {
 
 using base::Deadline;
+using Stage = os::NotStarted::Stage;
 using Reason = hold::StoppedFor::Reason;
 
-int report_not_started(const RunPlan& plan, const os::NotStarted& failure) {
+int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRecord& record) {
+  if (failure.stage == Stage::interrupted) {
+    note(record, hold::Interrupted{failure.error});
+    return os::ExitStatus::signal_code(failure.error);
+  }
+  record.outcome = RunRecord::Outcome::not_started;
+  record.why = os::describe(failure.error);
   base::log::error("cannot run '{}': {}", shown(plan.command.front()), os::describe(failure.error));
-  if (failure.stage == os::NotStarted::Stage::fork) return ExitCode::system_refused;
+  if (failure.stage == Stage::fork) return ExitCode::system_refused;
   return failure.error == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable;
 }
 
@@ -48,12 +56,17 @@ void give_back(const RunPlan& plan, hold::Keeper& keeper, base::Millis min_hold,
     return;
   }
   for (hold::Kept& kept : *all) {
-    if (kept.lost) {
-      kept.held.give_up();
-    } else {
-      release(kept.held, min_hold, loss_is_known, patience);
+    try {
+      if (kept.lost) {
+        kept.held.give_up();
+      } else {
+        release(kept.held, min_hold, loss_is_known, patience);
+      }
+      if (kept.notice) kept.held.confirm_stopped(*kept.notice, patience);
+    } catch (const std::system_error& error) {
+      base::log::error("could not release a lock ({}); it ends by itself within {}", error.what(),
+                       base::format_duration(plan.lock.ttl.length()));
     }
-    if (kept.notice) kept.held.confirm_stopped(*kept.notice, patience);
   }
 }
 
@@ -71,6 +84,7 @@ int conclude(const hold::Ending& ending, RunRecord& record) {
 }  // namespace
 
 int run_job(const RunPlan& plan, hold::Upkeep locks, os::Signals& signals, RunRecord& record) {
+  const base::log::Haste haste{os::complain_at_once};  // a lease does not wait for a reader
   record.granted = base::now();
   for (const auto& lease : record.leases) {
     base::log::detail("holding '{}' with fence {}", base::printable(lease.name.text()),
@@ -88,9 +102,7 @@ int run_job(const RunPlan& plan, hold::Upkeep locks, os::Signals& signals, RunRe
   auto started = os::Guardian::start_job(program, signals, steward.last_moment());
   if (const auto* failure = std::get_if<os::NotStarted>(&started)) {
     give_back(plan, keeper, {}, false);
-    record.outcome = RunRecord::Outcome::not_started;
-    record.why = os::describe(failure->error);
-    return report_not_started(plan, *failure);
+    return report_not_started(plan, *failure, record);
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
   const hold::Ending ending =

@@ -3,8 +3,13 @@
 #include <cstdio>
 
 #include "os/check.hpp"
+#include "os/file.hpp"
 
 namespace cmd {
+
+void secure_output() {
+  os::occupy_standard_descriptors();
+}
 
 void print(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();

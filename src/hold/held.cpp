@@ -1,5 +1,7 @@
 #include "hold/held.hpp"
 
+#include <system_error>
+
 #include "os/poll.hpp"
 
 namespace hold {
@@ -9,6 +11,15 @@ namespace {
 constexpr base::Millis between_tries{50};
 
 }  // namespace
+
+Held::~Held() {
+  if (!store_) return;
+  try {
+    (void)release({base::Deadline::after(base::now(), last_patience)});
+  } catch (const std::system_error&) {
+    // No descriptor or thread left, which is why we are here: the lease ends by itself.
+  }
+}
 
 store::Renewal Held::renew(const os::Patience& patience) {
   auto renewal = store_->renew(lease_.name, lease_.token, lease_.ttl, patience);

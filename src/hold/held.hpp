@@ -18,9 +18,7 @@ class Held {
       : store_{std::move(store)}, lease_{std::move(lease)} {}
   Held(Held&&) noexcept = default;
   Held& operator=(Held&&) = delete;
-  ~Held() {
-    if (store_) (void)release({base::Deadline::after(base::now(), last_patience)});
-  }
+  ~Held();
 
   [[nodiscard]] const store::Lease& lease() const { return lease_; }
 

@@ -1,5 +1,7 @@
 #include "hold/keeper.hpp"
 
+#include <system_error>
+
 #include "os/mailbox.hpp"
 
 namespace hold {
@@ -9,6 +11,8 @@ using store::Deadline;
 
 // A job that outlives this is worth a second connection to hear what others want of it.
 constexpr base::Millis worth_listening{1'000};
+// Where the machine has no thread or no descriptor left, the job may be about to give some back.
+constexpr base::Millis for_want_of_means{200};
 
 struct Order {};
 struct Finished {};
@@ -22,6 +26,7 @@ class Keeper::Watch {
   explicit Watch(Upkeep upkeep) : upkeep_{std::move(upkeep)} {}
 
   void run(Deadline listen_at);
+  void step(Deadline listen_at);
   std::vector<Kept> give_back() { return std::move(upkeep_).give_back(); }
 
   os::Mailbox<News> news;
@@ -34,20 +39,29 @@ class Keeper::Watch {
 
 void Keeper::Watch::run(Deadline listen_at) {
   while (!orders.take()) {
-    const auto now = base::now();
-    const Deadline listen_due = std::max(listen_at, upkeep_.listen_due());
-    if (upkeep_.due().passed(now)) {
-      news.post(upkeep_.refresh(orders.descriptor()));
-    } else if (listen_due.passed(now)) {
-      upkeep_.listen(orders.descriptor());
-    } else {
-      auto descriptors = upkeep_.descriptors();
-      descriptors.push_back(orders.descriptor());
-      os::wait_any(descriptors, std::min(upkeep_.due(), listen_due));
-      while (const auto heard = upkeep_.hear()) news.post(*heard);
+    try {
+      step(listen_at);
+    } catch (const std::system_error& error) {
+      news.post(Trouble{error.what()});
+      os::wait_any({orders.descriptor()}, Deadline::after(base::now(), for_want_of_means));
     }
   }
   finished.post({});
+}
+
+void Keeper::Watch::step(Deadline listen_at) {
+  const auto now = base::now();
+  const Deadline listen_due = std::max(listen_at, upkeep_.listen_due());
+  if (upkeep_.due().passed(now)) {
+    news.post(upkeep_.refresh(orders.descriptor()));
+  } else if (listen_due.passed(now)) {
+    upkeep_.listen(orders.descriptor());
+  } else {
+    auto descriptors = upkeep_.descriptors();
+    descriptors.push_back(orders.descriptor());
+    os::wait_any(descriptors, std::min(upkeep_.due(), listen_due));
+    while (const auto heard = upkeep_.hear()) news.post(*heard);
+  }
 }
 
 Keeper::Keeper(Upkeep upkeep)
@@ -66,8 +80,12 @@ Keeper::~Keeper() {
 }
 
 void Keeper::begin() {
-  begin_at_ = Deadline::never();
-  thread_ = std::thread{[watch = watch_, listen_at = listen_at_] { watch->run(listen_at); }};
+  try {
+    thread_ = std::thread{[watch = watch_, listen_at = listen_at_] { watch->run(listen_at); }};
+    begin_at_ = Deadline::never();
+  } catch (const std::system_error&) {
+    begin_at_ = Deadline::after(base::now(), for_want_of_means);
+  }
 }
 
 int Keeper::descriptor() const {

@@ -26,7 +26,8 @@ class Keeper {
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
 
-  /// When begin() is due, never() once it was: a job that ends before never costs a thread.
+  /// When begin() is due, never() once it was: a job that ends before never costs a thread. A
+  /// machine that has none to spare is asked again.
   [[nodiscard]] store::Deadline begin_at() const { return begin_at_; }
   void begin();
 

@@ -49,7 +49,7 @@ Program::Program(const std::vector<std::string>& argv, const std::vector<std::st
 
 std::variant<Child, NotStarted> Child::spawn(const Program& program, const Signals& signals) {
   int ends[2];
-  check(::pipe2(ends, O_CLOEXEC), "creating a pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) return NotStarted{NotStarted::Stage::fork, errno};
   const Fd reader{ends[0]};
   Fd writer{ends[1]};
   const Orders orders{program.argv(),

@@ -17,8 +17,10 @@ class Signals;
 
 /// The command could not be run; the job never existed.
 struct NotStarted {
-  enum class Stage { fork, exec } stage;
-  int error;  // errno
+  // late: the command was still being loaded when its time was over; interrupted: when we were told
+  // to stop.
+  enum class Stage { fork, exec, late, interrupted } stage;
+  int error;  // errno; for interrupted, the signal
 };
 
 /// What became of a process of ours since we last asked.

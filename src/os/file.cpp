@@ -133,6 +133,13 @@ bool is_at(const std::string& path, const Fd& file) {
          ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
+void occupy_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest number that is free is this one.
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR | O_CLOEXEC);
+  }
+}
+
 void close_on_exec(int fd) {
   (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }

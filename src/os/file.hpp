@@ -43,6 +43,10 @@ bool is_private_directory(const std::string& path, bool create);
 /// Whether what is open is still what has that name.
 bool is_at(const std::string& path, const Fd& file);
 
+/// Where stdin, stdout or stderr is closed, /dev/null is there instead, so that nothing of ours
+/// gets their number. Close-on-exec: the job finds them as we did. Before anything is opened.
+void occupy_standard_descriptors();
+
 /// For a descriptor that a library opened.
 void close_on_exec(int fd);
 

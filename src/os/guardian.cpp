@@ -10,6 +10,17 @@
 #include "os/poll.hpp"
 
 namespace os {
+namespace {
+
+// To load a command. What takes longer hangs, and then we listen to who wants us to stop; other
+// signals have nobody to go to yet.
+constexpr base::Millis usual_start{1'000};
+
+bool ends_us(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+}  // namespace
 
 std::variant<Guardian, NotStarted> Guardian::start_job(const Program& program, Signals& signals,
                                                        base::Deadline until) {
@@ -23,7 +34,7 @@ std::variant<Guardian, NotStarted> Guardian::start_job(const Program& program, S
   if (pid > 0) {
     its.close();
     Guardian guardian{std::move(ours), pid, until};
-    if (auto failure = guardian.await_start()) return *failure;
+    if (auto failure = guardian.await_start(signals)) return *failure;
     return guardian;
   }
   ours.close();
@@ -53,8 +64,18 @@ void Guardian::dismiss() {
   guardian_ = 0;
 }
 
-std::optional<NotStarted> Guardian::await_start() {
-  (void)wait_for(line_.descriptor(), Want::read, {base::Deadline::never()});
+std::optional<NotStarted> Guardian::await_start(Signals& signals) {
+  const auto usual = base::Deadline::after(base::now(), usual_start);
+  if (wait_for(line_.descriptor(), Want::read, {std::min(usual, until_)}) != Ready::yes) {
+    for (;;) {
+      const auto ready = wait_for(line_.descriptor(), Want::read, {until_, signals.descriptor()});
+      if (ready == Ready::yes) break;
+      if (ready == Ready::timed_out) return NotStarted{NotStarted::Stage::late, ETIMEDOUT};
+      if (const auto signal = signals.take(); signal && ends_us(signal->number)) {
+        return NotStarted{NotStarted::Stage::interrupted, signal->number};
+      }
+    }
+  }
   const auto first = line_.take<Report>();
   const auto* report = std::get_if<Report>(&first);
   if (report == nullptr) {

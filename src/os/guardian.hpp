@@ -17,7 +17,8 @@ namespace os {
 class Guardian {
  public:
   /// Starts the guardian, and the command as Child::spawn() does. If `until` passes and was not
-  /// moved, the tree is killed. To be called before any thread of ours exists.
+  /// moved, the tree is killed, or not started any more: loading a command can take for ever where
+  /// a file server is silent. To be called before any thread of ours exists.
   static std::variant<Guardian, NotStarted> start_job(const Program& program, Signals& signals,
                                                       base::Deadline until);
   Guardian(Guardian&& other) noexcept;
@@ -44,7 +45,7 @@ class Guardian {
  private:
   Guardian(GuardLine line, pid_t pid, base::Deadline until)
       : line_{std::move(line)}, guardian_{pid}, until_{until} {}
-  std::optional<NotStarted> await_start();
+  std::optional<NotStarted> await_start(Signals& signals);
   std::optional<Change> hear();
   Change over(Change change);
 

@@ -2,15 +2,14 @@
 
 #include <fcntl.h>
 #include <linux/tcp.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cstring>
-#include <memory>
 
 #include "os/check.hpp"
+#include "os/resolver.hpp"
 
 namespace os {
 namespace {
@@ -55,24 +54,21 @@ Connected connect_unix(const std::string& path, const Patience& patience) {
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return NotConnected{"the socket's path is too long"};
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  Fd fd{check(::socket(AF_UNIX, stream, 0), "creating a socket")};
+  Fd fd{::socket(AF_UNIX, stream, 0)};
+  if (!fd) return NotConnected{describe(errno)};
   return finish_connect(std::move(fd), reinterpret_cast<const sockaddr*>(&address), sizeof address,
                         patience);
 }
 
 Connected connect_tcp(const std::string& host, const std::string& port, const Patience& patience) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  if (const int rc = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &list); rc != 0) {
-    return NotConnected{rc == EAI_SYSTEM ? describe(errno) : ::gai_strerror(rc)};
+  const auto resolved = resolve(host, port, patience);
+  if (const auto* not_resolved = std::get_if<NotResolved>(&resolved)) {
+    return NotConnected{not_resolved->why};
   }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned{list, &::freeaddrinfo};
+  const auto& list = std::get<Addresses>(resolved);
 
   Connected last = NotConnected{"the name has no address"};
-  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+  for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
     Fd fd{::socket(entry->ai_family, stream, 0)};
     if (!fd) {
       last = NotConnected{describe(errno)};  // e.g. no IPv6 on this host: the next may do

@@ -18,8 +18,7 @@ struct NotConnected {
 using Connected = std::variant<Fd, NotConnected>;
 
 /// Non-blocking, close-on-exec stream sockets. TCP tries every address the name has, in the
-/// resolver's order, with TCP_NODELAY and keep-alive. The resolver itself cannot be interrupted:
-/// its time-out is that of resolv.conf(5).
+/// resolver's order, with TCP_NODELAY and keep-alive.
 Connected connect_unix(const std::string& path, const Patience& patience);
 Connected connect_tcp(const std::string& host, const std::string& port, const Patience& patience);
 

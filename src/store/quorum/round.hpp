@@ -4,6 +4,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -29,8 +30,9 @@ class Round {
       : patience_{patience}, ask_{std::move(ask)}, answers_(of), left_{nodes.size()} {
     threads_.reserve(nodes.size());
     try {
-      for (const auto node : nodes) threads_.emplace_back(&Round::ask_one, this, node);
-    } catch (...) {  // no thread to be had
+      auto still_to_ask = static_cast<std::ptrdiff_t>(nodes.size());
+      for (const auto node : nodes) start(node, still_to_ask--);
+    } catch (...) {
       stop();
       throw;
     }
@@ -73,9 +75,18 @@ class Round {
     std::exception_ptr trouble;  // in place of an answer: the machine is broken
   };
 
-  void ask_one(std::size_t node) {
+  void start(std::size_t node, std::ptrdiff_t still_to_ask) {
     try {
-      heard_.post({node, ask_(node, {patience_.until, cut_.descriptor()}), nullptr});
+      threads_.emplace_back(&Round::ask_one, this, node, patience_.until);
+    } catch (const std::system_error&) {
+      // The machine has no thread to spare: then one after the other, with an even share each.
+      const auto now = base::now();
+      ask_one(node, Deadline::after(now, patience_.until.left(now) / still_to_ask));
+    }
+  }
+  void ask_one(std::size_t node, Deadline until) {
+    try {
+      heard_.post({node, ask_(node, {until, cut_.descriptor()}), nullptr});
     } catch (...) {
       heard_.post({node, std::nullopt, std::current_exception()});
     }

@@ -1,0 +1,47 @@
+#include "os/complaints.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace os {
+namespace {
+
+/// Pipes and terminals can be opened once more, with a mode of our own; but not those of others.
+ssize_t write_to_a_second_one(std::string_view text) {
+  const int again = ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  if (again >= 0) {
+    const ssize_t size = ::write(again, text.data(), text.size());
+    const int error = errno;
+    ::close(again);
+    errno = error;
+    return size;
+  }
+  pollfd ready{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) == 1) return ::write(STDERR_FILENO, text.data(), text.size());
+  errno = EAGAIN;
+  return -1;
+}
+
+}  // namespace
+
+std::size_t complain_at_once(std::string_view text) {
+  struct stat kind {};
+  if (::fstat(STDERR_FILENO, &kind) != 0) return text.size();
+  ssize_t size = 0;
+  if (S_ISFIFO(kind.st_mode) || S_ISCHR(kind.st_mode)) {
+    size = write_to_a_second_one(text);
+  } else if (S_ISSOCK(kind.st_mode)) {
+    size = ::send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  } else {
+    size = ::write(STDERR_FILENO, text.data(), text.size());  // a file: nobody to wait for
+  }
+  if (size >= 0) return static_cast<std::size_t>(size);
+  return errno == EAGAIN || errno == EINTR ? 0 : text.size();
+}
+
+}  // namespace os

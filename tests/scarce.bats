@@ -1,0 +1,241 @@
+#!/usr/bin/env bats
+# What a machine may lack: a reader of stderr, threads, descriptors, a file server, name servers.
+load lib/rlock
+load lib/hostile
+load lib/quorum
+
+# full_pipe: $T/pipe takes nothing any more, and its reader does not read, until `let_go_pipe`. It is descriptor 8.
+full_pipe() {
+  mkfifo "$T/pipe"
+  launch reader "$PYTHON" -c 'import os, sys, time; end = os.open(sys.argv[1], os.O_RDONLY); time.sleep(60)' "$T/pipe"
+  exec 8>"$T/pipe"
+  "$PYTHON" - <<'PY' 3>&-
+import os
+other = os.open("/proc/self/fd/8", os.O_WRONLY | os.O_NONBLOCK)
+try:
+    while True:
+        os.write(other, b"x")
+except BlockingIOError:
+    pass
+PY
+}
+
+let_go_pipe() {
+  kill "${PIDS[reader]}"
+  exec 8>&-
+}
+
+# hold_mute NAME [RLOCK OPTION...]: whose stderr is that pipe, but not the job's
+hold_mute() {
+  local name=$1
+  shift
+  env --default-signal "$RLOCK_BIN" -k "$K" "$@" -- bash -c 'exec 2>/dev/null 8>&-; echo started; while :; do echo >>"$0"; sleep 0.02; done' \
+    "$T/beat" </dev/null >"$T/$name.out" 2>&8 3>&- &
+  PIDS["$name"]=$!
+  wait_until says "$T/$name.out" started
+}
+
+@test "a stderr that nobody reads: the job is stopped when the lock is lost, and rlock says so when it can" {
+  local job
+  full_pipe
+  hold_mute holder --ttl 3s
+  job=$(job_of holder)
+  redis del "$K" >/dev/null
+  wait_until gone "$job"
+  free "$K"
+  let_go_pipe
+  wait_until gone "${PIDS[holder]}"
+  status=0
+  wait "${PIDS[holder]}" || status=$?
+  assert_equal "$status" 76
+}
+
+@test "a stderr that nobody reads: kill -9 of rlock takes the job along" {
+  local job
+  full_pipe
+  hold_mute holder --ttl 60s
+  job=$(job_of holder)
+  signal KILL holder
+  wait_until gone "$job"
+  held "$K"
+  let_go_pipe
+}
+
+@test "what could not be said to a full pipe is said when somebody reads it" {
+  mkfifo "$T/late"
+  exec 7<>"$T/late"
+  "$PYTHON" -c 'import os
+end = os.open("/proc/self/fd/7", os.O_WRONLY | os.O_NONBLOCK)
+try:
+    while True: os.write(end, b"x")
+except BlockingIOError: pass' 3>&-
+  env --default-signal "$RLOCK_BIN" -k "$K" --ttl 2s -- sleep 30 </dev/null 2>"$T/late" 3>&- 7>&- &
+  PIDS[holder]=$!
+  wait_held "$K"
+  redis del "$K" >/dev/null
+  wait_until gone "$(job_of holder)"
+  timeout 2 cat <&7 >"$T/said" || true
+  exec 7<&-
+  grep -qa "rlock: lost the lock '$K'" "$T/said"
+  wait "${PIDS[holder]}" || status=$?
+  assert_equal "$status" 76
+}
+
+# hanging_command: $T/slow cannot be executed before `break_lease`, as if its file server was silent (fcntl(2),
+# F_SETLEASE: who opens the file waits for the lease's owner).
+hanging_command() {
+  printf '#!/bin/sh\ntouch "%s"\n' "$T/ran" >"$T/slow"
+  chmod 755 "$T/slow"
+  launch leaseholder "$PYTHON" -c '
+import fcntl, os, signal, sys, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = os.open(sys.argv[1], os.O_RDWR)
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("leased", flush=True)
+time.sleep(40)' "$T/slow"
+  wait_until says "$T/leaseholder.out" leased
+}
+
+break_lease() {
+  kill "${PIDS[leaseholder]}"
+  wait_until gone "${PIDS[leaseholder]}"
+}
+
+@test "a command that hangs while it is loaded: TERM ends rlock, the lock is free, and the command never runs" {
+  hanging_command
+  start holder -k "$K" --ttl 30s --status-file "$T/status" -- "$T/slow"
+  wait_held "$K"
+  signal TERM holder
+  finish holder
+  assert_equal "$status" 143
+  free "$K"
+  assert_equal "$("$PYTHON" -c 'import json, sys; print(json.load(open(sys.argv[1]))["outcome"])' "$T/status")" interrupted
+  break_lease
+  sleep 0.3
+  [[ ! -e $T/ran ]]
+}
+
+@test "a command that hangs while it is loaded: it is given up when the lease is over, 126" {
+  hanging_command
+  start holder -k "$K" --ttl 2s -- "$T/slow"
+  wait_held "$K"
+  finish holder
+  assert_equal "$status" 126
+  assert_stderr_line 'cannot run'
+  free "$K"
+  break_lease
+  sleep 0.3
+  [[ ! -e $T/ran ]]
+}
+
+# SOMEBODY is for whom the limit of processes counts, which root has not.
+as_somebody() {
+  SOMEBODY=()
+  if ((EUID == 0)); then
+    SOMEBODY=(setpriv "--reuid=$((60000 + BATS_TEST_NUMBER))" --clear-groups --inh-caps=+dac_override --ambient-caps=+dac_override)
+  fi
+}
+
+@test "no thread to be had for the refresh: the job runs on, and is refreshed when there is one" {
+  as_somebody
+  rm -f "$T/go"
+  launch holder "${SOMEBODY[@]}" "$RLOCK_BIN" -k "$K" --ttl 6s -- "$LIB/until-file" "$T/go" 4
+  wait_until says "$T/holder.out" started
+  "${SOMEBODY[@]}" prlimit --pid "${PIDS[holder]}" --nproc=1:
+  sleep 1.5 # a job that outlives a second is worth a thread
+  "${SOMEBODY[@]}" prlimit --pid "${PIDS[holder]}" --nproc=10000:
+  sleep 6
+  held "$K"
+  touch "$T/go"
+  finish holder
+  assert_equal "$status" 4
+}
+
+@test "no thread to be had for the servers of a quorum: they are asked one after the other" {
+  start_quorum
+  as_somebody
+  rm -f "$T/go"
+  launch holder "${SOMEBODY[@]}" "$RLOCK_BIN" -k "$K" --ttl 4s -- "$LIB/until-file" "$T/go" 4
+  wait_until says "$T/holder.out" started
+  sleep 1.5 # now it has its thread
+  "${SOMEBODY[@]}" prlimit --pid "${PIDS[holder]}" --nproc=1:
+  sleep 5
+  on_nodes "$K" 3
+  touch "$T/go"
+  finish holder
+  assert_equal "$status" 4
+  on_nodes "$K" 0
+}
+
+@test "no descriptors: what fails says so, and is no crash" {
+  local few
+  start_quorum
+  for few in 8 10 12 14 16; do
+    status=0
+    (ulimit -Sn "$few" && exec "$RLOCK_BIN" -k "$K:$few" --ttl 2s -- true) 2>"$T/err" 3>&- || status=$?
+    [[ $status == @(0|69|71) ]] || fail "with $few: $status, $(<"$T/err")"
+  done
+}
+
+@test "stdout and stderr closed: what rlock says does not reach the server, and the job finds them closed" {
+  watch_wire "$T/wire"
+  status=0
+  env --default-signal "$RLOCK_BIN" -v -k "$K" -- bash -c 'ls /proc/$$/fd >"$0"; exit 3' "$T/fds" 1>&- 2>&- 3>&- || status=$?
+  assert_equal "$status" 3
+  wire_mark "$T/wire" end
+  run grep -c '"rlock:\|unknown command' "$T/wire"
+  assert_output 0
+  run cat "$T/fds"
+  refute_line 1
+  refute_line 2
+  end_watching
+}
+
+# silent_name_servers: they say nothing about *.example for 15 s, as getaddrinfo(3) sees it.
+silent_name_servers() {
+  gcc -shared -fPIC -o "$T/names.so" -x c - <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+typedef int Resolve(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **list) {
+  if (host && strstr(host, ".example") && !(hints->ai_flags & AI_NUMERICHOST)) {
+    sleep(15);
+    return EAI_AGAIN;
+  }
+  return ((Resolve *)dlsym(RTLD_NEXT, "getaddrinfo"))(host, port, hints, list);
+}
+C
+  NAMES=(env LD_PRELOAD="$T/names.so" ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0")
+}
+
+@test "name servers that are silent about one server of a quorum cost the others nothing" {
+  local before
+  silent_name_servers
+  start_quorum 2
+  export RLOCK_SERVER="$RLOCK_SERVER redis://one.example:6379"
+  before=$(now_ms)
+  launch holder "${NAMES[@]}" "$RLOCK_BIN" -k "$K" --ttl 6s -- bash -c 'echo started; sleep 10; exit 4'
+  wait_until says "$T/holder.out" started
+  assert_less "$(($(now_ms) - before))" 5000
+  finish holder
+  assert_equal "$status" 4
+  assert_less "$(($(now_ms) - before))" 16000
+}
+
+@test "name servers that are silent do not keep a waiter beyond its patience, nor from ^C" {
+  local before
+  silent_name_servers
+  before=$(now_ms)
+  launch patient "${NAMES[@]}" "$RLOCK_BIN" -S redis://one.example:6379 -k "$K" -w 1s -- true
+  launch stopped "${NAMES[@]}" "$RLOCK_BIN" -S redis://one.example:6379 -k "$K" -w 60s -- true
+  finish patient
+  assert_equal "$status" 69
+  assert_less "$(($(now_ms) - before))" 10000 # a first answer is waited for 5 s
+  signal INT stopped
+  finish stopped
+  assert_equal "$status" 130
+  assert_less "$(($(now_ms) - before))" 12000
+}
