@@ -66,6 +66,11 @@ survey_urls() {
   assert_output ''
 }
 
+# cost_of NAME.COMMAND: of the survey, in KiB
+cost_of() {
+  awk -v name="${1%.*}" -v command="${1##*.}" '$1 == name && $2 == command { print $5 }' "$T/survey"
+}
+
 # all_refused: every one of the survey ended with 69, doctor with 1 and its table.
 all_refused() {
   run awk '$3 != ($2 == "doctor" ? 1 : 69)' "$T/survey"

@@ -1,5 +1,7 @@
 #include "store/redis/allowance.hpp"
 
+#include <cstring>
+
 namespace store::redis {
 namespace {
 
@@ -22,10 +24,12 @@ int depth_of(const redisReadTask* task) {
 
 }  // namespace
 
-bool Allowance::take(std::size_t bytes) {
+bool Allowance::take(const redisReader& reader, std::size_t bytes) {
   if (bytes > bytes_) return false;
   bytes_ -= bytes;
-  return true;
+  // What comes before a text is a line as well, so there is an end near in any case.
+  return reader.len - reader.pos <= longest_line ||
+         std::memchr(reader.buf + reader.pos, '\n', longest_line) != nullptr;
 }
 
 template <class Size>  // it was an int before hiredis 1.0

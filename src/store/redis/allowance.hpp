@@ -18,8 +18,12 @@ class Allowance {
   /// Arrays in arrays. Ours are 2 deep, CLUSTER SLOTS is 4.
   static constexpr int deepest = 8;
 
-  /// Bytes came in; false if they are too many.
-  bool take(std::size_t bytes);
+  /// Of a line: all but texts, which say how long they are. For its end hiredis looks from its
+  /// beginning with all that comes in, which for 16 MB would be seconds of a processor.
+  static constexpr std::size_t longest_line = std::size_t{64} << 10;
+
+  /// So many bytes came in; false if they are too many, or a line of them too long.
+  bool take(const redisReader& reader, std::size_t bytes);
   /// The next answer begins.
   void renew() { *this = Allowance{}; }
   /// From now `reader` says "out of memory" where an answer goes beyond it. Has to stay where it

@@ -178,7 +178,7 @@ std::variant<Reply, Fault, std::monostate> Connection::receive(const Patience& p
       return std::monostate{};
     const std::size_t before = reader.len;
     if (redisBufferRead(context_.get()) != REDIS_OK) return broken();
-    if (!allowance_->take(reader.len - before)) return too_large();
+    if (!allowance_->take(reader, reader.len - before)) return too_large();
     may_want_tls_ = false;
   }
 }
