@@ -155,7 +155,8 @@ as_somebody() {
   start_quorum
   as_somebody
   rm -f "$T/go"
-  launch holder "${SOMEBODY[@]}" "$RLOCK_BIN" -k "$K" --ttl 4s -- "$LIB/until-file" "$T/go" 4
+  # the leak check of a sanitizer needs a thread, too
+  launch holder "${SOMEBODY[@]}" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$RLOCK_BIN" -k "$K" --ttl 4s -- "$LIB/until-file" "$T/go" 4
   wait_until says "$T/holder.out" started
   sleep 1.5 # now it has its thread
   "${SOMEBODY[@]}" prlimit --pid "${PIDS[holder]}" --nproc=1:
@@ -170,6 +171,9 @@ as_somebody() {
 @test "no descriptors: what fails says so, and is no crash" {
   local few
   start_quorum
+  # a sanitizer that has no descriptor to look at memory with takes that for broken
+  echo 'vptr:*' >"$T/not-told"
+  export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" UBSAN_OPTIONS="${UBSAN_OPTIONS-}:suppressions=$T/not-told"
   for few in 8 10 12 14 16; do
     status=0
     (ulimit -Sn "$few" && exec "$RLOCK_BIN" -k "$K:$few" --ttl 2s -- true) 2>"$T/err" 3>&- || status=$?
