@@ -22,6 +22,12 @@ int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRe
     note(record, hold::Interrupted{failure.error});
     return os::ExitStatus::signal_code(failure.error);
   }
+  if (failure.stage == Stage::late) {
+    record.outcome = RunRecord::Outcome::lost;
+    record.lost_why = "the lease was over before the command was loaded";
+    base::log::error("lost the lock {}: {}", plan.lock.shown_keys(), *record.lost_why);
+    return ExitCode::lost;
+  }
   record.outcome = RunRecord::Outcome::not_started;
   record.why = os::describe(failure.error);
   base::log::error("cannot run '{}': {}", shown(plan.command.front()), os::describe(failure.error));
@@ -101,7 +107,7 @@ int run_job(const RunPlan& plan, hold::Upkeep locks, os::Signals& signals, RunRe
       {plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}};
   auto started = os::Guardian::start_job(program, signals, steward.last_moment());
   if (const auto* failure = std::get_if<os::NotStarted>(&started)) {
-    give_back(plan, keeper, {}, false);
+    give_back(plan, keeper, {}, failure->stage == Stage::late);
     return report_not_started(plan, *failure, record);
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
