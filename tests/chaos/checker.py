@@ -50,7 +50,7 @@ def check_leases(history, counts):
 def keeps_from_refreshing(fault, run):
     if fault.run:
         return fault.run == run.name and fault.kind == "pause-rlock"
-    return fault.kind in SILENT and fault.reaches(run)
+    return fault.kind in SILENT and fault.befalls(run)
 
 
 def frozen(run, moment):

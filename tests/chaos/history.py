@@ -31,8 +31,12 @@ class Fault:
     keys: list[str] | None = None  # that the server had
 
     def reaches(self, run):
-        return (self.run in (None, run.name) and self.via in (None, run.via)
-                and (self.keys is None or run.key in self.keys))
+        """Whether it can have been in the way. Who looks for a key's server may ask another one first."""
+        return self.run in (None, run.name) and self.via in (None, run.via)
+
+    def befalls(self, run):
+        """Whether it was the server that had the run's key."""
+        return self.reaches(run) and (self.keys is None or run.key in self.keys)
 
     def overlaps(self, begin, end):
         return self.begin <= end and begin <= self.end

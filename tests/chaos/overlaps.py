@@ -40,7 +40,7 @@ def excuse_for(history, first, second):
                 return Excuse(fault.kind, first, second)
             if fault.run == second.run and woke_late(fault, second):
                 return Excuse(fault.kind, second, first)
-        if fault.kind in ("wipe", "failover") and fault.reaches(run) and forgot(fault, run, second):
+        if fault.kind in ("wipe", "failover") and fault.befalls(run) and forgot(fault, run, second):
             return Excuse(fault.kind, first, second, two_masters=fault.kind == "failover")
     return None
 

@@ -174,6 +174,8 @@ class Sentinels(Replicated):
 
 
 class Cluster(Replicated):
+    """What befalls one master does not concern the keys of the others."""
+
     modes = ("x", "x", "x", "s")
     count = 3
 
@@ -181,7 +183,8 @@ class Cluster(Replicated):
         super().__init__(directory)
         self.ports = [free_port(10000) for _ in range(6)]
         self.nodes = [self.add(Redis(f"{directory}/node{port}", "--cluster-enabled", "yes",
-                                     "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0", port=port))
+                                     "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no",
+                                     "--repl-diskless-sync-delay", "0", port=port))
                       for port in self.ports]
         subprocess.run(["redis-cli", "--cluster", "create", *(f"127.0.0.1:{port}" for port in self.ports),
                         "--cluster-replicas", "1", "--cluster-yes"], check=True, capture_output=True)
