@@ -188,6 +188,18 @@ a_good_history() {
   condemned_for 'the fence of k does not grow: 20 (r1), 15 (r3)'
 }
 
+@test "who asked the old master after a failover hears of it with the next refresh; the other one holds on" {
+  a_run r1 k 1000 9000 0
+  section r1 k 1100 8000 20 0
+  fault failover 900 3000
+  a_run r2 k 1000 6000 76
+  section r2 k 2900 5000 30
+  judge
+  assert_success
+  section r2 k 2900 5001 30
+  condemned_for 'r1 and r2 overlap on k, 5100.0 ms, and nothing excuses it'
+}
+
 @test "two masters of one time: the order of the fences is theirs, but equal ones catch nothing" {
   a_run r1 k 1000 3000 0
   section r1 k 1100 1900 20 0

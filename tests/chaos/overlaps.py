@@ -40,8 +40,11 @@ def excuse_for(history, first, second):
                 return Excuse(fault.kind, first, second)
             if fault.run == second.run and woke_late(fault, second):
                 return Excuse(fault.kind, second, first)
-        if fault.kind in ("wipe", "failover") and fault.befalls(run) and forgot(fault, run, second):
-            return Excuse(fault.kind, first, second, two_masters=fault.kind == "failover")
+        if fault.kind == "wipe" and fault.befalls(run) and forgot(fault, run, second):
+            return Excuse(fault.kind, first, second)
+        if fault.kind == "failover" and fault.befalls(run) and (
+                forgot(fault, run, second) or misled(fault, history.runs[second.run])):
+            return Excuse(fault.kind, first, second, two_masters=True)
     return None
 
 
@@ -63,6 +66,11 @@ def forgot(fault, run, second):
     """The server did; who held hears of it with the next refresh."""
     return (run.section.begin - START <= fault.end and fault.begin <= second.begin
             and run.section.end <= fault.end + run.ttl * MS)
+
+
+def misled(fault, run):
+    """By the old master, which it found before the others did; the new one tells it with the next refresh."""
+    return fault.begin <= run.section.begin and run.section.end <= fault.end + run.ttl * MS
 
 
 def caught(excuse):
