@@ -117,6 +117,7 @@ void QuorumStore::heal(const Claim& claim, const Answers<Renewal>& answers,
   for (const auto node : settled_) {
     if (answers[node] && std::holds_alternative<NotOurs>(*answers[node])) without.push_back(node);
   }
+  if (without.empty()) return;
   Round<Attempt> round{
       without, nodes_.size(),
       [&](std::size_t node, const Patience& share) { return enter(nodes_[node], claim, share); },
