@@ -131,16 +131,23 @@ later() {
   stop_hostile
 }
 
+# turn_on_waiters PATIENCE NAME...: each waits for $K at a server that turns then
+turn_on_waiters() {
+  local patience=$1 name
+  shift
+  start_hostile
+  hold holder -k "$K"
+  for name; do
+    start "$name" -S "$(later "$name")" -k "$K" -w "$patience" -- touch "$T/ran"
+  done
+  wait_queued "$K" "$#"
+  turn_hostile
+}
+
 @test "while it waits: 69 for nonsense, and nothing is run" {
   local name
   local -a blows=(http line-without-end deep wide ok granted-nothing)
-  start_hostile
-  hold holder -k "$K"
-  for name in "${blows[@]}"; do
-    start "$name" -S "$(later "$name")" -k "$K" -w 60s -- touch "$T/ran"
-  done
-  wait_queued "$K" "${#blows[@]}"
-  turn_hostile
+  turn_on_waiters 60s "${blows[@]}"
   for name in "${blows[@]}"; do
     finish "$name"
     assert_equal "$name $status" "$name 69"
@@ -154,13 +161,7 @@ later() {
 @test "while it waits, and nothing that is an answer comes: it waits on, so long as it wants to" {
   local name
   local -a blows=(silent drip half-silent half-closed)
-  start_hostile
-  hold holder -k "$K"
-  for name in "${blows[@]}"; do
-    start "$name" -S "$(later "$name")" -k "$K" -w 6s -- touch "$T/ran"
-  done
-  wait_queued "$K" "${#blows[@]}"
-  turn_hostile
+  turn_on_waiters 6s "${blows[@]}"
   for name in "${blows[@]}"; do
     finish "$name"
     [[ $status == 69 || $status == 75 ]] || fail "$name: $status"
