@@ -160,14 +160,7 @@ held_by_rlock() {
 @test "an rlock that lost the lock to the client stops its job and leaves the client's key alone" {
   own_server
   meet alice "$CLIENT" "$LOCK"
-  start holder -k "$K" -t 6s -- "$LIB/until-file" "$T/never"
-  wait_until says "$T/holder.out" started
-  signal STOP holder
-  redis del "$K"
-  let_hold alice
-  signal CONT holder
-  finish holder
-  assert_equal "$status" 76
+  lose_to alice
   assert_untouched "$K" "$TOKEN" "$EXPIRY"
   ask alice extend 90000
   assert_answer yes

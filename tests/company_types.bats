@@ -118,14 +118,7 @@ nothing_takes_it() {
 @test "an rlock that lost the lock to Redisson stops its job and leaves the hash alone" {
   own_server
   meet alice redisson "$K"
-  start holder -k "$K" -t 6s -- "$LIB/until-file" "$T/never"
-  wait_until says "$T/holder.out" started
-  signal STOP holder
-  redis del "$K"
-  let_hold alice
-  signal CONT holder
-  finish holder
-  assert_equal "$status" 76
+  lose_to alice
   assert_unchanged
   part alice
 }

@@ -92,3 +92,17 @@ turns_taken() {
   local log=$1 count=$2
   [[ -e $log ]] && (($(uniq "$log" | wc -l) > count))
 }
+
+# lose_to NAME: an rlock that stands still loses $K to the client (by the `let_hold` of its file), and stops its job when
+# it hears of that.
+lose_to() {
+  local name=$1
+  start holder -k "$K" -t 6s -- "$LIB/until-file" "$T/never"
+  wait_until says "$T/holder.out" started
+  signal STOP holder
+  redis del "$K"
+  let_hold "$name"
+  signal CONT holder
+  finish holder
+  assert_equal "$status" 76
+}
