@@ -101,6 +101,75 @@ has_other_owner() {
   [[ -n $now && $now != "$2" ]]
 }
 
+# key_elsewhere NUMBER: of a lock that another node than that one has
+key_elsewhere() {
+  local number=$1 suffix
+  for suffix in {1..20}; do
+    if [[ $(owner_of "$K:$suffix") != "$number" ]]; then
+      echo "$K:$suffix"
+      return
+    fi
+  done
+}
+
+@test "a first node that hangs costs a share of the patience, not all of it" {
+  local key asked
+  start_cluster
+  key=$(key_elsewhere 0)
+  pause_redis "${NODES[0]}"
+  asked=$(now_ms)
+  attempt -k "$key" -- echo ran
+  assert_success
+  assert_output ran
+  assert_silent
+  (($(now_ms) - asked < 3000))
+}
+
+@test "a first node that hangs while a job runs does not cost the refresh, when that needs a new connection" {
+  local key owner
+  start_cluster
+  key=$(key_elsewhere 0)
+  owner=$(owner_of "$key")
+  hold holder -k "$key" --ttl 3s
+  pause_redis "${NODES[0]}"
+  node_cli "${PORTS[owner]}" client kill type normal skipme yes >/dev/null
+  sleep 4
+  let_go holder
+  assert_success
+}
+
+@test "the node that has the key hangs: it is named" {
+  local owner
+  start_cluster
+  owner=$(owner_of "$K")
+  pause_redis "${NODES[owner]}"
+  attempt -k "$K" --ttl 1s -- echo ran
+  assert_equal "$status" 69
+  assert_one_stderr_line "127.0.0.1:${PORTS[owner]}: no answer in time"
+}
+
+@test "the node that has the key is gone: it is named" {
+  local owner
+  start_cluster
+  owner=$(owner_of "$K")
+  kill_redis "${NODES[owner]}"
+  attempt -k "$K" -- echo ran
+  assert_equal "$status" 69
+  assert_one_stderr_line "127.0.0.1:${PORTS[owner]}: Connection refused"
+}
+
+@test "a node that is cut off from its Cluster is passed over" {
+  start_cluster
+  start_node # belongs to none, and says so: CLUSTERDOWN
+  RLOCK_SERVER=redis://127.0.0.1:${PORTS[6]},127.0.0.1:${PORTS[0]}
+  attempt -k "$K" -- echo ran
+  assert_success
+  assert_output ran
+  attempt -S "redis://127.0.0.1:${PORTS[6]}" -k "$K" -- echo ran
+  assert_equal "$status" 69
+  assert_one_stderr_line CLUSTERDOWN
+}
+
 @test "a key whose companions would lie elsewhere is refused with an explanation" {
   local key refused=0
   start_cluster

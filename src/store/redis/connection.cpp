@@ -1,5 +1,7 @@
 #include "store/redis/connection.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <new>
@@ -14,6 +16,8 @@ namespace {
 
 // An error line of a server is for people, and may be anything.
 constexpr std::size_t longest_words = 200;
+// So is a host that a server names.
+constexpr std::size_t longest_host = 100;
 
 Fault ended(os::Ready why) {
   return {Fault::Kind::silent, why == os::Ready::interrupted ? "interrupted" : "no answer in time"};
@@ -86,6 +90,17 @@ Fault classify(std::string_view error) {
   // From within a script not every server says which right it is.
   const char* more = denied_in_script ? "; the rights it takes: rlock-protocol(7)" : "";
   return {kind, "the server says: " + base::printable(error, longest_words) + more};
+}
+
+Fault named(const RedisServer::Tcp& where, Fault fault) {
+  fault.why = fmt::format("{}:{}: {}", base::printable(where.host, longest_host),
+                          base::printable(where.port, longest_host), fault.why);
+  return fault;
+}
+
+Fault on_the_way(const RedisServer::Tcp& where, Fault fault) {
+  if (fault.kind == Fault::Kind::silent) fault.kind = Fault::Kind::unreachable;
+  return named(where, std::move(fault));
 }
 
 std::variant<Connection, Fault> Connection::open(const RedisServer::Address& address,

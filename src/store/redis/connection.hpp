@@ -55,4 +55,9 @@ class Connection {
 /// What an error answer of the server means.
 Fault classify(std::string_view error);
 
+/// What went wrong at `where`, which is one of several servers.
+Fault named(const RedisServer::Tcp& where, Fault fault);
+/// That, before it was asked anything that matters to a lock.
+Fault on_the_way(const RedisServer::Tcp& where, Fault fault);
+
 }  // namespace store::redis

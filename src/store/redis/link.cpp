@@ -18,7 +18,9 @@ std::variant<Connection, Fault> Link::open(const Patience& patience) {
   return base::match(
       server_.where,
       [&](const RedisServer::Nodes& nodes) {
-        return open_any(redirections_.candidates(nodes), server_.access, patience);
+        const auto there = redirections_.just_sent();
+        return there ? open_named(*there, server_.access, patience)
+                     : open_any(redirections_.candidates(nodes), server_.access, patience);
       },
       [&](const RedisServer::Sentinels& sentinels) {
         return open_master(sentinels, server_.access, patience);
@@ -30,6 +32,7 @@ std::optional<Fault> Link::connect(const Patience& patience) {
   auto opened = open(patience);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   connection_ = std::get<Connection>(std::move(opened));
+  redirections_.arrived();
   return std::nullopt;
 }
 
@@ -57,7 +60,32 @@ std::variant<Reply, Fault> Link::run(const Script& script, const LockName& name,
   return ask(command, patience);
 }
 
+void Link::leave() {
+  drop();
+  redirections_.forget();
+}
+
+std::size_t Link::beginnings() const {
+  const auto* nodes = std::get_if<RedisServer::Nodes>(&server_.where);
+  return nodes == nullptr ? 1 : nodes->size();
+}
+
 std::variant<Reply, Fault> Link::ask(const Command& command, const Patience& patience) {
+  for (std::size_t left = beginnings();; --left) {
+    auto answer = ask_around(command, patience);
+    const auto* fault = std::get_if<Fault>(&answer);
+    if (fault == nullptr) return answer;
+    const bool sent = redirections_.sent_to().has_value();
+    leave();
+    // Only what did not happen may be asked elsewhere. A node that is cut off from the others says
+    // that it cannot; the one that has the key knows best what it can.
+    const bool elsewhere = fault->kind == Fault::Kind::unreachable ||
+                           (fault->kind == Fault::Kind::unavailable && !sent);
+    if (!elsewhere || left <= 1) return answer;
+  }
+}
+
+std::variant<Reply, Fault> Link::ask_around(const Command& command, const Patience& patience) {
   for (int redirected = 0; redirected < most_redirections; ++redirected) {
     auto answer = ask_here(command, patience);
     const auto* reply = std::get_if<Reply>(&answer);
@@ -72,11 +100,9 @@ std::variant<Reply, Fault> Link::ask(const Command& command, const Patience& pat
 std::variant<Reply, Fault> Link::ask_here(const Command& command, const Patience& patience) {
   if (auto fault = connect(patience)) return *std::move(fault);
   auto answer = connection_->ask(command, patience);
-  if (std::holds_alternative<Fault>(answer)) {
-    drop();
-    redirections_.forget();  // that node may be gone: begin again where everybody begins
-  }
-  return answer;
+  auto* fault = std::get_if<Fault>(&answer);
+  const auto& sent_to = redirections_.sent_to();
+  return fault != nullptr && sent_to ? named(*sent_to, std::move(*fault)) : std::move(answer);
 }
 
 std::variant<Reply, Fault> Link::ask_there(std::string_view error, const Command& command,
@@ -95,7 +121,7 @@ std::variant<Reply, Fault> Link::ask_there(std::string_view error, const Command
 std::optional<Fault> Link::send(const Command& command, const Patience& patience) {
   auto fault = connect(patience);
   if (!fault) fault = connection_->send(command, patience);
-  if (fault) drop();
+  if (fault) leave();
   return fault;
 }
 

@@ -24,6 +24,7 @@ class Link {
   std::variant<Reply, Fault> run(const Script& script, const LockName& name,
                                  const std::vector<std::string>& arguments,
                                  const Patience& patience);
+  /// In a Cluster, what one node cannot, another one is asked for.
   std::variant<Reply, Fault> ask(const Command& command, const Patience& patience);
 
   /// The two halves of ask(), for commands that block on the server.
@@ -34,12 +35,16 @@ class Link {
   void drop() { connection_.reset(); }
   /// If this error is a redirection of a Cluster: the next connection goes where it points.
   bool follow(std::string_view error);
+  /// For a node that is of no use: drops it, and begins elsewhere next time if there are several.
+  void leave();
   [[nodiscard]] int descriptor() const { return connection_ ? connection_->descriptor() : -1; }
 
  private:
   std::optional<Fault> connect(const Patience& patience);
   std::variant<Connection, Fault> open(const Patience& patience);
+  [[nodiscard]] std::size_t beginnings() const;
   std::variant<Reply, Fault> ask_here(const Command& command, const Patience& patience);
+  std::variant<Reply, Fault> ask_around(const Command& command, const Patience& patience);
   std::variant<Reply, Fault> ask_there(std::string_view error, const Command& command,
                                        const Patience& patience) const;
 

@@ -3,6 +3,22 @@
 #include <algorithm>
 
 namespace store::redis {
+namespace {
+
+std::variant<Connection, Fault> open_answering(const RedisServer::Address& node,
+                                               const RedisServer::Access& access,
+                                               const Patience& patience) {
+  auto opened = Connection::open(node, access, patience);
+  auto* connection = std::get_if<Connection>(&opened);
+  if (connection == nullptr) return opened;
+  auto answer = connection->ask({"PING"}, patience);
+  auto* fault = std::get_if<Fault>(&answer);
+  // Who may not ask that has an answer all the same.
+  if (fault == nullptr || fault->kind == Fault::Kind::denied) return opened;
+  return std::move(*fault);
+}
+
+}  // namespace
 
 std::optional<RedisServer::Tcp> Redirections::target(std::string_view error) {
   const auto space = error.rfind(' ');
@@ -21,28 +37,53 @@ bool Redirections::note(std::string_view error) {
   if (!there) return false;
   if (std::find(seen_.begin(), seen_.end(), *there) == seen_.end()) seen_.push_back(*there);
   current_ = *std::move(there);
+  just_sent_ = true;
   return true;
+}
+
+void Redirections::forget() {
+  current_.reset();
+  just_sent_ = false;
+  ++first_;
+}
+
+std::optional<RedisServer::Tcp> Redirections::just_sent() const {
+  return just_sent_ ? current_ : std::nullopt;
 }
 
 RedisServer::Nodes Redirections::candidates(const RedisServer::Nodes& given) const {
   RedisServer::Nodes all;
   if (current_) all.emplace_back(*current_);
-  all.insert(all.end(), given.begin(), given.end());
+  for (std::size_t nth = 0; nth < given.size(); ++nth) {
+    all.push_back(given[(first_ + nth) % given.size()]);
+  }
   all.insert(all.end(), seen_.begin(), seen_.end());
   return all;
+}
+
+std::variant<Connection, Fault> open_named(const RedisServer::Tcp& node,
+                                           const RedisServer::Access& access,
+                                           const Patience& patience) {
+  auto opened = Connection::open(node, access, patience);
+  if (auto* fault = std::get_if<Fault>(&opened)) return on_the_way(node, std::move(*fault));
+  return opened;
 }
 
 std::variant<Connection, Fault> open_any(const RedisServer::Nodes& nodes,
                                          const RedisServer::Access& access,
                                          const Patience& patience) {
+  if (nodes.size() == 1) return Connection::open(nodes.front(), access, patience);
   Fault trouble{Fault::Kind::unreachable, "no server"};
   auto left = static_cast<Millis::rep>(nodes.size());
   for (const auto& node : nodes) {
     const auto now = base::now();
     const Deadline turn = Deadline::after(now, patience.until.left(now) / left--);
-    auto opened = Connection::open(node, access, patience.at_most(turn));
+    auto opened = open_answering(node, access, patience.at_most(turn));
     if (std::holds_alternative<Connection>(opened)) return opened;
     trouble = std::get<Fault>(std::move(opened));
+    if (const auto* tcp = std::get_if<RedisServer::Tcp>(&node)) {
+      trouble = on_the_way(*tcp, std::move(trouble));
+    }
   }
   return trouble;
 }

@@ -18,20 +18,32 @@ class Redirections {
 
   /// Takes note of a MOVED; false for anything else.
   bool note(std::string_view error);
-  /// The node we were sent to is of no use any more.
-  void forget() { current_.reset(); }
+  /// Where we were sent last, if we were.
+  [[nodiscard]] const std::optional<RedisServer::Tcp>& sent_to() const { return current_; }
+  /// The node we came to is of no use any more: the next beginning is another one.
+  void forget();
 
-  /// Where to connect to, best first: where we were sent, the nodes that were given, and every
-  /// other node that we were ever sent to.
+  /// Where we were sent and have not been yet: nobody knows better, so it gets all our patience.
+  [[nodiscard]] std::optional<RedisServer::Tcp> just_sent() const;
+  void arrived() { just_sent_ = false; }
+  /// Where to connect to otherwise, best first: where we were sent, the nodes that were given, and
+  /// every other node that we were ever sent to.
   [[nodiscard]] RedisServer::Nodes candidates(const RedisServer::Nodes& given) const;
 
  private:
   std::optional<RedisServer::Tcp> current_;
+  bool just_sent_ = false;
+  std::size_t first_ = 0;  // of those that were given
   std::vector<RedisServer::Tcp> seen_;
 };
 
-/// The first of the nodes that can be connected to; each gets an equal share of what is left of the
-/// patience.
+/// One that another one named, and that its errors name.
+std::variant<Connection, Fault> open_named(const RedisServer::Tcp& node,
+                                           const RedisServer::Access& access,
+                                           const Patience& patience);
+
+/// The first of the nodes that answers; each gets an equal share of what is left of the patience.
+/// If there are several, a connection is no answer: the kernel of a server that hangs takes it too.
 std::variant<Connection, Fault> open_any(const RedisServer::Nodes& nodes,
                                          const RedisServer::Access& access,
                                          const Patience& patience);

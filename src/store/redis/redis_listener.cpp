@@ -37,7 +37,7 @@ class RedisListener final : public Listener {
     const auto* reply = std::get_if<Reply>(&answer);
     if (reply == nullptr || reply->is_error()) {
       const bool redirected = reply != nullptr && link_.follow(reply->text());
-      link_.drop();
+      if (!redirected) link_.leave();
       due_ = Deadline::after(base::now(), redirected ? redirection : retry);
       return std::nullopt;
     }

@@ -9,17 +9,6 @@ namespace {
 
 using Tcp = RedisServer::Tcp;
 
-// A host that a sentinel names is shown, and may be anything.
-constexpr std::size_t longest_shown = 100;
-
-/// Nothing has happened that matters to a lock, whatever went wrong here.
-Fault in_words(const Tcp& where, Fault fault) {
-  if (fault.kind == Fault::Kind::silent) fault.kind = Fault::Kind::unreachable;
-  fault.why = fmt::format("{}:{}: {}", base::printable(where.host, longest_shown),
-                          base::printable(where.port, longest_shown), fault.why);
-  return fault;
-}
-
 std::variant<Tcp, Fault> ask_for_master(const Tcp& sentinel, const std::string& name,
                                         const RedisServer::Access& access,
                                         const Patience& patience) {
@@ -51,10 +40,10 @@ std::variant<Connection, Fault> open_checked(const Tcp& master, const RedisServe
                                              const Patience& patience) {
   auto opened = Connection::open(master, access, patience);
   if (auto* connection = std::get_if<Connection>(&opened)) {
-    if (auto fault = refuse_replica(*connection, patience)) return in_words(master, *fault);
+    if (auto fault = refuse_replica(*connection, patience)) return on_the_way(master, *fault);
     return opened;
   }
-  return in_words(master, std::get<Fault>(std::move(opened)));
+  return on_the_way(master, std::get<Fault>(std::move(opened)));
 }
 
 }  // namespace
@@ -70,7 +59,7 @@ std::variant<Connection, Fault> open_master(const RedisServer::Sentinels& sentin
     const Patience turn = patience.at_most(Deadline::after(now, share));
     auto named = ask_for_master(node, sentinels.master, {sentinels.login, 0, access.tls}, turn);
     if (auto* fault = std::get_if<Fault>(&named)) {
-      trouble = in_words(node, std::move(*fault));
+      trouble = on_the_way(node, std::move(*fault));
       continue;
     }
     auto opened = open_checked(std::get<Tcp>(named), access, turn);
