@@ -171,9 +171,8 @@ as_somebody() {
 @test "no descriptors: what fails says so, and is no crash" {
   local few
   start_quorum
-  # a sanitizer that has no descriptor to look at memory with takes that for broken
-  echo 'vptr:*' >"$T/not-told"
-  export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" UBSAN_OPTIONS="${UBSAN_OPTIONS-}:suppressions=$T/not-told"
+  # A sanitizer that has no descriptor to look at memory with takes an object for none: it says so, and goes on.
+  export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" UBSAN_OPTIONS="${UBSAN_OPTIONS-}:halt_on_error=0:log_path=stderr"
   for few in 8 10 12 14 16; do
     status=0
     (ulimit -Sn "$few" && exec "$RLOCK_BIN" -k "$K:$few" --ttl 2s -- true) 2>"$T/err" 3>&- || status=$?
