@@ -16,15 +16,25 @@ constexpr int most_redirections = 5;
 
 std::variant<Connection, Fault> Link::open(const Patience& patience) {
   return base::match(
-      server_.where,
-      [&](const RedisServer::Nodes& nodes) {
-        const auto there = redirections_.just_sent();
-        return there ? open_named(*there, server_.access, patience)
-                     : open_any(redirections_.candidates(nodes), server_.access, patience);
-      },
+      server_.where, [&](const RedisServer::Nodes& nodes) { return open_node(nodes, patience); },
       [&](const RedisServer::Sentinels& sentinels) {
         return open_master(sentinels, server_.access, patience);
       });
+}
+
+std::variant<Connection, Fault> Link::open_node(const RedisServer::Nodes& given,
+                                                const Patience& patience) {
+  if (const auto there = redirections_.just_sent()) {
+    auto opened = Connection::open(*there, server_.access, patience);
+    if (auto* fault = std::get_if<Fault>(&opened)) return on_the_way(*there, std::move(*fault));
+    redirections_.arrive(*there);
+    return opened;
+  }
+  auto opened = open_any(redirections_.candidates(given), server_.access, patience);
+  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
+  auto& [connection, node] = std::get<Arrival>(opened);
+  redirections_.arrive(node);
+  return std::move(connection);
 }
 
 std::optional<Fault> Link::connect(const Patience& patience) {
@@ -32,7 +42,6 @@ std::optional<Fault> Link::connect(const Patience& patience) {
   auto opened = open(patience);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   connection_ = std::get<Connection>(std::move(opened));
-  redirections_.arrived();
   return std::nullopt;
 }
 

@@ -42,6 +42,8 @@ class Link {
  private:
   std::optional<Fault> connect(const Patience& patience);
   std::variant<Connection, Fault> open(const Patience& patience);
+  std::variant<Connection, Fault> open_node(const RedisServer::Nodes& given,
+                                            const Patience& patience);
   [[nodiscard]] std::size_t beginnings() const;
   std::variant<Reply, Fault> ask_here(const Command& command, const Patience& patience);
   std::variant<Reply, Fault> ask_around(const Command& command, const Patience& patience);

@@ -47,6 +47,12 @@ void Redirections::forget() {
   ++first_;
 }
 
+void Redirections::arrive(const RedisServer::Address& node) {
+  just_sent_ = false;
+  const auto* tcp = std::get_if<RedisServer::Tcp>(&node);
+  if (tcp == nullptr || current_ != *tcp) current_.reset();
+}
+
 std::optional<RedisServer::Tcp> Redirections::just_sent() const {
   return just_sent_ ? current_ : std::nullopt;
 }
@@ -61,29 +67,21 @@ RedisServer::Nodes Redirections::candidates(const RedisServer::Nodes& given) con
   return all;
 }
 
-std::variant<Connection, Fault> open_named(const RedisServer::Tcp& node,
-                                           const RedisServer::Access& access,
-                                           const Patience& patience) {
-  auto opened = Connection::open(node, access, patience);
-  if (auto* fault = std::get_if<Fault>(&opened)) return on_the_way(node, std::move(*fault));
-  return opened;
-}
-
-std::variant<Connection, Fault> open_any(const RedisServer::Nodes& nodes,
-                                         const RedisServer::Access& access,
-                                         const Patience& patience) {
-  if (nodes.size() == 1) return Connection::open(nodes.front(), access, patience);
+std::variant<Arrival, Fault> open_any(const RedisServer::Nodes& nodes,
+                                      const RedisServer::Access& access, const Patience& patience) {
+  const bool only = nodes.size() == 1;
   Fault trouble{Fault::Kind::unreachable, "no server"};
   auto left = static_cast<Millis::rep>(nodes.size());
   for (const auto& node : nodes) {
     const auto now = base::now();
-    const Deadline turn = Deadline::after(now, patience.until.left(now) / left--);
-    auto opened = open_answering(node, access, patience.at_most(turn));
-    if (std::holds_alternative<Connection>(opened)) return opened;
-    trouble = std::get<Fault>(std::move(opened));
-    if (const auto* tcp = std::get_if<RedisServer::Tcp>(&node)) {
-      trouble = on_the_way(*tcp, std::move(trouble));
+    const Patience turn = patience.at_most(Deadline::after(now, patience.until.left(now) / left--));
+    auto opened = only ? Connection::open(node, access, turn) : open_answering(node, access, turn);
+    if (auto* connection = std::get_if<Connection>(&opened)) {
+      return Arrival{std::move(*connection), node};
     }
+    trouble = std::get<Fault>(std::move(opened));
+    const auto* tcp = std::get_if<RedisServer::Tcp>(&node);
+    if (tcp != nullptr && !only) trouble = on_the_way(*tcp, std::move(trouble));
   }
   return trouble;
 }

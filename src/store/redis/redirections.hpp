@@ -25,7 +25,8 @@ class Redirections {
 
   /// Where we were sent and have not been yet: nobody knows better, so it gets all our patience.
   [[nodiscard]] std::optional<RedisServer::Tcp> just_sent() const;
-  void arrived() { just_sent_ = false; }
+  /// Connected to this one of them.
+  void arrive(const RedisServer::Address& node);
   /// Where to connect to otherwise, best first: where we were sent, the nodes that were given, and
   /// every other node that we were ever sent to.
   [[nodiscard]] RedisServer::Nodes candidates(const RedisServer::Nodes& given) const;
@@ -37,15 +38,14 @@ class Redirections {
   std::vector<RedisServer::Tcp> seen_;
 };
 
-/// One that another one named, and that its errors name.
-std::variant<Connection, Fault> open_named(const RedisServer::Tcp& node,
-                                           const RedisServer::Access& access,
-                                           const Patience& patience);
+struct Arrival {
+  Connection connection;
+  RedisServer::Address node;
+};
 
 /// The first of the nodes that answers; each gets an equal share of what is left of the patience.
 /// If there are several, a connection is no answer: the kernel of a server that hangs takes it too.
-std::variant<Connection, Fault> open_any(const RedisServer::Nodes& nodes,
-                                         const RedisServer::Access& access,
-                                         const Patience& patience);
+std::variant<Arrival, Fault> open_any(const RedisServer::Nodes& nodes,
+                                      const RedisServer::Access& access, const Patience& patience);
 
 }  // namespace store::redis
