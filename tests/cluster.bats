@@ -101,6 +101,14 @@ has_other_owner() {
   [[ -n $now && $now != "$2" ]]
 }
 
+# While one of them is gone or hangs, the others go on.
+without_full_coverage() {
+  local number
+  for number in {0..5}; do
+    node_cli "${PORTS[number]}" config set cluster-require-full-coverage no >/dev/null
+  done
+}
+
 # key_elsewhere NUMBER: of a lock that another node than that one has
 key_elsewhere() {
   local number=$1 suffix
@@ -115,6 +123,7 @@ key_elsewhere() {
 @test "a first node that hangs costs a share of the patience, not all of it" {
   local key asked
   start_cluster
+  without_full_coverage
   key=$(key_elsewhere 0)
   pause_redis "${NODES[0]}"
   asked=$(now_ms)
@@ -168,6 +177,163 @@ key_elsewhere() {
   attempt -S "redis://127.0.0.1:${PORTS[6]}" -k "$K" -- echo ran
   assert_equal "$status" 69
   assert_one_stderr_line CLUSTERDOWN
+}
+
+# replica_of NUMBER: the number of the node that follows that one
+replica_of() {
+  local number=$1 id port each
+  id=$(id_of "$number")
+  port=$(node_cli "${PORTS[number]}" cluster nodes | awk -v id="$id" '$4 == id { split($2, a, "[:@]"); print a[2] }')
+  for each in {0..5}; do
+    if [[ ${PORTS[each]} == "$port" ]]; then
+      echo "$each"
+    fi
+  done
+}
+
+@test "what a grant's own server could not confirm, no other one can" {
+  local owner replica
+  start_cluster
+  owner=$(owner_of "$K")
+  wait_until has_replica "$owner" # others hear of it later
+  replica=$(replica_of "$owner")
+  node_cli "${PORTS[replica]}" config set masteruser nobody >/dev/null
+  node_cli "${PORTS[replica]}" config set masterauth x >/dev/null
+  node_cli "${PORTS[owner]}" client kill type replica >/dev/null
+  wait_until follows_nobody "$replica"
+  RLOCK_SERVER=redis://127.0.0.1:${PORTS[owner]},$(IFS=,; echo "${PORTS[*]/#/127.0.0.1:}")
+  start holder -k "$K" --sync-replicas 1 -- echo ran
+  wait_until owner_waits "$owner"
+  node_cli "${PORTS[replica]}" cluster failover takeover >/dev/null
+  finish holder
+  assert_equal "$status" 69
+  assert_output ''
+}
+
+follows_nobody() {
+  [[ $(node_cli "${PORTS[$1]}" info replication) == *master_link_status:down* ]]
+}
+
+has_replica() {
+  [[ -n $(replica_of "$1") ]]
+}
+
+owner_waits() {
+  [[ $(node_cli "${PORTS[$1]}" client list) == *' cmd=wait '* ]]
+}
+
+@test "the only node that was named is cut off in the middle of a hold: the one that has the key is known" {
+  local owner first
+  start_cluster
+  owner=$(owner_of "$K")
+  first=$(((owner + 1) % 3))
+  RLOCK_SERVER=redis://127.0.0.1:${PORTS[first]}
+  hold holder -k "$K" --ttl 3s
+  node_cli "${PORTS[first]}" flushall >/dev/null
+  node_cli "${PORTS[first]}" cluster reset hard >/dev/null
+  node_cli "${PORTS[owner]}" client kill type normal skipme yes >/dev/null
+  sleep 4
+  let_go holder
+  assert_success
+}
+
+commands_of() {
+  node_cli "${PORTS[$1]}" info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'
+}
+
+@test "a waiter whose slot stays on the move does not hammer the server" {
+  local from to slot before
+  start_cluster
+  hold one -k "$K" --permits 2 --ttl 60s
+  hold two -k "$K" --permits 2 --ttl 60s
+  start waiter -k "$K" --permits 2 -w 60s -q -- echo ran
+  wait_until cluster_queued "$K" 1
+  from=$(owner_of "$K")
+  to=$(((from + 1) % 3))
+  slot=$(node_cli "${PORTS[from]}" cluster keyslot "$K")
+  node_cli "${PORTS[to]}" cluster setslot "$slot" importing "$(id_of "$from")" >/dev/null
+  node_cli "${PORTS[from]}" cluster setslot "$slot" migrating "$(id_of "$to")" >/dev/null
+  node_cli "${PORTS[from]}" client kill type normal skipme yes >/dev/null
+  sleep 0.5
+  before=$(commands_of "$from")
+  sleep 1
+  (($(commands_of "$from") - before < 1000))
+  node_cli "${PORTS[to]}" cluster setslot "$slot" stable >/dev/null
+  node_cli "${PORTS[from]}" cluster setslot "$slot" stable >/dev/null
+  let_go one
+  finish waiter
+  assert_output ran
+  let_go two
+}
+
+connections_of_all_but() {
+  local number sum=0
+  for number in {0..5}; do
+    ((number == $1)) || sum=$((sum + $(node_cli "${PORTS[number]}" info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')))
+  done
+  echo "$sum"
+}
+
+@test "when the patience is over nobody else is asked" {
+  local owner number before
+  start_cluster
+  without_full_coverage
+  owner=$(owner_of "$K")
+  pause_redis "${NODES[owner]}"
+  RLOCK_SERVER=${RLOCK_SERVER/redis:\/\//redis:\/\/someone:secret@}
+  for number in {0..5}; do
+    ((number == owner)) || node_cli "${PORTS[number]}" acl setuser someone on '>secret' '~*' '+@all' >/dev/null
+  done
+  before=$(connections_of_all_but "$owner")
+  attempt -k "$K" --ttl 1s -- true
+  assert_equal "$status" 69
+  assert_one_stderr_line "127.0.0.1:${PORTS[owner]}: no answer in time"
+  (($(connections_of_all_but "$owner") - before < 20))
+}
+
+@test "a node that leaves its name out is the one that was asked" {
+  local number
+  start_cluster
+  for number in {0..5}; do
+    node_cli "${PORTS[number]}" config set cluster-preferred-endpoint-type unknown-endpoint ||
+      skip "a server that knows no cluster-preferred-endpoint-type"
+  done >/dev/null
+  for number in 1 2 3 4; do
+    attempt -S "redis://127.0.0.1:${PORTS[0]}" -k "$K:$number" -- echo ran
+    assert_output ran
+  done
+}
+
+@test "nodes that disagree about a slot are asked until they agree" {
+  local from to slot
+  start_cluster
+  from=$(owner_of "$K")
+  to=$(((from + 1) % 3))
+  slot=$(node_cli "${PORTS[from]}" cluster keyslot "$K")
+  node_cli "${PORTS[from]}" cluster setslot "$slot" migrating "$(id_of "$to")" >/dev/null
+  attempt -k "$K" -- echo ran
+  assert_equal "$status" 69
+  assert_one_stderr_line 'redirection that cannot be followed'
+  start waiter -k "$K" -w 60s -q -- echo ran
+  sleep 0.5
+  node_cli "${PORTS[from]}" cluster setslot "$slot" stable >/dev/null
+  finish waiter
+  assert_output ran
+}
+
+@test "a holder whose server hangs is told where the lock is now" {
+  local owner
+  start_cluster
+  start holder -k "$K" --ttl 9s --sync-replicas 1 -- "$LIB/until-file" "$T/never"
+  wait_until says "$T/holder.out" started
+  owner=$(owner_of "$K")
+  pause_redis "${NODES[owner]}"
+  RLOCK_SERVER=redis://127.0.0.1:${PORTS[(owner + 1) % 3]}
+  sleep 8 # a replica takes over, and the lock is refreshed there
+  attempt cancel "$K" --wait 20s
+  assert_success
+  finish holder
+  assert_equal "$status" 76
 }
 
 @test "a key whose companions would lie elsewhere is refused with an explanation" {

@@ -10,7 +10,7 @@ using store::Deadline;
 Deadline Upkeep::Charge::listen_due() const {
   // After a notice there is nothing more to be heard.
   if (lost || deaf || notice) return Deadline::never();
-  return listener ? listener->due() : Deadline::at({});
+  return listener && !listen_again ? listener->due() : Deadline::at({});
 }
 
 void Upkeep::add(Held held) {
@@ -52,11 +52,13 @@ News Upkeep::refresh(Charge& charge, int interrupt) const {
       charge.held.renew({until, interrupt}),
       [&](const store::Renewed&) -> News {
         charge.pace.succeeded(charge.held.lease().asked_at);
+        charge.listen_again |= std::exchange(charge.disturbed, false);
         return Extended{valid_until()};
       },
       [&](const store::NotOurs& not_ours) -> News { return lose(charge, not_ours.why); },
       [&](const store::Fault& fault) -> News {
         charge.pace.failed(base::now());
+        charge.disturbed = true;
         base::log::detail("refreshing the lease: {}; trying again", fault.why);
         return Trouble{fault.why};
       });
@@ -80,6 +82,7 @@ void Upkeep::listen(int interrupt) {
     if (!each.listen_due().passed(now)) continue;
     if (!each.listener) each.listener = each.held.listener();
     each.deaf = !each.listener;
+    each.listen_again = false;
     // Connecting must not make a refresh late.
     if (!each.deaf) each.listener->listen({due(), interrupt});
   }

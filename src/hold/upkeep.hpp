@@ -51,7 +51,9 @@ class Upkeep {
     Pace pace;
     std::unique_ptr<store::Listener> listener;
     bool lost = false;
-    bool deaf = false;  // the store has no listener for it
+    bool deaf = false;          // the store has no listener for it
+    bool disturbed = false;     // the last refresh failed
+    bool listen_again = false;  // where the next one succeeded, which may be another server
     std::optional<store::Notice> notice{};
 
     [[nodiscard]] store::Deadline due() const {

@@ -34,6 +34,7 @@ void look_at_text(std::string_view text) {
   Redirections redirections;
   if (redirections.note(text)) {
     const auto nodes = redirections.candidates({});
+    fuzz::promise(nodes.size() == 1, "one address");
     fuzz::promise(!std::get<store::RedisServer::Tcp>(nodes.front()).host.empty(), "it says where");
   }
 }

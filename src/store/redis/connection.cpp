@@ -19,7 +19,7 @@ constexpr std::size_t longest_words = 200;
 // So is a host that a server names.
 constexpr std::size_t longest_host = 100;
 
-Fault ended(os::Ready why) {
+Fault unanswered(os::Ready why) {
   return {Fault::Kind::silent, why == os::Ready::interrupted ? "interrupted" : "no answer in time"};
 }
 
@@ -46,6 +46,10 @@ bool mentions_any(std::string_view error, const std::array<std::string_view, N>&
 }
 
 }  // namespace
+
+bool ended(const Patience& patience) {
+  return patience.until.passed(base::now()) || os::is_readable(patience.interrupt);
+}
 
 Fault classify(std::string_view error) {
   // Credentials and permissions: asking again cannot help.
@@ -170,7 +174,7 @@ std::optional<Fault> Connection::send(const Command& command, const Patience& pa
     if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return broken();
     if (done != 0) return std::nullopt;
     const auto ready = os::wait_for(descriptor(), os::Want::write, patience);
-    if (ready != os::Ready::yes) return ended(ready);
+    if (ready != os::Ready::yes) return unanswered(ready);
   }
 }
 
@@ -204,7 +208,7 @@ std::variant<Reply, Fault> Connection::ask(const Command& command, const Patienc
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   if (std::holds_alternative<std::monostate>(answer)) {
     const bool late = patience.until.passed(base::now());
-    return ended(late ? os::Ready::timed_out : os::Ready::interrupted);
+    return unanswered(late ? os::Ready::timed_out : os::Ready::interrupted);
   }
   Reply& reply = std::get<Reply>(answer);
   if (reply.is_error() && !is_instruction(reply.text())) return classify(reply.text());

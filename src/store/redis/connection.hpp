@@ -52,6 +52,9 @@ class Connection {
   bool may_want_tls_ = false;  // a port in plain text that has never said anything
 };
 
+/// Whether there is no time for another question.
+bool ended(const Patience& patience);
+
 /// What an error answer of the server means.
 Fault classify(std::string_view error);
 

@@ -3,14 +3,23 @@
 #include <fmt/format.h>
 
 #include "base/match.hpp"
+#include "base/text.hpp"
 #include "store/redis/companions.hpp"
 #include "store/redis/sentinel.hpp"
 
 namespace store::redis {
 namespace {
 
+// An answer of a server is for people, and may be anything.
+constexpr std::size_t longest_redirection = 100;
 // A Cluster at rest needs one; while it is changed, each node may be a step behind.
 constexpr int most_redirections = 5;
+
+/// A redirection that leads nowhere: in another moment it may.
+Fault lost_way(std::string_view error) {
+  return {Fault::Kind::unavailable,
+          "a redirection that cannot be followed: " + base::printable(error, longest_redirection)};
+}
 
 }  // namespace
 
@@ -63,7 +72,7 @@ std::variant<Reply, Fault> Link::run(const Script& script, const LockName& name,
   command.insert(command.end(), arguments.begin(), arguments.end());
   auto answer = ask(command, patience);
   const auto* reply = std::get_if<Reply>(&answer);
-  if (reply == nullptr || !reply->is_error()) return answer;
+  if (reply == nullptr || !reply->is_error()) return answer;  // else NOSCRIPT
   command[0] = "EVAL";
   command[1] = script.body;
   return ask(command, patience);
@@ -76,11 +85,11 @@ void Link::leave() {
 
 std::size_t Link::beginnings() const {
   const auto* nodes = std::get_if<RedisServer::Nodes>(&server_.where);
-  return nodes == nullptr ? 1 : nodes->size();
+  return nodes == nullptr ? 1 : redirections_.candidates(*nodes).size();
 }
 
 std::variant<Reply, Fault> Link::ask(const Command& command, const Patience& patience) {
-  for (std::size_t left = beginnings();; --left) {
+  for (std::size_t asked = 1;; ++asked) {
     auto answer = ask_around(command, patience);
     const auto* fault = std::get_if<Fault>(&answer);
     if (fault == nullptr) return answer;
@@ -90,17 +99,25 @@ std::variant<Reply, Fault> Link::ask(const Command& command, const Patience& pat
     // that it cannot; the one that has the key knows best what it can.
     const bool elsewhere = fault->kind == Fault::Kind::unreachable ||
                            (fault->kind == Fault::Kind::unavailable && !sent);
-    if (!elsewhere || left <= 1) return answer;
+    if (!elsewhere || asked >= beginnings() || ended(patience)) return answer;
   }
+}
+
+std::variant<Reply, Fault> Link::ask_again(const Command& command, const Patience& patience) {
+  if (!connection_) return Fault{Fault::Kind::silent, "the connection is gone"};
+  auto answer = connection_->ask(command, patience);
+  if (std::holds_alternative<Fault>(answer)) leave();
+  return answer;
 }
 
 std::variant<Reply, Fault> Link::ask_around(const Command& command, const Patience& patience) {
   for (int redirected = 0; redirected < most_redirections; ++redirected) {
     auto answer = ask_here(command, patience);
     const auto* reply = std::get_if<Reply>(&answer);
-    if (reply == nullptr || !reply->is_error()) return answer;
+    if (reply == nullptr || !reply->is_error() || reply->text().starts_with("NOSCRIPT"))
+      return answer;
     if (reply->text().starts_with("ASK ")) return ask_there(reply->text(), command, patience);
-    if (!follow(reply->text())) return answer;
+    if (!follow(reply->text())) return lost_way(reply->text());
   }
   return Fault{Fault::Kind::unavailable,
                "the nodes of the Cluster send each other's clients around"};
@@ -115,16 +132,22 @@ std::variant<Reply, Fault> Link::ask_here(const Command& command, const Patience
 }
 
 std::variant<Reply, Fault> Link::ask_there(std::string_view error, const Command& command,
-                                           const Patience& patience) const {
-  // While a slot moves, its keys are here or there; that changes nothing for the next command.
-  const auto there = Redirections::target(error);
-  if (!there) return classify(error);
+                                           const Patience& patience) {
+  // While a slot moves, its keys are here or there; that changes nothing for the next command. But
+  // what was done there is no business of the connection that we have.
+  const auto there = redirections_.target(error);
+  if (!there) return lost_way(error);
+  drop();
   auto opened = Connection::open(*there, server_.access, patience);
-  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
+  if (auto* fault = std::get_if<Fault>(&opened)) return on_the_way(*there, std::move(*fault));
   auto& connection = std::get<Connection>(opened);
   auto allowed = connection.ask({"ASKING"}, patience);
-  if (auto* fault = std::get_if<Fault>(&allowed)) return std::move(*fault);
-  return connection.ask(command, patience);
+  if (auto* fault = std::get_if<Fault>(&allowed)) return on_the_way(*there, std::move(*fault));
+  auto answer = connection.ask(command, patience);
+  if (auto* fault = std::get_if<Fault>(&answer)) return named(*there, std::move(*fault));
+  const Reply& reply = std::get<Reply>(answer);
+  if (!reply.is_error() || reply.text().starts_with("NOSCRIPT")) return answer;
+  return lost_way(reply.text());
 }
 
 std::optional<Fault> Link::send(const Command& command, const Patience& patience) {

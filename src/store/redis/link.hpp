@@ -27,6 +27,10 @@ class Link {
   /// In a Cluster, what one node cannot, another one is asked for.
   std::variant<Reply, Fault> ask(const Command& command, const Patience& patience);
 
+  /// Of the server that has just answered, and of no other: what WAIT says is about what went
+  /// through this connection.
+  std::variant<Reply, Fault> ask_again(const Command& command, const Patience& patience);
+
   /// The two halves of ask(), for commands that block on the server.
   std::optional<Fault> send(const Command& command, const Patience& patience);
   std::variant<Reply, Fault, std::monostate> receive(const Patience& patience);
@@ -48,7 +52,7 @@ class Link {
   std::variant<Reply, Fault> ask_here(const Command& command, const Patience& patience);
   std::variant<Reply, Fault> ask_around(const Command& command, const Patience& patience);
   std::variant<Reply, Fault> ask_there(std::string_view error, const Command& command,
-                                       const Patience& patience) const;
+                                       const Patience& patience);
 
   RedisServer server_;
   Redirections redirections_;

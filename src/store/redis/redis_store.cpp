@@ -101,7 +101,8 @@ std::variant<std::string, Fault> RedisStore::flaw_of_grant(const Claim& claim,
                                                            const Patience& patience) {
   if (claim.sync_replicas == 0) return "";
   const Millis time = std::min(replication, patience.until.left(base::now()) / 2);
-  auto answer = link_.ask({"WAIT", std::to_string(claim.sync_replicas), count(time)}, patience);
+  auto answer =
+      link_.ask_again({"WAIT", std::to_string(claim.sync_replicas), count(time)}, patience);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const auto acknowledged = std::get<Reply>(answer).integer();
   if (acknowledged >= static_cast<std::int64_t>(claim.sync_replicas)) return "";
