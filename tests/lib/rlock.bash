@@ -142,10 +142,11 @@ rlock() {
   env --default-signal "$RLOCK_BIN" "$@" 3>&-
 }
 
-# attempt ARG...: rlock with stdout and stderr apart; no `run`, which warns of every exit code 127.
+# attempt ARG...: rlock with stdout and stderr apart; no `run`, which warns of every exit code 127, and no function
+# whose stderr were Bash's own meanwhile: it says there that a server was killed, when it hears of that.
 attempt() {
   status=0
-  rlock "$@" >"$T/attempt.out" 2>"$T/attempt.err" || status=$?
+  env --default-signal "$RLOCK_BIN" "$@" >"$T/attempt.out" 2>"$T/attempt.err" 3>&- || status=$?
   output=$(tr -d '\0' <"$T/attempt.out")
   stderr=$(tr -d '\0' <"$T/attempt.err")
   mapfile -t lines <<<"$output"

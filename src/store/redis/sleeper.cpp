@@ -38,12 +38,12 @@ Turn Sleeper::sleep(const std::string& mailbox, const Queued& place, const Patie
   if (reply == nullptr) return ClaimAgain{};
   if (reply->is_error()) {
     link_.drop();
-    const Deadline calm = Deadline::after(base::now(), moment);
     auto fault = classify(reply->text());
     // Who may not wait would otherwise claim again and again, as fast as the server answers. The
     // rest, such as UNBLOCKED or MOVED, shows or mends itself with the next claim; or does not
     // while a slot moves, in which our place is here, and our mailbox there.
     if (fault.kind == Fault::Kind::denied) return fault;
+    const Deadline calm = Deadline::after(base::now(), moment);
     os::wait_any({patience.interrupt}, std::min(calm, patience.until));
     return ClaimAgain{};
   }
