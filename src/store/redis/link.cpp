@@ -105,7 +105,7 @@ std::variant<Reply, Fault> Link::ask(const Command& command, const Patience& pat
 
 std::variant<Reply, Fault> Link::ask_again(const Command& command, const Patience& patience) {
   if (!connection_) return Fault{Fault::Kind::silent, "the connection is gone"};
-  auto answer = connection_->ask(command, patience);
+  auto answer = ask_here(command, patience);
   if (std::holds_alternative<Fault>(answer)) leave();
   return answer;
 }
