@@ -292,6 +292,19 @@ connections_of_all_but() {
   (($(connections_of_all_but "$owner") - before < 20))
 }
 
+@test "many nodes that are far away are each waited for" {
+  local port hosts
+  hosts=$(printf '127.0.0.%s,' {1..5})127.0.0.6
+  own_server
+  port=$(free_port)
+  start_proxy_between "tcp:$hosts:$port" "unix:$SERVER/redis.sock"
+  proxy delay 700 # more than a sixth of the patience
+  attempt -S "redis://${hosts//,/:$port,}:$port" -k "$K" --ttl 3s -- echo ran
+  assert_success
+  assert_output ran
+  stop_proxy
+}
+
 @test "a node that leaves its name out is the one that was asked" {
   local number
   start_cluster

@@ -1,7 +1,7 @@
 """A fault proxy between a client and a Redis server.
 
 usage: proxy.py LISTEN SERVER CONTROL LOG
-  LISTEN, SERVER  unix:/path or tcp:port (127.0.0.1)
+  LISTEN, SERVER  unix:/path or tcp:port (127.0.0.1); LISTEN also tcp:host,host:port, more than one door
   CONTROL         a fifo; each line written to it switches the mode
   LOG             one line per event, for tests to wait for
 
@@ -52,7 +52,8 @@ class Proxy:
                 os.unlink(where)
             self.listener = await asyncio.start_unix_server(self.serve, where)
         else:
-            self.listener = await asyncio.start_server(self.serve, "127.0.0.1", int(where))
+            hosts, _, port = where.rpartition(":")
+            self.listener = await asyncio.start_server(self.serve, (hosts or "127.0.0.1").split(","), int(port))
 
     def close_door(self):
         if self.listener:
