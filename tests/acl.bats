@@ -22,7 +22,7 @@ step_doctor() {
 ready() {
   local name=$1
   shift
-  rm -f "$T/$name.go"
+  rm -f "$T/$name.go" "$T/$name.out"
   start "$name" "$@" -- "$LIB/until-file" "$T/$name.go"
   wait_until says_or_gone "$name"
   says "$T/$name.out" started || { echo "$name: $(<"$T/$name.err")"; return 1; }
@@ -76,7 +76,7 @@ step_leave() {
 }
 
 step_refresh() {
-  ready holder -k "$K" -t 900ms || return
+  ready holder -k "$K" -t 2900ms --grace 100ms || return
   wait_until blocked_or_gone holder 1
   wait_until expiry_differs_or_gone "$(redis pexpiretime "$K")"
   touch "$T/holder.go"
@@ -106,7 +106,7 @@ step_several() {
   local mode
   for mode in -s '--permits 2'; do
     # shellcheck disable=SC2086 # a mode may be two words
-    ready one -k "$K" -t 30s $mode && ready two -k "$K" -t 900ms $mode || return
+    ready one -k "$K" -t 30s $mode && ready two -k "$K" -t 2900ms --grace 100ms $mode || return
     wait_until blocked_or_gone two 2
     # shellcheck disable=SC2086
     waiting three "$K" 1 ${mode/-s/-x} -- true || return
@@ -135,7 +135,7 @@ step_separate() {
 }
 
 step_loss() {
-  ready holder -k "$K" -t 900ms || return
+  ready holder -k "$K" -t 2900ms --grace 100ms || return
   redis set "$K" thief >/dev/null
   ended holder 76 'another holder' || return
   redis del "$K" >/dev/null
@@ -179,8 +179,8 @@ everything() {
   done
   export RLOCK_SERVER=${urls# }
   step_run
-  hold holder -k "$K" -t 900ms
-  attempt -q -k "$K" -w 1s -- touch "$T/ran"
+  hold holder -k "$K" -t 2900ms --grace 100ms
+  attempt -q -k "$K" -w 4s -- touch "$T/ran"
   assert_equal "$status" 75
   [[ ! -e $T/ran ]]
   attempt inspect "$K"

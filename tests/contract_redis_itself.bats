@@ -92,8 +92,8 @@ SH
 }
 
 @test "a job that outlives its ttl keeps its lock" {
-  hold holder -k "$K" --ttl 1s
-  attempt -k "$K" -w 2500ms -q -- touch "$T/ran"
+  hold holder -k "$K" --ttl 5s --grace 100ms # 3 s between a refresh and the end of the patience with it
+  attempt -k "$K" -w 6s -q -- touch "$T/ran"
   assert_equal "$status" 75
   [[ ! -e $T/ran ]]
   let_go holder
@@ -101,8 +101,8 @@ SH
 }
 
 @test "the lock of a holder that was killed passes on" {
-  hold holder -k "$K" --ttl 2s
-  stand_in_line waiter "$K" --ttl 2s -- echo 'my turn'
+  hold holder -k "$K" --ttl 4s
+  stand_in_line waiter "$K" --ttl 4s -- echo 'my turn'
   signal KILL holder
   end_job_of_killed
   finish waiter
@@ -254,7 +254,7 @@ cancelled() {
 
 @test "a reader that was killed makes room for the writer" {
   can --shared || return 0
-  hold holder -k "$K" --shared --ttl 2s
+  hold holder -k "$K" --shared --ttl 4s
   stand_in_line writer "$K" -- echo 'my turn'
   signal KILL holder
   end_job_of_killed
@@ -314,7 +314,7 @@ cancelled() {
     refused --min-hold 2s
     return 0
   fi
-  attempt -k "$K" --min-hold 1500ms -- true
+  attempt -k "$K" --min-hold 6s -- true
   assert_success
   attempt -k "$K" -- touch "$T/ran"
   assert_equal "$status" 75

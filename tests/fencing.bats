@@ -50,7 +50,7 @@ signal_all() {
 @test "a holder that was paused beyond its lease and came back is refused by the resource" {
   local paused
   new_database
-  write_when_told first --ttl 1s
+  write_when_told first --ttl 3s
   paused=$(processes_of first)
   [[ -n $paused ]]
   # the machine stalls: rlock, its job's guardian and its whole job
@@ -77,7 +77,7 @@ signal_all() {
 @test "without the fence the same story ends badly" {
   local paused
   new_database
-  start first -k "$K" --ttl 1s -- bash -c '"$LIB/until-file" "$T/first.go"
+  start first -k "$K" --ttl 3s -- bash -c '"$LIB/until-file" "$T/first.go"
     sqlite3 "$T/db" "UPDATE account SET value = '\''first'\''"; echo done >"$T/first.result"'
   wait_until says "$T/first.out" started
   paused=$(processes_of first)

@@ -26,8 +26,8 @@ nothing_held() {
 @test "a late grant is tried again while there is patience" {
   setup_faults
   watch_wire "$T/wire"
-  proxy delay 500
-  start waiter -k "$K" -t 300ms -w 60s -- echo ran
+  proxy delay 1600
+  start waiter -k "$K" -t 3s --grace 1500ms -w 60s -- echo ran
   wait_until two_questions
   # What takes the first grant back may be late itself, and is not to take the second.
   wait_until tokens_on_wire "$T/wire" 2

@@ -61,7 +61,7 @@ family_gone() {
     sleep "$pause"
     signal KILL "run$round"
   done
-  wait_until test -z "$(marked_processes)"
+  wait_until nothing_runs
 }
 
 @test "a guardian that is killed takes the job along, and rlock the rest of it: 137" {
@@ -118,7 +118,7 @@ family_gone() {
 }
 
 @test "rlock stopped by SIGSTOP: the job is gone before the lease ends, and rlock says 76 when it comes to" {
-  hold_stubborn holder -t 1500ms
+  hold_stubborn holder -t 4s
   # shellcheck disable=SC2016
   queue_up next "$K" 1 -- bash -c 'echo "${EPOCHREALTIME/[.,]/}"'
   kill -STOP "${PIDS[holder]}"
@@ -131,7 +131,7 @@ family_gone() {
 }
 
 @test "--on-lost warn: a job whose rlock is stopped beyond the lease runs on" {
-  start holder -k "$K" -t 400ms --on-lost warn -- "$LIB/until-file" "$T/holder.go" 7
+  start holder -k "$K" -t 3s --on-lost warn -- "$LIB/until-file" "$T/holder.go" 7
   wait_until says "$T/holder.out" started
   kill -STOP "${PIDS[holder]}"
   wait_free "$K"
@@ -142,9 +142,9 @@ family_gone() {
 
 @test "a lease that is refreshed is not cut short by the guardian" {
   local token
-  hold holder -k "$K" -t 1500ms
+  hold holder -k "$K" -t 5s --grace 100ms
   token=$(redis get "$K")
-  sleep 4
+  sleep 6
   assert_equal "$(redis get "$K")" "$token"
   let_go holder
   assert_success

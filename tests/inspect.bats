@@ -106,7 +106,7 @@ load lib/rlock
   start waiter -k "$K" -q -w 60s --label sleepy -- true
   wait_queued "$K" 1
   kill -STOP "${PIDS[waiter]}"
-  let_go holder
+  reserve holder "$K"
   assert_equal "$(json 'd["state"]' inspect "$K" --json)" reserved
   kill -CONT "${PIDS[waiter]}"
   finish waiter

@@ -63,8 +63,8 @@ two_keys() {
 
 @test "one keeper refreshes all of them" {
   two_keys
-  hold job "${both[@]}" --ttl 1s
-  sleep 2.5 # longer than any lease
+  hold job "${both[@]}" --ttl 5s --grace 100ms
+  sleep 6 # longer than any lease
   held "$A"
   held "$B"
   let_go job
@@ -99,7 +99,7 @@ two_keys() {
 @test "the first stays ours while the second is waited for" {
   two_keys
   hold other -k "$B"
-  start job "${both[@]}" -w 60s --ttl 1s -- echo ran
+  start job "${both[@]}" -w 60s --ttl 3s -- echo ran
   wait_queued "$B" 1
   sleep 2.5 # longer than a lease
   assert_equal "$(json 'd["holder"]["pid"]' inspect --json "$A")" "${PIDS[job]}"
@@ -112,10 +112,11 @@ two_keys() {
 @test "should the first be lost while the second is waited for, both are asked for anew" {
   two_keys
   hold other -k "$B"
-  start job "${both[@]}" -w 60s --ttl 1s -- sh -c 'echo "$RLOCK_FENCES"'
+  start job "${both[@]}" -w 60s --ttl 3s -- sh -c 'echo "$RLOCK_FENCES"'
   wait_queued "$B" 1
-  redis set "$A" thief px 1500
+  redis set "$A" thief px 60000
   wait_until queued "$A" 1
+  redis del "$A"
   queued "$B" 0
   let_go other
   finish job
@@ -126,7 +127,7 @@ two_keys() {
 @test "a run that waits for the second key can be cancelled by the first" {
   two_keys
   hold other -k "$B"
-  start job "${both[@]}" -w 60s --ttl 1s -- touch "$T/ran"
+  start job "${both[@]}" -w 60s --ttl 3s -- touch "$T/ran"
   wait_queued "$B" 1
   attempt cancel "$A"
   assert_success

@@ -48,7 +48,7 @@ load lib/rlock
   hold holder -k "$K"
   queue_up waiter "$K" 1 -- echo ran
   kill -STOP "${PIDS[waiter]}"
-  let_go holder
+  reserve holder "$K"
   attempt -k "$K" -n -- touch "$T/ran"
   kill -CONT "${PIDS[waiter]}"
   assert_equal "$status" 75

@@ -83,11 +83,11 @@ fence_is_confirmed() {
   assert_success
   assert_silent
   assert_output ran
-  hold holder -k "$K" --ttl 2s
+  hold holder -k "$K" --ttl 5s --grace 100ms
   attempt -k "$K" -- touch "$T/ran"
   assert_equal "$status" 75
   # For longer than the ttl, so with refreshes.
-  attempt -q -k "$K" -w 3s -- touch "$T/ran"
+  attempt -q -k "$K" -w 6s -- touch "$T/ran"
   assert_equal "$status" 75
   let_go holder
   assert_success
@@ -109,13 +109,14 @@ fence_is_confirmed() {
   start_quorum
   use_server "${NODES[2]}"
   start_proxy
-  proxy delay 400
+  proxy delay 4000
   export RLOCK_SERVER="unix://${NODES[0]}/redis.sock unix://${NODES[1]}/redis.sock unix://${NODES[2]}/proxy.sock"
   local from
   from=$(now_ms)
   attempt -k "$K" -- true
   assert_success
-  assert_less "$(($(now_ms) - from))" 800
+  assert_less "$(($(now_ms) - from))" 3900
+  proxy delay 400
   kill_redis "${NODES[0]}"
   attempt -k "$K:2" -- true
   assert_success
@@ -124,7 +125,7 @@ fence_is_confirmed() {
 
 @test "a server that lost its data gets the lock back with a refresh" {
   start_quorum
-  hold holder -k "$K" --ttl 6s # refreshed after 2 s: time enough to look
+  hold holder -k "$K" --ttl 15s # refreshed after 5 s: time enough to look
   wait_until on_nodes "$K" 3
   node 1 flushall >/dev/null
   on_nodes "$K" 2
@@ -176,12 +177,12 @@ fence_is_confirmed() {
 @test "a majority that is gone ends the job before the lease does" {
   local from
   start_quorum
-  hold holder -k "$K" --ttl 2s
+  hold holder -k "$K" --ttl 9s
   kill_redis "${NODES[0]}"
   kill_redis "${NODES[1]}"
   from=$(now_ms)
   wait_until gone "$(job_of holder)"
-  assert_less "$(($(now_ms) - from))" 2100
+  assert_less "$(($(now_ms) - from))" 9100
   finish holder
   assert_equal "$status" 76
 }
@@ -229,14 +230,24 @@ fence_is_confirmed() {
   start_quorum
   for round in {1..5}; do
     for number in 1 2 3; do
-      start "w$number" -q -k "$K:$round" -- sh -c "echo x >>'$T/ran$round'; sleep 0.3"
+      start "w$number" -q -k "$K:$round" -- sh -c "echo x >>'$T/ran$round'; exec '$LIB/until-file' '$T/go$round'"
     done
+    wait_until two_are_gone # whoever has it, has it as long as they ask
+    touch "$T/go$round"
     for number in 1 2 3; do
       finish "w$number"
     done
     ran=$(wc -l <"$T/ran$round")
     assert_equal "$ran" 1
   done
+}
+
+two_are_gone() {
+  local number count=0
+  for number in 1 2 3; do
+    ! gone "${PIDS[w$number]}" || ((count += 1))
+  done
+  ((count >= 2))
 }
 
 @test "cancel reaches a holder though a server is gone" {
@@ -313,7 +324,7 @@ fence_is_confirmed() {
 @test "a run that lost its lock on every server leaves it to nobody" {
   local number
   start_quorum
-  start holder -k "$K" --ttl 3s -- sleep 30
+  start holder -k "$K" --ttl 15s -- sleep 30
   wait_until on_nodes "$K" 3
   for number in 1 2 3; do node "$number" del "$K"; done
   finish holder

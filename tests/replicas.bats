@@ -81,7 +81,7 @@ replica_is_up() {
   own_master
   add_replica
   watch_wire "$T/wire"
-  attempt -k "$K" --sync-replicas 2 -w 3s -q -- touch "$T/ran"
+  attempt -k "$K" --sync-replicas 2 -w 6s -q -- touch "$T/ran"
   assert_equal "$status" 69
   wait_until tokens_on_wire "$T/wire" 2
   end_watching

@@ -80,7 +80,7 @@ every_command() {
   note_rlock refresh 0 refresh --token "$token" -t 60s -k "$K"
   note_rlock release 0 release --token "$token" -k "$K"
   note_rlock release-again 76 release --token "$token" -k "$K"
-  note_rlock export 0 acquire --export -t 100ms -k "$K"
+  note_rlock export 0 acquire --export -w 5s -t 100ms -k "$K"
   GITHUB_OUTPUT=$T/said/github note_rlock github 0 acquire --github-output -w 5s -t 100ms -k "$K"
 }
 
@@ -193,7 +193,7 @@ every_refusal() {
   note_rlock from-config 0 --config "$T/conf" -k "$K" -- "$T/look"
   note_rlock from-config-server 0 --config "$T/conf" -k "$K" -- printenv RLOCK_SERVER
   assert_equal "$(<"$T/said/from-config-server.out")" "unix://$SERVER/redis.sock"
-  note_rlock from-config-export 0 --config "$T/conf" acquire --export -t 100ms -k "$K"
+  note_rlock from-config-export 0 --config "$T/conf" acquire --export -w 5s -t 100ms -k "$K"
   assert_nothing_told
 }
 

@@ -18,8 +18,8 @@ load lib/sentinel
 }
 
 @test "a hold survives a failover in its middle" {
-  start_sentinels
-  hold holder -k "$K" --ttl 10s --sync-replicas 2
+  DOWN_AFTER=500 start_sentinels
+  hold holder -k "$K" --ttl 30s --sync-replicas 2
   fail_over
   wait_refreshed "$K"
   let_go holder
@@ -29,8 +29,8 @@ load lib/sentinel
 }
 
 @test "a wait survives a failover in its middle" {
-  start_sentinels
-  hold holder -k "$K" --ttl 10s --sync-replicas 2
+  DOWN_AFTER=500 start_sentinels
+  hold holder -k "$K" --ttl 30s --sync-replicas 2
   queue_up waiter "$K" 1 -q -- echo ran
   fail_over
   wait_refreshed "$K"
@@ -42,14 +42,14 @@ load lib/sentinel
 }
 
 @test "a lock that did not reach the new master is lost, and the job is stopped" {
-  start_sentinels
+  DOWN_AFTER=500 start_sentinels
   pause_redis "${REPLICAS[0]}"
   pause_redis "${REPLICAS[1]}"
   hold holder -k "$K" --ttl 10s
   kill_redis "$MASTER"
   resume_redis "${REPLICAS[0]}"
   resume_redis "${REPLICAS[1]}"
-  wait_until has_new_master
+  PATIENCE=60 wait_until has_new_master
   redis del "$K" # whatever the socket buffers still had
   finish holder
   assert_equal "$status" 76

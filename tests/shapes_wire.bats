@@ -4,14 +4,14 @@ load lib/rlock
 
 # enter ID [TTL [CLAIM [GRACE [MAX-WAITERS [SUPERSEDE]]]]]
 enter() {
-  local id=$1 ttl=${2:-30000} claim=${3:-2000} grace=${4-30000} most=${5-} supersede=${6-}
+  local id=$1 ttl=${2:-30000} claim=${3:-20000} grace=${4-30000} most=${5-} supersede=${6-}
   script enter "$id" "$ttl" "$claim" "$grace" '' "$most" "$supersede"
 }
 
-# leave ID [MIN-HOLD]
+# leave ID [MIN-HOLD [CLAIM]]
 leave() {
-  local id=$1 min_hold=${2:-0}
-  script leave "$id" 2000 release "$min_hold"
+  local id=$1 min_hold=${2:-0} claim=${3:-20000}
+  script leave "$id" "$claim" release "$min_hold"
 }
 
 mail_of() {
@@ -77,7 +77,7 @@ is_queued() {
 
 @test "a lease that ended among others is over: not refreshed, its permit given to the next" {
   is_granted "$(enter 'permits=2 P1' 30000)"
-  is_granted "$(enter 'permits=2 P2' 300)"
+  is_granted "$(enter 'permits=2 P2' 3000)"
   is_queued "$(enter 'permits=2 P3' 30000)"
   wait_until gone_from_holders P2
   assert_equal "$(script renew P2 30000)" -1
@@ -94,7 +94,7 @@ gone_from_holders() {
   is_granted "$(enter 'permits=2 P2')"
   is_queued "$(enter 'permits=2 P3')"
   is_queued "$(enter 'permits=2 P4')"
-  leave P1
+  leave P1 0 2000
   assert_equal "$(mail_of P3)" wake
   assert_equal "$(mail_of P4)" next
   # P3 is dead: the server says when P4 is to look again, and then lets it in

@@ -100,9 +100,9 @@ note() {
 }
 
 @test "leases of readers are refreshed while their jobs run" {
-  reader one --ttl 1s
-  reader two --ttl 2s
-  sleep 2.5 # longer than any lease
+  reader one --ttl 5s --grace 100ms
+  reader two --ttl 6s --grace 100ms
+  sleep 7 # longer than any lease
   assert_equal "$(json 'len(d["holders"])' inspect --json "$K")" 2
   let_go one
   assert_success
@@ -111,7 +111,7 @@ note() {
 }
 
 @test "a killed reader holds a writer up no longer than its lease" {
-  reader one --ttl 2s
+  reader one --ttl 4s
   reader two
   queue_up writer "$K" 1 -- echo ran
   signal KILL one

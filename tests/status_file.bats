@@ -50,7 +50,7 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
 }
 
 @test "a lost lock, and why" {
-  start job --status-file "$T/status" -k "$K" --ttl 1s -- "$LIB/until-file" "$T/never"
+  start job --status-file "$T/status" -k "$K" --ttl 9s --grace 4s -- "$LIB/until-file" "$T/never"
   wait_until says "$T/job.out" started
   redis set "$K" thief px 60000
   finish job

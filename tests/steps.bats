@@ -47,7 +47,7 @@ acquire() {
 }
 
 @test "what has ended is not ours any more" {
-  attempt acquire -k "$K" --ttl 100ms
+  attempt acquire -k "$K" -w 5s --ttl 100ms
   TOKEN=$output
   wait_free "$K"
   attempt refresh -k "$K" --token "$TOKEN" --ttl 1m

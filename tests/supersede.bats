@@ -52,7 +52,7 @@ load lib/rlock
 
 @test "who comes later waits behind it, undisturbed" {
   own_server
-  hold_stubborn holder --ttl 60s --grace 2s
+  hold_stubborn holder --ttl 60s --grace 8s
   wait_until listening 1
   start newest -k "$K" --supersede -- "$LIB/until-file" "$T/newest.go"
   wait_queued "$K" 1
@@ -69,7 +69,7 @@ load lib/rlock
 
 @test "one that is killed while it waits leaves a free lock" {
   own_server
-  hold_stubborn holder --ttl 60s --grace 1s
+  hold_stubborn holder --ttl 60s --grace 6s
   wait_until listening 1
   start newest -k "$K" --supersede -- touch "$T/ran"
   wait_queued "$K" 1

@@ -69,7 +69,7 @@ logger_line() {
 
 @test "fg after the lease's end: the job is killed, exit 76" {
   interactive_shell
-  run in_terminal 'expect ready>' "send \$RLOCK_BIN -t 500ms -k \$K -- \$LIB/log-signals \$T/job.log \$T/job.end 7\\r" \
+  run in_terminal 'expect ready>' "send \$RLOCK_BIN -t 3s -k \$K -- \$LIB/log-signals \$T/job.log \$T/job.end 7\\r" \
     "until grep -qs started '$T/job.log'" 'send \x1a' 'expect Stopped' 'expect ready>' \
     "until test \$(redis-cli -s '$SERVER/redis.sock' exists '$K') = 0" 'send fg\r' 'expect lost the lock' \
     'expect ready>' 'send exit $?\r' -- "${SHELL_THERE[@]}"

@@ -31,7 +31,7 @@ load lib/rlock
 }
 
 @test "what ignores TERM in the tree is killed after the grace" {
-  start holder -k "$K" -t 2s --grace 200ms -- bash -c '
+  start holder -k "$K" -t 6s --grace 200ms -- bash -c '
     setsid bash -c "trap \"\" TERM; echo daemon; while :; do sleep 0.02; done" &
     echo started; wait'
   wait_until says "$T/holder.out" daemon

@@ -68,8 +68,8 @@ commands_of_run() {
   hold holder -k "$K"
   for number in {1..10}; do
     start "waiter-$number" -k "$K" -q -w 60s -- true
-    wait_queued "$K" "$number"
   done
+  wait_queued "$K" 10
   watch_wire "$T/wire"
   wire_mark "$T/wire" begin
   sleep 2 # the length of the observation, not a wait for anything
@@ -98,12 +98,11 @@ leave() {
   local first second
   first=$(enter A 30000 2000 0)
   [[ $first == 'granted '* ]]
-  [[ $(enter B 30000 2000 800) == 'queued A '* ]]
-  sleep 0.4 # of the 800 ms for which B is believed alive
-  assert_equal "$(leave A 2000 release)" 1
+  [[ $(enter B 30000 2000 3000) == 'queued A '* ]]
+  assert_equal "$(leave A 20000 release)" 1
   assert_equal "$(redis get "$K")" B
-  sleep 0.6 # past those 800 ms, within the claim
-  second=$(enter B 30000 2000 800)
+  sleep 3.1 # past the 3 s for which B was believed alive, within the claim
+  second=$(enter B 30000 2000 3000)
   [[ $second == 'granted '* ]] || fail "$second"
   ((${second#granted } > ${first#granted }))
 }
@@ -162,10 +161,10 @@ forgotten() {
 }
 
 @test "a lock that ended while others wait is handed to the first, not to who asks" {
-  enter A 600 2000 0
+  enter A 3000 2000 0
   enter B 30000 2000 30000
   wait_free "$K"
-  [[ $(enter C 30000 2000 0) == 'busy B '* ]]
+  [[ $(enter C 30000 20000 0) == 'busy B '* ]]
   assert_equal "$(redis get "$K")" B
   [[ $(enter B 30000 2000 30000) == 'granted '* ]]
 }

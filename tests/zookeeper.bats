@@ -55,13 +55,13 @@ watches() {
 @test "the server that was lost in the middle of a hold is replaced by another" {
   local leader
   start_ensemble
-  hold holder -k "$K" --ttl 4s
-  start waiter -k "$K" -w 60s --ttl 4s -- echo 'my turn'
+  hold holder -k "$K" --ttl 10s
+  start waiter -k "$K" -w 60s --ttl 10s -- echo 'my turn'
   wait_until in_line 1
   leader=$(zk_leader)
   kill_redis "${ZK_NODES[leader]}"
   # For longer than the lease: it is refreshed at the others.
-  attempt -q -k "$K" -w 6s -- touch "$T/ran"
+  attempt -q -k "$K" -w 12s -- touch "$T/ran"
   assert_equal "$status" 75
   let_go holder
   assert_success
@@ -74,7 +74,7 @@ watches() {
 @test "two of three that are silent end the job before the session does" {
   local number job
   start_ensemble
-  hold holder -k "$K" --ttl 3s
+  hold holder -k "$K" --ttl 9s
   job=$(job_of holder)
   for number in 0 1; do
     pause_redis "${ZK_NODES[number]}"
@@ -82,7 +82,7 @@ watches() {
   local from
   from=$(now_ms)
   wait_until gone "$job"
-  assert_less "$(($(now_ms) - from))" 3300
+  assert_less "$(($(now_ms) - from))" 9300
   for number in 0 1; do
     resume_redis "${ZK_NODES[number]}"
   done
@@ -91,7 +91,7 @@ watches() {
 }
 
 @test "a holder that was paused beyond its session stops its job when it comes to" {
-  hold holder -k "$K" --ttl 1s
+  hold holder -k "$K" --ttl 3s
   signal STOP holder
   attempt -q -k "$K" -w 20s -- echo 'my turn'
   assert_output 'my turn'
@@ -146,11 +146,11 @@ watches() {
   local port
   port=$(free_port)
   start_proxy_between "tcp:$port" "tcp:$ZK_PORT"
-  hold holder -S "zk://127.0.0.1:$port" -k "$K" --ttl 2s
-  start waiter -S "zk://127.0.0.1:$port" -k "$K" --ttl 2s -w 60s -- echo 'my turn'
+  hold holder -S "zk://127.0.0.1:$port" -k "$K" --ttl 5s --grace 100ms
+  start waiter -S "zk://127.0.0.1:$port" -k "$K" --ttl 5s -w 60s -- echo 'my turn'
   wait_until in_line 1
   proxy reset
-  attempt -q -k "$K" -w 3s -- touch "$T/ran"
+  attempt -q -k "$K" -w 6s -- touch "$T/ran"
   assert_equal "$status" 75
   in_line 1
   let_go holder

@@ -27,9 +27,11 @@ start_node() {
 }
 
 node_is_ready() {
-  local dir=$1 info
+  local dir=$1 info role
   info=$(redis-cli -s "$dir/redis.sock" cluster info)
-  [[ $info == *cluster_state:ok* && $info == *cluster_known_nodes:6* ]]
+  role=$(redis-cli -s "$dir/redis.sock" info replication)
+  [[ $info == *cluster_state:ok* && $info == *cluster_known_nodes:6* ]] &&
+    [[ $role != *role:slave* || $role == *master_link_status:up* ]]
 }
 
 # node_cli PORT COMMAND...: one node, without following its redirections; cluster_cli follows them.

@@ -49,6 +49,7 @@ setup() {
 
 teardown() {
   local pid dir left
+  PATIENCE=2 wait_until nothing_runs >/dev/null || true # what was just killed takes a moment
   left=$(marked_processes)
   for pid in $left; do
     kill -KILL "$pid" 2>/dev/null || true
@@ -108,6 +109,10 @@ marked_processes() {
       echo "$pid"
     fi
   done < <(grep -lazsxF "TEST_MARK=$TEST_MARK" /proc/[0-9]*/environ || true)
+}
+
+nothing_runs() {
+  [[ -z $(marked_processes) ]]
 }
 
 # For a test whose point is that something stays: end it, so that teardown finds nothing.

@@ -2,7 +2,8 @@
 # A master, two replicas and three sentinels that watch them, all of one test, on loopback.
 
 # start_sentinels [SENTINEL-LINE...]: MASTER, REPLICAS and SENTINELS are the directories of the servers, SENTINEL_URL
-# names the master through the sentinels, which have agreed on what there is.
+# names the master through the sentinels, which have agreed on what there is. They take the master for gone when it has
+# not answered for DOWN_AFTER ms; a test that is not about that has nothing to gain from it.
 start_sentinels() {
   local number port
   local -a ports=()
@@ -34,7 +35,7 @@ start_sentinel() {
   SENTINEL_PORT=$(free_port)
   printf '%s\n' "port $SENTINEL_PORT" 'bind 127.0.0.1' "dir $dir" "logfile $dir/log" \
     "unixsocket $dir/redis.sock" "sentinel monitor main 127.0.0.1 $MASTER_PORT 2" \
-    'sentinel down-after-milliseconds main 500' 'sentinel failover-timeout main 5000' "$@" >"$dir/conf"
+    "sentinel down-after-milliseconds main ${DOWN_AFTER:-15000}" 'sentinel failover-timeout main 5000' "$@" >"$dir/conf"
   program=$(redis_program "$dir")
   setpriv --pdeathsig KILL "$program" "$dir/conf" --sentinel </dev/null >/dev/null 2>&1 3>&- &
   echo "$!" >"$dir/pid"
@@ -60,7 +61,7 @@ sentinels_agree() {
 # fail_over: the master is gone for good; returns when the sentinels have named another. SERVER is that one then.
 fail_over() {
   kill_redis "$MASTER"
-  wait_until has_new_master
+  PATIENCE=60 wait_until has_new_master # a vote that was split is repeated after ten seconds
 }
 
 has_new_master() {
