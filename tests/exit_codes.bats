@@ -10,14 +10,19 @@ load lib/rlock
   free "$K"
 }
 
-@test "the job's own: all 256 exit codes" {
-  local code got
-  for code in {0..255}; do
+all_codes() {
+  local first=$1 last=$2 code got
+  for ((code = first; code <= last; code++)); do
     got=0
     rlock -k "$K" -- sh -c "exit $code" || got=$?
     assert_equal "$got" "$code"
   done
 }
+
+@test "the job's own: all exit codes from 0 to 63" { all_codes 0 63; }
+@test "the job's own: all exit codes from 64 to 127" { all_codes 64 127; }
+@test "the job's own: all exit codes from 128 to 191" { all_codes 128 191; }
+@test "the job's own: all exit codes from 192 to 255" { all_codes 192 255; }
 
 @test "128+N: the job died of signal N" {
   local number got

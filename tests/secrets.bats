@@ -243,22 +243,35 @@ garbled_urls() {
   done
 }
 
-@test "a URL that cannot be read is not repeated as it is, wherever it came from" {
-  local url number=0
+# garbled_in PLACE: each of them is an error, which does not repeat it.
+garbled_in() {
+  local place=$1 url number=0
   write_looker
   while IFS= read -r url; do
     ((number += 1))
-    note "argv-$number" "$RLOCK_BIN" -v -S "$url" -k "$K" -- true
-    [[ $STATUS == 78 || $STATUS == 64 ]] || fail "$STATUS: $url"
-    RLOCK_SERVER=$url note "env-$number" "$RLOCK_BIN" -v doctor
-    [[ $STATUS == 78 || $STATUS == 64 ]] || fail "$STATUS: $url"
-    echo "server = $url" >"$T/conf"
-    note "conf-$number" env -u RLOCK_SERVER "$RLOCK_BIN" --config "$T/conf" -v inspect x
+    "from_$place" "$url" "$number"
     [[ $STATUS == 78 || $STATUS == 64 ]] || fail "$STATUS: $url"
   done < <(garbled_urls)
   assert_less 90 "$number"
   assert_nothing_told
 }
+
+from_argv() {
+  note "argv-$2" "$RLOCK_BIN" -v -S "$1" -k "$K" -- true
+}
+
+from_environment() {
+  RLOCK_SERVER=$1 note "env-$2" "$RLOCK_BIN" -v doctor
+}
+
+from_config() {
+  echo "server = $1" >"$T/conf"
+  note "conf-$2" env -u RLOCK_SERVER "$RLOCK_BIN" --config "$T/conf" -v inspect x
+}
+
+@test "a URL on the command line that cannot be read is not repeated as it is" { garbled_in argv; }
+@test "a URL in the environment that cannot be read is not repeated as it is" { garbled_in environment; }
+@test "a URL in a config file that cannot be read is not repeated as it is" { garbled_in config; }
 
 @test "nor is one that was written at the wrong place" {
   local url="redis://u:$IN_URL@h/2"
