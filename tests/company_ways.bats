@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What only one other client does, or only some of rlock's ways to hold: see company_redis_py.bats for all the rest.
+# What only one other client does, or only some of rlock's ways to hold: see company_clients.bats for all the rest.
 load lib/rlock
 load lib/company
 load lib/quorum

@@ -1,20 +1,16 @@
-#!/usr/bin/env bats
-# rlock and another client on one key, both ways round: company_*.bats of four clients are names of this one file.
-load lib/rlock
-load lib/company
+# shellcheck shell=bash
+# What rlock and another client do on one key, both ways round: company_clients.bats tells each of these stories of each
+# client.
 
-CLIENT=${BATS_TEST_FILENAME##*/company_}
-CLIENT=${CLIENT%.bats}
-
-# LOCK is what the client calls the lock, K the key that it makes of it. (Spring's is made of two names, with a colon
-# between them: so is that of every test here.)
-eval "usual_$(declare -f setup)"
-setup() {
-  usual_setup
+# with CLIENT STORY: LOCK is what the client calls the lock, K the key that it makes of it. (Spring's is made of two
+# names, with a colon between them: so is that of every test.)
+with() {
+  CLIENT=$1
   LOCK=$K
   if [[ $CLIENT == python_redis_lock ]]; then
     K=lock:$LOCK
   fi
+  "$2"
 }
 
 # let_hold NAME: the client has the lock, for a minute; TOKEN is the key's value then, EXPIRY the end of its lease.
@@ -35,7 +31,7 @@ held_by_rlock() {
   EXPIRY=$(redis pexpiretime "$K")
 }
 
-@test "while the client holds, rlock is turned away, names its token and touches nothing" {
+rlock_is_turned_away() {
   meet alice "$CLIENT" "$LOCK"
   let_hold alice
   attempt -k "$K" -- touch "$T/ran"
@@ -53,7 +49,7 @@ held_by_rlock() {
   part alice
 }
 
-@test "a waiter of rlock looks each 200 to 500 ms, and has the lock when the client has released" {
+rlock_looks_and_gets_it() {
   own_server
   meet alice "$CLIENT" "$LOCK"
   let_hold alice
@@ -74,7 +70,7 @@ held_by_rlock() {
   part alice
 }
 
-@test "a waiter of rlock has the lock when the lease of a client that crashed is over, and not before" {
+rlock_outwaits_a_crash() {
   meet alice "$CLIENT" "$LOCK"
   let_hold alice
   signal KILL alice
@@ -89,7 +85,7 @@ held_by_rlock() {
   finish alice
 }
 
-@test "while rlock holds, the client is turned away, at once and after a wait" {
+client_is_turned_away() {
   meet alice "$CLIENT" "$LOCK"
   held_by_rlock holder
   ask alice acquire 60000
@@ -105,7 +101,7 @@ held_by_rlock() {
   part alice
 }
 
-@test "a client that waits has the lock when rlock has released, and not before" {
+client_gets_it() {
   own_server
   meet alice "$CLIENT" "$LOCK"
   held_by_rlock holder
@@ -123,7 +119,7 @@ held_by_rlock() {
   part alice
 }
 
-@test "a client that waits has the lock when the lease of an rlock that crashed is over" {
+client_outwaits_a_crash() {
   meet alice "$CLIENT" "$LOCK"
   start holder -k "$K" -t 2s -- sh -c 'echo started; exec sleep 60'
   wait_until says "$T/holder.out" started
@@ -135,7 +131,7 @@ held_by_rlock() {
   part alice
 }
 
-@test "a client that lost the lock to rlock can neither extend nor release it" {
+client_that_lost_it() {
   own_server
   meet alice "$CLIENT" "$LOCK"
   let_hold alice
@@ -157,7 +153,7 @@ held_by_rlock() {
   part alice
 }
 
-@test "an rlock that lost the lock to the client stops its job and leaves the client's key alone" {
+rlock_that_lost_it() {
   own_server
   meet alice "$CLIENT" "$LOCK"
   lose_to alice
@@ -169,7 +165,7 @@ held_by_rlock() {
   part alice
 }
 
-@test "counting together, rlock and the client lose nothing" {
+counting_together() {
   local each
   echo 0 >"$T/count"
   meet alice "$CLIENT" "$LOCK"
@@ -193,7 +189,7 @@ held_by_rlock() {
   part alice bob
 }
 
-@test "neither's companions are the other's, and nothing but the fence remains" {
+companions() {
   own_server
   meet alice "$CLIENT" "$LOCK"
   meet bob "$CLIENT" "$LOCK"

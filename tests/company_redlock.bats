@@ -1,1 +1,0 @@
-company_redis_py.bats
