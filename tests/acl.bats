@@ -22,7 +22,7 @@ step_doctor() {
 ready() {
   local name=$1
   shift
-  rm -f "$T/$name.go" "$T/$name.out"
+  rm -f "$T/$name.go"
   start "$name" "$@" -- "$LIB/until-file" "$T/$name.go"
   wait_until says_or_gone "$name"
   says "$T/$name.out" started || { echo "$name: $(<"$T/$name.err")"; return 1; }

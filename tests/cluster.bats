@@ -101,21 +101,18 @@ has_other_owner() {
   [[ -n $now && $now != "$2" ]]
 }
 
-# While one of them is gone or hangs, the others go on.
-without_full_coverage() {
-  local number
+configure_all() {
+  local setting=$1 value=$2 number
   for number in {0..5}; do
-    node_cli "${PORTS[number]}" config set cluster-require-full-coverage no >/dev/null
+    node_cli "${PORTS[number]}" config set "$setting" "$value" >/dev/null
   done
 }
 
+# While one of them is gone or hangs, the others go on.
+without_full_coverage() { configure_all cluster-require-full-coverage no; }
+
 # Nobody takes over from one of them while the test looks at what happens without it.
-without_failover() {
-  local number
-  for number in {0..5}; do
-    node_cli "${PORTS[number]}" config set cluster-node-timeout 60000 >/dev/null
-  done
-}
+without_failover() { configure_all cluster-node-timeout 60000; }
 
 # key_elsewhere NUMBER: of a lock that another node than that one has
 key_elsewhere() {
@@ -321,9 +318,7 @@ connections_of_all_but() {
 @test "a node that leaves its name out is the one that was asked" {
   local number
   start_cluster
-  for number in {0..5}; do
-    node_cli "${PORTS[number]}" config set cluster-preferred-endpoint-type unknown-endpoint >/dev/null
-  done
+  configure_all cluster-preferred-endpoint-type unknown-endpoint
   for number in 1 2 3 4; do
     attempt -S "redis://127.0.0.1:${PORTS[0]}" -k "$K:$number" -- echo ran
     assert_output ran

@@ -24,7 +24,7 @@ start() {
 hold() {
   local name=$1
   shift
-  rm -f "$T/$name.go" "$T/$name.out"
+  rm -f "$T/$name.go"
   start "$name" "$@" -- "$LIB/until-file" "$T/$name.go"
   wait_until says "$T/$name.out" started
 }

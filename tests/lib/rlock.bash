@@ -48,9 +48,8 @@ setup() {
 }
 
 teardown() {
-  local pid dir left
-  PATIENCE=2 wait_until nothing_runs >/dev/null || true # what was just killed takes a moment
-  left=$(marked_processes)
+  local pid dir left=''
+  PATIENCE=2 wait_until nothing_runs >/dev/null || left=$(marked_processes) # what was just killed takes a moment
   for pid in $left; do
     kill -KILL "$pid" 2>/dev/null || true
   done
