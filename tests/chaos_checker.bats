@@ -371,6 +371,33 @@ a_good_history() {
   assert_output --partial "BROKEN: r6, exit 69, status {'exit_code': 69, 'outcome': 'failed', 'fence': None, 'token': None}: nothing was in the server's way"
 }
 
+@test "a waiter to whom the one server that leads is away, and one to whom two others were there" {
+  a_good_history
+  fault leader-away 1000 1400
+  WAITS=0 a_run r3 other 1300 3300 69
+  fault server-away 4000 6000
+  WAITS=0 a_run r4 k 4000 5000 69 1000
+  judge
+  assert_success
+  a_run r5 k 4000 5000 69 1000
+  WAITS=0 a_run r6 k 4000 5500 69 1500
+  condemned_for "r5, exit 69, status {'exit_code': 69, 'outcome': 'failed', 'fence': None, 'token': None}: nothing was in the server's way"
+  assert_output --partial 'BROKEN: r6, exit 69'
+}
+
+@test "a lock that lies idle for longer than it takes to find another server" {
+  a_run r1 k 1000 2000 0
+  section r1 k 1100 1900 10 0
+  fault server-away 1000 3000
+  a_run r2 k 1000 12000 0
+  section r2 k 9900 11000 20 0
+  judge
+  assert_success
+  assert_output --partial 'longest idle while waited for, one of the servers away: 8000 ms'
+  sed -i '/"enter", "run": "r2"/s/9900/9901/; /"beat", "run": "r2"/s/9900/9901/' "$T/records"
+  condemned_for 'k lay idle for 8001 ms (one of the servers away) while somebody waited'
+}
+
 @test "a lock that was lost although nothing took it, or refused although nobody had it; another grant than the job's" {
   a_good_history
   WAITS=0 a_run r3 other 2000 2100 75

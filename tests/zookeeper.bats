@@ -71,6 +71,58 @@ watches() {
   [[ ! -e $T/ran ]]
 }
 
+@test "one of three that hangs: holders refresh and release at the others" {
+  local number silent
+  start_ensemble
+  # Each is connected to one of the three; of eight, some to the one that hangs.
+  for number in {1..4}; do
+    hold "released$number" -k "$K:released$number" --ttl 30s
+    hold "refreshed$number" -k "$K:refreshed$number" --ttl 6s --grace 100ms
+  done
+  silent=$(zk_follower)
+  pause_redis "${ZK_NODES[silent]}"
+  for number in {1..4}; do
+    let_go "released$number"
+    assert_success
+    assert_equal "$stderr" ''
+  done
+  for number in {1..4}; do
+    start "other$number" -q -w 7s -k "$K:refreshed$number" -- touch "$T/ran"
+  done
+  # Sessions of 45 s, if nobody was told.
+  for number in {1..4}; do
+    attempt -q -w 10s -k "$K:released$number" -- echo free
+    assert_output free
+  done
+  for number in {1..4}; do
+    finish "other$number"
+    assert_equal "$status" 75
+    let_go "refreshed$number"
+    assert_success
+    assert_equal "$stderr" ''
+  done
+  resume_redis "${ZK_NODES[silent]}"
+  [[ ! -e $T/ran ]]
+}
+
+@test "one of three that hangs: who comes goes to the others" {
+  local number silent
+  start_ensemble
+  silent=$(zk_follower)
+  pause_redis "${ZK_NODES[silent]}"
+  for number in {1..10}; do
+    start "run$number" -k "$K:$number" --ttl 5s -- echo ran
+  done
+  for number in {1..10}; do
+    finish "run$number"
+    assert_success
+    assert_output ran
+  done
+  attempt list
+  assert_success
+  resume_redis "${ZK_NODES[silent]}"
+}
+
 @test "two of three that are silent end the job before the session does" {
   local number job
   start_ensemble

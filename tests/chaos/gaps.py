@@ -15,11 +15,15 @@ BOUNDS = {
     "after several kills": 22_000 * MS,
     # what remains of a gap without the claims of those who died in the queue: as clean
     "places of the dead": 2_000 * MS,
+    # two thirds of the longest session (4 s), until a waiter looks for another server; the holder before it as well
+    "one of the servers away": 8_000 * MS,
     # as after several kills, without the time of the faults: connections and sessions come back first
     "server faults": 25_000 * MS,
 }
 SERVER_FAULTS = ("server-paused", "majority-paused", "restart", "wipe", "failover", "cut", "stall", "delay", "lost-reply",
-                 "down", "packets-lost", "answers-lost")
+                 "down", "leader-away", "packets-lost", "answers-lost")
+# Of an ensemble of three, of whom any two serve.
+ONE_AWAY = ("server-away", "server-cut-off", "server-unheard")
 # Of a holder or a waiter; the end of a job, or of a guardian, is noticed at once.
 DELAYS = ("kill-rlock", "pause-rlock", "pause-tree")
 # What is past this long ago cannot have delayed anybody any more.
@@ -81,6 +85,8 @@ def judge(history, run, start, stop):
     hit |= {other.name for other in others if any(fault.reaches(other) for fault in server)}
     if hit:
         return "after a kill" if len(hit) == 1 else "after several kills", stop - start
+    if any(fault.kind in ONE_AWAY for fault in near):
+        return "one of the servers away", stop - start
     dead = [other for other in others if died_waiting(other) and start - PLACE <= other.end < stop]
     if dead:
         return "places of the dead", max(0, stop - start - CLAIM * len(dead))

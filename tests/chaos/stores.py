@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -251,7 +252,7 @@ class Ensemble(Store):
         self.at_first["zk_znode_count"] += 1  # that all of rlock's are below
 
     def is_whole(self):
-        return all(node.mode() for node in self.nodes)
+        return sorted(node.mode() for node in self.nodes) == ["follower", "follower", "leader"]
 
     def ways(self):
         return {"zk": ["-S", "zk://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)]}
@@ -260,17 +261,25 @@ class Ensemble(Store):
         node = rng.choice(self.nodes)
         return rng.choice([
             Trouble("down", 1.0, node.kill, lambda: self.back(node)),
-            pause("server-away", rng.choice([0.5, 3.0]), [node], self.await_order),
+            self.away(node, rng.choice([0.5, 3.0])),
             pause("majority-paused", 3.0, [each for each in self.nodes if each is not node], self.await_order),
             *lost_packets(rng, node.port, "server-cut-off", "server-unheard"),
         ])
+
+    def away(self, node, seconds):
+        """Who leads is missed by all, until the others choose another one."""
+        kind = "leader-away" if node.mode() == "leader" else "server-away"
+        return pause(kind, seconds, [node], self.await_order)
 
     def back(self, node):
         node.start()
         self.await_order()
 
     def await_order(self):
-        until(self.is_whole, "for the ensemble to be whole again", 60)
+        """Who was away believes for a moment that nothing has changed."""
+        for _ in range(2):
+            time.sleep(0.3)
+            until(self.is_whole, "for the ensemble to be whole again", 60)
 
     def leftovers(self):
         """The nodes of a lock go with its last waiter."""

@@ -39,7 +39,8 @@ start_ensemble() {
   RLOCK_SERVER="zk://$(IFS=,; echo "${ZK_PORTS[*]/#/127.0.0.1:}")"
 }
 
-# launch_zookeeper DIR: also again, with the same data. The heap is what `ls` of a few nodes needs.
+# launch_zookeeper DIR: also again, with the same data, which outlives a server that is killed without being forced to
+# the disk. The heap is what `ls` of a few nodes needs.
 launch_zookeeper() {
   local dir=$1
   printf '%s\n' "dataDir=$dir" clientPortAddress=127.0.0.1 tickTime=200 minSessionTimeout=400 \
@@ -47,7 +48,7 @@ launch_zookeeper() {
     extendedTypesEnabled=true znode.container.checkIntervalMs=500 >"$dir/conf"
   cat "$dir/own" >>"$dir/conf"
   setpriv --pdeathsig KILL java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto \
-    -Dznode.container.checkIntervalMs=500 -cp "$(zookeeper_jars)" \
+    -Dznode.container.checkIntervalMs=500 -Dzookeeper.forceSync=no -cp "$(zookeeper_jars)" \
     org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/conf" </dev/null >"$dir/log" 2>&1 3>&- &
   echo "$!" >"$dir/pid"
 }
@@ -68,10 +69,15 @@ zookeeper_answers() {
 }
 
 # zk_leader: the number (from 0) of the one that leads.
-zk_leader() {
-  local number
+zk_leader() { zk_in_mode leader | head -n 1; }
+
+# zk_follower: of one that follows.
+zk_follower() { zk_in_mode follower | head -n 1; }
+
+zk_in_mode() {
+  local mode=$1 number
   for number in 0 1 2; do
-    if [[ $(four_letters "${ZK_PORTS[number]}" srvr) == *'Mode: leader'* ]]; then
+    if [[ $(four_letters "${ZK_PORTS[number]}" srvr) == *"Mode: $mode"* ]]; then
       echo "$number"
     fi
   done

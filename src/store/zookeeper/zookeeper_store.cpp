@@ -34,6 +34,8 @@ class ZooKeeperStore final : public LockStore {
 
  private:
   std::optional<Fault> connect(Millis session, const Patience& patience);
+  Fault after_silence(Fault fault, const Patience& patience);
+  Attempt claim_place(const Claim& claim, const Patience& patience);
   Attempt look(const Claim& claim, Moment asked_at, const Patience& patience);
   Attempt hold(const Claim& claim, Moment asked_at, const Patience& patience);
   Attempt wait_behind(const Line& line, std::size_t place, const Patience& patience);
@@ -57,7 +59,19 @@ std::optional<Fault> ZooKeeperStore::connect(Millis session, const Patience& pat
   return std::nullopt;
 }
 
+/// Whoever is asked once more is to be another server, if this one had all the time there was.
+Fault ZooKeeperStore::after_silence(Fault fault, const Patience& patience) {
+  if (session_ && patience.until.passed(base::now())) session_->leave();
+  return fault;
+}
+
 Attempt ZooKeeperStore::try_acquire(const Claim& claim, const Patience& patience) {
+  auto attempt = claim_place(claim, patience);
+  if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), patience);
+  return attempt;
+}
+
+Attempt ZooKeeperStore::claim_place(const Claim& claim, const Patience& patience) {
   const Moment asked_at = base::now();
   place_ = path_of(ensemble_, claim.name);
   if (auto fault = connect(session_for(claim.ttl), patience)) return *std::move(fault);
@@ -146,7 +160,7 @@ Renewal ZooKeeperStore::renew(const LockName& /*name*/, const Token& /*token*/, 
   const Moment asked_at = base::now();
   const auto there = session_->confirm(node_, patience);
   if (session_->expired()) return NotOurs{"the session has expired"};
-  if (const auto* fault = std::get_if<Fault>(&there)) return *fault;
+  if (const auto* fault = std::get_if<Fault>(&there)) return after_silence(*fault, patience);
   if (!std::get<bool>(there)) return NotOurs{"its node is gone"};
   return Renewed{validity(asked_at, ttl), asked_at};
 }
@@ -155,7 +169,16 @@ Release ZooKeeperStore::release(const LockName& /*name*/, const Token& /*token*/
                                 Millis /*min_hold*/, const Patience& patience) {
   if (!session_ || node_.empty()) return NotOurs{"it was not taken by this process"};
   if (session_->expired()) return NotOurs{"the session has expired"};
-  const auto erased = session_->erase(node_, patience);
+  const auto now = base::now();
+  const Patience half = patience.at_most(Deadline::after(now, patience.until.left(now) / 2));
+  auto erased = session_->erase(node_, half);
+  const auto* unheard = std::get_if<Fault>(&erased);
+  if (unheard != nullptr && unheard->kind == Fault::Kind::silent) {
+    // The other half is another server's. That our node is gone then was our doing.
+    session_->leave();
+    erased = session_->erase(node_, patience);
+    if (std::holds_alternative<bool>(erased)) erased = true;
+  }
   if (const auto* fault = std::get_if<Fault>(&erased)) return *fault;
   node_.clear();
   if (!std::get<bool>(erased)) return NotOurs{"its node is gone"};

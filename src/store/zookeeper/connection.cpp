@@ -1,0 +1,111 @@
+#include "store/zookeeper/connection.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "os/file.hpp"
+#include "os/poll.hpp"
+#include "os/socket.hpp"
+
+namespace store::zookeeper {
+namespace {
+
+// While no server can be reached the library has nothing to wait for.
+constexpr Millis between_attempts{20};
+
+// More than any ensemble has.
+constexpr int most_servers = 100;
+
+}  // namespace
+
+std::variant<std::unique_ptr<Connection>, Fault> Connection::open(const ZooKeeper& ensemble,
+                                                                  Millis session,
+                                                                  const Patience& patience) {
+  zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // it would write to our stderr
+  std::unique_ptr<Connection> connection{new Connection};
+  constexpr Millis::rep most = 1'000'000'000;
+  zhandle_t* const handle = zookeeper_init(ensemble.hosts.c_str(), on_event,
+                                           static_cast<int>(std::min(session.count(), most)),
+                                           nullptr, connection.get(), 0);
+  if (handle == nullptr) return Fault{Fault::Kind::unreachable, "no such host"};
+  connection->handle_ = handle;
+  // Or it would ask for the hosts' addresses at every step, not only before it connects.
+  zoo_set_servers_resolution_delay(handle, -1);
+  if (!ensemble.user.empty()) {
+    const std::string login = ensemble.user + ":" + ensemble.password.reveal();
+    zoo_add_auth(
+        handle, "digest", login.data(), static_cast<int>(login.size()), [](int, const void*) {},
+        nullptr);
+  }
+  if (auto fault = connection->await(patience)) return *std::move(fault);
+  return connection;
+}
+
+Connection::~Connection() {
+  if (handle_ != nullptr) zookeeper_close(handle_);
+}
+
+void Connection::on_event(zhandle_t* /*handle*/, int type, int state, const char* path,
+                          void* context) {
+  auto& connection = *static_cast<Connection*>(context);
+  if (state == ZOO_AUTH_FAILED_STATE) connection.refused_ = true;
+  if (type != ZOO_SESSION_EVENT && path != nullptr) connection.changed_.insert(path);
+}
+
+std::optional<Fault> Connection::await(const Patience& patience) {
+  const bool done =
+      is_there() || process(patience, [&] { return is_there() || expired() || refused_; });
+  if (refused_) return Fault{Fault::Kind::denied, zerror(ZAUTHFAILED)};
+  if (done) return std::nullopt;
+  return Fault{Fault::Kind::unreachable, "no server answers"};
+}
+
+void Connection::leave() {
+  if (!is_there()) return;
+  os::hang_up(socket_);
+  zookeeper_process(handle_, ZOOKEEPER_READ);  // which finds out
+}
+
+bool Connection::process(const Patience& patience, const std::function<bool()>& until) {
+  for (;;) {
+    step(patience);
+    if (until()) return true;
+    if (patience.until.passed(base::now()) || os::is_readable(patience.interrupt)) return false;
+  }
+}
+
+void Connection::step(const Patience& patience) {
+  if (std::exchange(was_there_, is_there()) && !was_there_) pass_over();
+  int interest = 0;
+  timeval wait{};
+  const int code = zookeeper_interest(handle_, &socket_, &interest, &wait);
+  if (socket_ >= 0) os::close_on_exec(socket_);
+  const auto now = base::now();
+  if (code != ZOK || socket_ < 0 || interest == 0) {
+    trial_.reset();
+    os::wait_any({patience.interrupt},
+                 std::min(patience.until, Deadline::after(now, between_attempts)));
+    return;
+  }
+  const auto span = std::chrono::seconds{wait.tv_sec} + std::chrono::microseconds{wait.tv_usec};
+  Deadline until = std::min(patience.until, Deadline::at(now + span));
+  if (!is_there()) until = std::min(until, trial_.ends(patience, timeout()));
+  const auto want = (interest & ZOOKEEPER_WRITE) != 0 ? os::Want::write : os::Want::read;
+  const bool ready = os::wait_for(socket_, want, {until, patience.interrupt}) == os::Ready::yes;
+  const bool failed = !ready && trial_.failed(base::now());
+  if (ready) allowance_.enforce(socket_);
+  if (failed) os::hang_up(socket_);
+  const int processed = zookeeper_process(handle_, ready || failed ? interest : 0);
+  if (is_there() || processed != ZOK) trial_.reset();
+}
+
+/// The library would begin its list anew, where it began the first time: with that server.
+void Connection::pass_over() {
+  const std::string lost = zoo_get_current_server(handle_);
+  for (int i = 0; i < most_servers; ++i) {
+    zoo_cycle_next_server(handle_);
+    if (lost == zoo_get_current_server(handle_)) return;
+  }
+}
+
+}  // namespace store::zookeeper
