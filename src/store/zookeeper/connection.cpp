@@ -92,11 +92,18 @@ void Connection::step(const Patience& patience) {
   if (!is_there()) until = std::min(until, trial_.ends(patience, timeout()));
   const auto want = (interest & ZOOKEEPER_WRITE) != 0 ? os::Want::write : os::Want::read;
   const bool ready = os::wait_for(socket_, want, {until, patience.interrupt}) == os::Ready::yes;
-  const bool failed = !ready && trial_.failed(base::now());
+  const bool failed = trial_.failed(base::now());
   if (ready) allowance_.enforce(socket_);
   if (failed) os::hang_up(socket_);
   const int processed = zookeeper_process(handle_, ready || failed ? interest : 0);
   if (is_there() || processed != ZOK) trial_.reset();
+  if (let_in_by_no_zookeeper()) os::hang_up(socket_);
+}
+
+/// The library believes any answer. For a session of less than no time it would send signs of life
+/// without end; and we have not asked to be let in for reading only.
+bool Connection::let_in_by_no_zookeeper() const {
+  return (is_there() && timeout() <= Millis{0}) || zoo_state(handle_) == ZOO_READONLY_STATE;
 }
 
 /// The library would begin its list anew, where it began the first time: with that server.
