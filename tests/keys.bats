@@ -116,8 +116,8 @@ two_keys() {
   wait_queued "$B" 1
   redis set "$A" thief px 60000
   wait_until queued "$A" 1
-  redis del "$A"
   queued "$B" 0
+  redis del "$A"
   let_go other
   finish job
   assert_success

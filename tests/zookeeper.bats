@@ -74,27 +74,27 @@ watches() {
 @test "one of three that hangs: holders refresh and release at the others" {
   local number silent
   start_ensemble
-  # Each is connected to one of the three; of eight, some to the one that hangs.
-  for number in {1..4}; do
+  # Each is connected to one of the three, and some to the one that hangs.
+  for number in {1..6}; do
     hold "released$number" -k "$K:released$number" --ttl 30s
     hold "refreshed$number" -k "$K:refreshed$number" --ttl 6s --grace 100ms
   done
-  silent=$(zk_follower)
+  silent=$(zk_busy_follower)
   pause_redis "${ZK_NODES[silent]}"
-  for number in {1..4}; do
+  for number in {1..6}; do
     let_go "released$number"
     assert_success
     assert_equal "$stderr" ''
   done
-  for number in {1..4}; do
+  for number in {1..6}; do
     start "other$number" -q -w 7s -k "$K:refreshed$number" -- touch "$T/ran"
   done
   # Sessions of 45 s, if nobody was told.
-  for number in {1..4}; do
+  for number in {1..6}; do
     attempt -q -w 10s -k "$K:released$number" -- echo free
     assert_output free
   done
-  for number in {1..4}; do
+  for number in {1..6}; do
     finish "other$number"
     assert_equal "$status" 75
     let_go "refreshed$number"
@@ -106,15 +106,18 @@ watches() {
 }
 
 @test "one of three that hangs: who comes goes to the others" {
-  local number silent
+  local number silent two
   start_ensemble
   silent=$(zk_follower)
   pause_redis "${ZK_NODES[silent]}"
-  for number in {1..10}; do
+  # Also where there is only one other.
+  two=$(zk_url "$silent" "$(zk_leader)")
+  for number in {1..6}; do
     start "run$number" -k "$K:$number" --ttl 5s -- echo ran
+    start "two$number" -S "$two" -k "$K:two$number" --ttl 5s -- echo ran
   done
-  for number in {1..10}; do
-    finish "run$number"
+  for number in {run,two}{1..6}; do
+    finish "$number"
     assert_success
     assert_output ran
   done

@@ -24,6 +24,8 @@ SERVER_FAULTS = ("server-paused", "majority-paused", "restart", "wipe", "failove
                  "down", "leader-away", "packets-lost", "answers-lost")
 # Of an ensemble of three, of whom any two serve.
 ONE_AWAY = ("server-away", "server-cut-off", "server-unheard")
+# And who had it has found another one long ago.
+FOUND = 8_000 * MS
 # Of a holder or a waiter; the end of a job, or of a guardian, is noticed at once.
 DELAYS = ("kill-rlock", "pause-rlock", "pause-tree")
 # What is past this long ago cannot have delayed anybody any more.
@@ -85,7 +87,7 @@ def judge(history, run, start, stop):
     hit |= {other.name for other in others if any(fault.reaches(other) for fault in server)}
     if hit:
         return "after a kill" if len(hit) == 1 else "after several kills", stop - start
-    if any(fault.kind in ONE_AWAY for fault in near):
+    if any(fault.kind in ONE_AWAY and fault.overlaps(start - FOUND, stop) for fault in near):
         return "one of the servers away", stop - start
     dead = [other for other in others if died_waiting(other) and start - PLACE <= other.end < stop]
     if dead:

@@ -36,7 +36,15 @@ start_ensemble() {
     wait_until zookeeper_answers "${ZK_PORTS[number]}"
   done
   export RLOCK_SERVER
-  RLOCK_SERVER="zk://$(IFS=,; echo "${ZK_PORTS[*]/#/127.0.0.1:}")"
+  RLOCK_SERVER=$(zk_url 0 1 2)
+}
+
+# zk_url NUMBER...: of these of the ensemble.
+zk_url() {
+  local number
+  local -a hosts=()
+  for number; do hosts+=("127.0.0.1:${ZK_PORTS[number]}"); done
+  (IFS=, && echo "zk://${hosts[*]}")
 }
 
 # launch_zookeeper DIR: also again, with the same data, which outlives a server that is killed without being forced to
@@ -73,6 +81,14 @@ zk_leader() { zk_in_mode leader | head -n 1; }
 
 # zk_follower: of one that follows.
 zk_follower() { zk_in_mode follower | head -n 1; }
+
+# zk_busy_follower: of the follower that more clients are connected to.
+zk_busy_follower() {
+  local number
+  for number in $(zk_in_mode follower); do
+    echo "$(four_letters "${ZK_PORTS[number]}" srvr | sed -n 's/^Connections: //p') $number"
+  done | sort -n | sed -n '$s/.* //p'
+}
 
 zk_in_mode() {
   local mode=$1 number

@@ -20,6 +20,7 @@ inline Fault fault_of(int code) {
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
     case ZINVALIDSTATE:
+    case ZRUNTIMEINCONSISTENCY:  // an answer to another question: the connection is over
     case ZCLOSING:
     case ZSESSIONMOVED:
     case ZSESSIONEXPIRED: return {Fault::Kind::silent, zerror(code)};
@@ -39,6 +40,7 @@ template <class Result>
 struct Call {
   std::optional<int> code;
   Result result{};
+  std::shared_ptr<const void> question{};  // what the library looks at until then, if anything
 };
 template <class Result>
 using Shared = std::shared_ptr<Call<Result>>;

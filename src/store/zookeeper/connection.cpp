@@ -1,7 +1,6 @@
 #include "store/zookeeper/connection.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "os/file.hpp"
 #include "os/poll.hpp"
@@ -15,6 +14,9 @@ constexpr Millis between_attempts{20};
 
 // More than any ensemble has.
 constexpr int most_servers = 100;
+
+// More than a healthy server has sent before anybody looked.
+constexpr int most_messages = 1'000;
 
 }  // namespace
 
@@ -53,6 +55,9 @@ void Connection::on_event(zhandle_t* /*handle*/, int type, int state, const char
 }
 
 std::optional<Fault> Connection::await(const Patience& patience) {
+  // If it has ended, better to read that now than to ask in vain: the library would forget neither
+  // the question nor that it is to be answered first.
+  if (is_there()) step({Deadline::at(base::now()), patience.interrupt});
   const bool done =
       is_there() || process(patience, [&] { return is_there() || expired() || refused_; });
   if (refused_) return Fault{Fault::Kind::denied, zerror(ZAUTHFAILED)};
@@ -61,9 +66,16 @@ std::optional<Fault> Connection::await(const Patience& patience) {
 }
 
 void Connection::leave() {
-  if (!is_there()) return;
+  if (is_there()) hang_up();
+}
+
+void Connection::hang_up() {
   os::hang_up(socket_);
-  zookeeper_process(handle_, ZOOKEEPER_READ);  // which finds out
+  // What had come is read first, and then the end.
+  int processed = ZOK;
+  for (int i = 0; i < most_messages && (processed == ZOK || processed == ZNOTHING); ++i) {
+    processed = zookeeper_process(handle_, ZOOKEEPER_READ | ZOOKEEPER_WRITE);
+  }
 }
 
 bool Connection::process(const Patience& patience, const std::function<bool()>& until) {
@@ -75,7 +87,7 @@ bool Connection::process(const Patience& patience, const std::function<bool()>& 
 }
 
 void Connection::step(const Patience& patience) {
-  if (std::exchange(was_there_, is_there()) && !was_there_) pass_over();
+  if (zoo_state(handle_) == ZOO_NOTCONNECTED_STATE) pass_over();
   int interest = 0;
   timeval wait{};
   const int code = zookeeper_interest(handle_, &socket_, &interest, &wait);
@@ -89,30 +101,34 @@ void Connection::step(const Patience& patience) {
   }
   const auto span = std::chrono::seconds{wait.tv_sec} + std::chrono::microseconds{wait.tv_usec};
   Deadline until = std::min(patience.until, Deadline::at(now + span));
-  if (!is_there()) until = std::min(until, trial_.ends(patience, timeout()));
+  if (!is_there()) {
+    server_ = zoo_get_current_server(handle_);
+    until = std::min(until, trial_.ends(patience, timeout()));
+  }
   const auto want = (interest & ZOOKEEPER_WRITE) != 0 ? os::Want::write : os::Want::read;
   const bool ready = os::wait_for(socket_, want, {until, patience.interrupt}) == os::Ready::yes;
-  const bool failed = trial_.failed(base::now());
   if (ready) allowance_.enforce(socket_);
-  if (failed) os::hang_up(socket_);
-  const int processed = zookeeper_process(handle_, ready || failed ? interest : 0);
-  if (is_there() || processed != ZOK) trial_.reset();
-  if (let_in_by_no_zookeeper()) os::hang_up(socket_);
+  const int processed = zookeeper_process(handle_, ready ? interest : 0);
+  const bool open = processed == ZOK || processed == ZNOTHING;
+  const bool useless = is_no_zookeeper() || (!is_there() && trial_.failed(base::now()));
+  if (open && useless) hang_up();
+  if (!open || useless || is_there()) trial_.reset();
 }
 
 /// The library believes any answer. For a session of less than no time it would send signs of life
 /// without end; and we have not asked to be let in for reading only.
-bool Connection::let_in_by_no_zookeeper() const {
+bool Connection::is_no_zookeeper() const {
   return (is_there() && timeout() <= Millis{0}) || zoo_state(handle_) == ZOO_READONLY_STATE;
 }
 
-/// The library would begin its list anew, where it began the first time: with that server.
+/// Left to itself, the library comes back to the first server first, or leaves out every other one.
 void Connection::pass_over() {
-  const std::string lost = zoo_get_current_server(handle_);
+  if (server_.empty()) return;
   for (int i = 0; i < most_servers; ++i) {
     zoo_cycle_next_server(handle_);
-    if (lost == zoo_get_current_server(handle_)) return;
+    if (server_ == zoo_get_current_server(handle_)) break;
   }
+  server_.clear();
 }
 
 }  // namespace store::zookeeper

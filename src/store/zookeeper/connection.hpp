@@ -58,14 +58,15 @@ class Connection {
   static void on_event(zhandle_t* handle, int type, int state, const char* path, void* context);
   [[nodiscard]] bool is_there() const { return zoo_state(handle_) == ZOO_CONNECTED_STATE; }
   void step(const Patience& patience);
-  [[nodiscard]] bool let_in_by_no_zookeeper() const;
+  [[nodiscard]] bool is_no_zookeeper() const;
+  void hang_up();
   void pass_over();
 
   zhandle_t* handle_ = nullptr;
   int socket_ = -1;
   Allowance allowance_;
   Trial trial_;
-  bool was_there_ = false;
+  std::string server_;    // connected to last; empty once it has been passed over
   bool refused_ = false;  // our credentials
   std::set<std::string> changed_;
 };

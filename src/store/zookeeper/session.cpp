@@ -26,10 +26,12 @@ bool Session::is_ours(const Stat& stat) const {
 
 template <class Result>
 std::variant<Result, Fault> Session::ask(const std::function<int(void*)>& start,
-                                         const Patience& patience) {
+                                         const Patience& patience,
+                                         std::shared_ptr<const void> question) {
   if (auto fault = connection_->await(patience)) return *std::move(fault);
   connection_->expect_answer();
   const auto call = std::make_shared<Call<Result>>();
+  call->question = std::move(question);
   auto reference = std::make_unique<Shared<Result>>(call);
   if (const int code = start(reference.get()); code != ZOK) return fault_of(code);
   (void)reference.release();  // the library's, until it answers
@@ -76,8 +78,9 @@ std::variant<std::vector<std::string>, Fault> Session::children(const std::strin
 }
 
 std::variant<bool, Fault> Session::ask_of_node(const std::function<int(void*)>& start,
-                                               const Patience& patience) {
-  const auto answer = ask<bool>(start, patience);
+                                               const Patience& patience,
+                                               std::shared_ptr<const void> question) {
+  const auto answer = ask<bool>(start, patience, std::move(question));
   if (missing(answer)) return false;
   if (const auto* fault = std::get_if<Fault>(&answer)) return *fault;
   return true;
@@ -118,16 +121,12 @@ std::variant<bool, Fault> Session::confirm(const std::string& path, const Patien
   };
   const auto question = std::make_shared<Question>(Question{path});
   zoo_check_op_init(&question->operation, question->path.c_str(), -1);
-  questions_.push_back(question);
-  auto answer = ask_of_node(
+  return ask_of_node(
       [&](void* call) {
         return zoo_amulti(connection_->handle(), 1, &question->operation, &question->outcome, done,
                           call);
       },
-      patience);
-  const auto* fault = std::get_if<Fault>(&answer);
-  if (fault == nullptr || fault->kind != Fault::Kind::silent) questions_.clear();
-  return answer;
+      patience, question);
 }
 
 }  // namespace store::zookeeper

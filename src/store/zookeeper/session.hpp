@@ -35,7 +35,7 @@ class Session {
   /// The path, with its number if `flags` say sequential.
   std::variant<std::string, Fault> create(const std::string& path, const std::string& data,
                                           int flags, const Patience& patience);
-  /// Nothing if there is no such node. With `watch`, watched(path) tells of changes.
+  /// Nothing if there is no such node. With `watch`, changed(path) tells of changes.
   enum class Watch { no, yes };
   std::variant<std::optional<Node>, Fault> get(const std::string& path, Watch watch,
                                                const Patience& patience);
@@ -51,6 +51,7 @@ class Session {
   std::variant<bool, Fault> confirm(const std::string& path, const Patience& patience);
 
   /// As the connection says.
+  std::optional<Fault> await(const Patience& patience) { return connection_->await(patience); }
   void leave() { connection_->leave(); }
   bool changed(const std::string& path) { return connection_->changed(path); }
   bool process(const Patience& patience, const std::function<bool()>& until) {
@@ -63,11 +64,13 @@ class Session {
       : connection_{std::move(connection)}, secured_{secured} {}
   /// As ask(), with whether the node is there for an answer.
   std::variant<bool, Fault> ask_of_node(const std::function<int(void*)>& start,
-                                        const Patience& patience);
+                                        const Patience& patience,
+                                        std::shared_ptr<const void> question = nullptr);
+  /// `question` stays until the library has answered, which may be after us.
   template <class Result>
-  std::variant<Result, Fault> ask(const std::function<int(void*)>& start, const Patience& patience);
+  std::variant<Result, Fault> ask(const std::function<int(void*)>& start, const Patience& patience,
+                                  std::shared_ptr<const void> question = nullptr);
 
-  std::vector<std::shared_ptr<void>> questions_;  // that the library may still look at
   std::unique_ptr<Connection> connection_;
   bool secured_;  // what we make belongs to us
 };

@@ -1,7 +1,5 @@
 #include "store/zookeeper/zookeeper_store.hpp"
 
-#include <algorithm>
-
 #include "store/zookeeper/candidacy.hpp"
 #include "store/zookeeper/lease_rule.hpp"
 #include "store/zookeeper/line.hpp"
@@ -35,6 +33,7 @@ class ZooKeeperStore final : public LockStore {
   ZooKeeper ensemble_;
   std::shared_ptr<Session> session_;
   Stand stand_;
+  bool unheard_ = false;  // what became of the last claim
 };
 
 std::optional<Fault> ZooKeeperStore::connect(Millis session, const Patience& patience) {
@@ -60,6 +59,7 @@ Attempt ZooKeeperStore::try_acquire(const Claim& claim, const Patience& patience
   const Moment asked_at = base::now();  // a first server that hangs costs nothing of the lease
   stand_.place = path_of(ensemble_, claim.name);
   auto attempt = apply(*session_, claim, stand_, asked_at, patience);
+  unheard_ = std::holds_alternative<Fault>(attempt);
   if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), patience);
   return attempt;
 }
@@ -75,7 +75,8 @@ Turn ZooKeeperStore::await_turn(const Claim& /*claim*/, const Patience& patience
 void ZooKeeperStore::withdraw(const Claim& claim, const Patience& patience) {
   if (!session_) return;
   (void)release(claim.name, claim.token, {}, patience);
-  // A node that was made unheard goes with the session.
+  // A node that was made unheard goes with the session, which ends with a goodbye that is heard.
+  if (unheard_) (void)session_->await(patience);
   session_.reset();
   stand_.node.clear();
 }
@@ -99,7 +100,7 @@ Release ZooKeeperStore::release(const LockName& /*name*/, const Token& /*token*/
   const Patience half = patience.at_most(Deadline::after(now, patience.until.left(now) / 2));
   auto erased = session_->erase(stand_.node, half);
   const auto* unheard = std::get_if<Fault>(&erased);
-  if (unheard != nullptr && unheard->kind == Fault::Kind::silent) {
+  if (unheard != nullptr && unheard->kind != Fault::Kind::denied) {
     // The other half is another server's. That our node is gone then was our doing.
     session_->leave();
     erased = session_->erase(stand_.node, patience);
