@@ -182,6 +182,23 @@ watches() {
   stop_proxy
 }
 
+@test "a claim of which nobody heard what became is taken back" {
+  local port
+  hold one -k "$K" --shared
+  port=$(free_port)
+  start_proxy_between "tcp:$port" "tcp:$ZK_PORT"
+  proxy swallow-reply s-
+  # Its node would last as long as its session, 45 s.
+  attempt -S "zk://127.0.0.1:$port" -k "$K" --shared -w 1s --ttl 30s -- touch "$T/ran"
+  assert_equal "$status" 69
+  says "$T/proxy.log" 'swallowed reply'
+  assert_equal "$(json 'len(d["holders"]) + len(d["waiters"])' inspect --json "$K")" 1
+  let_go one
+  assert_success
+  stop_proxy
+  [[ ! -e $T/ran ]]
+}
+
 @test "a lock that was waited for is granted by a transaction, not by what one server remembers" {
   local port
   port=$(free_port)
