@@ -105,6 +105,27 @@ watches() {
   [[ ! -e $T/ran ]]
 }
 
+@test "servers that hang one after the other: a holder that knows two of them goes from one to the other" {
+  local hung
+  local -a followers
+  start_ensemble
+  mapfile -t followers < <(zk_in_mode follower)
+  hold holder -S "$(zk_url "${followers[@]}")" -k "$K" --ttl 6s --grace 100ms
+  # Whichever it is connected to: twice it has to leave one.
+  for hung in "${followers[@]}" "${followers[0]}"; do
+    pause_redis "${ZK_NODES[hung]}"
+    attempt -q -w 6500ms -k "$K" -- touch "$T/ran"
+    assert_equal "$status" 75
+    resume_redis "${ZK_NODES[hung]}"
+    # It is one of three again.
+    attempt -S "$(zk_url "$hung")" -k "$K:$hung" -w 20s -- echo back
+    assert_output back
+  done
+  let_go holder
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
 @test "one of three that hangs: who comes goes to the others" {
   local number silent two
   start_ensemble

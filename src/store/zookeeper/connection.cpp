@@ -87,7 +87,7 @@ bool Connection::process(const Patience& patience, const std::function<bool()>& 
 }
 
 void Connection::step(const Patience& patience) {
-  if (zoo_state(handle_) == ZOO_NOTCONNECTED_STATE) pass_over();
+  if (is_alone()) pass_over();
   int interest = 0;
   timeval wait{};
   const int code = zookeeper_interest(handle_, &socket_, &interest, &wait);
@@ -113,6 +113,13 @@ void Connection::step(const Patience& patience) {
   const bool useless = is_no_zookeeper() || (!is_there() && trial_.failed(base::now()));
   if (open && useless) hang_up();
   if (!open || useless || is_there()) trial_.reset();
+}
+
+/// Not even on the way to a server. Which state the library names then depends on how it lost one.
+bool Connection::is_alone() const {
+  const int state = zoo_state(handle_);
+  return !is_there() && state != ZOO_CONNECTING_STATE && state != ZOO_ASSOCIATING_STATE &&
+         state != ZOO_READONLY_STATE;
 }
 
 /// The library believes any answer. For a session of less than no time it would send signs of life

@@ -58,6 +58,7 @@ class Connection {
   static void on_event(zhandle_t* handle, int type, int state, const char* path, void* context);
   [[nodiscard]] bool is_there() const { return zoo_state(handle_) == ZOO_CONNECTED_STATE; }
   void step(const Patience& patience);
+  [[nodiscard]] bool is_alone() const;
   [[nodiscard]] bool is_no_zookeeper() const;
   void hang_up();
   void pass_over();
