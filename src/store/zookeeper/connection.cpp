@@ -18,6 +18,11 @@ constexpr int most_servers = 100;
 // More than a healthy server has sent before anybody looked.
 constexpr int most_messages = 1'000;
 
+/// Whether the connection is, by what processing came to.
+bool is_open(int processed) {
+  return processed == ZOK || processed == ZNOTHING;
+}
+
 }  // namespace
 
 std::variant<std::unique_ptr<Connection>, Fault> Connection::open(const ZooKeeper& ensemble,
@@ -71,9 +76,9 @@ void Connection::leave() {
 
 void Connection::hang_up() {
   os::hang_up(socket_);
-  // What had come is read first, and then the end.
+  // What had come is read first, and then the end; but not what is no ZooKeeper's.
   int processed = ZOK;
-  for (int i = 0; i < most_messages && (processed == ZOK || processed == ZNOTHING); ++i) {
+  for (int i = 0; i < most_messages && is_open(processed) && !is_no_zookeeper(); ++i) {
     processed = zookeeper_process(handle_, ZOOKEEPER_READ | ZOOKEEPER_WRITE);
   }
 }
@@ -109,10 +114,9 @@ void Connection::step(const Patience& patience) {
   const bool ready = os::wait_for(socket_, want, {until, patience.interrupt}) == os::Ready::yes;
   if (ready) allowance_.enforce(socket_);
   const int processed = zookeeper_process(handle_, ready ? interest : 0);
-  const bool open = processed == ZOK || processed == ZNOTHING;
   const bool useless = is_no_zookeeper() || (!is_there() && trial_.failed(base::now()));
-  if (open && useless) hang_up();
-  if (!open || useless || is_there()) trial_.reset();
+  if (is_open(processed) && useless) hang_up();
+  if (!is_open(processed) || useless || is_there()) trial_.reset();
 }
 
 /// Not even on the way to a server. Which state the library names then depends on how it lost one.

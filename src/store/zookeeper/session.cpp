@@ -27,11 +27,11 @@ bool Session::is_ours(const Stat& stat) const {
 template <class Result>
 std::variant<Result, Fault> Session::ask(const std::function<int(void*)>& start,
                                          const Patience& patience,
-                                         std::shared_ptr<const void> question) {
+                                         const std::shared_ptr<const void>& question) {
   if (auto fault = connection_->await(patience)) return *std::move(fault);
   connection_->expect_answer();
   const auto call = std::make_shared<Call<Result>>();
-  call->question = std::move(question);
+  call->question = question;
   auto reference = std::make_unique<Shared<Result>>(call);
   if (const int code = start(reference.get()); code != ZOK) return fault_of(code);
   (void)reference.release();  // the library's, until it answers
@@ -79,8 +79,8 @@ std::variant<std::vector<std::string>, Fault> Session::children(const std::strin
 
 std::variant<bool, Fault> Session::ask_of_node(const std::function<int(void*)>& start,
                                                const Patience& patience,
-                                               std::shared_ptr<const void> question) {
-  const auto answer = ask<bool>(start, patience, std::move(question));
+                                               const std::shared_ptr<const void>& question) {
+  const auto answer = ask<bool>(start, patience, question);
   if (missing(answer)) return false;
   if (const auto* fault = std::get_if<Fault>(&answer)) return *fault;
   return true;

@@ -65,11 +65,11 @@ class Session {
   /// As ask(), with whether the node is there for an answer.
   std::variant<bool, Fault> ask_of_node(const std::function<int(void*)>& start,
                                         const Patience& patience,
-                                        std::shared_ptr<const void> question = nullptr);
+                                        const std::shared_ptr<const void>& question = nullptr);
   /// `question` stays until the library has answered, which may be after us.
   template <class Result>
   std::variant<Result, Fault> ask(const std::function<int(void*)>& start, const Patience& patience,
-                                  std::shared_ptr<const void> question = nullptr);
+                                  const std::shared_ptr<const void>& question = nullptr);
 
   std::unique_ptr<Connection> connection_;
   bool secured_;  // what we make belongs to us
