@@ -29,6 +29,7 @@ std::variant<Result, Fault> Session::ask(const std::function<int(void*)>& start,
                                          const Patience& patience,
                                          const std::shared_ptr<const void>& question) {
   if (auto fault = connection_->await(patience)) return *std::move(fault);
+  if (expired()) return fault_of(ZSESSIONEXPIRED);  // of which the library loses what it was given
   connection_->expect_answer();
   const auto call = std::make_shared<Call<Result>>();
   call->question = question;
