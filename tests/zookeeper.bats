@@ -188,12 +188,10 @@ watches() {
 }
 
 @test "a node that was made while the connection broke is found again" {
-  local port
   hold one -k "$K" --shared
-  port=$(free_port)
-  start_proxy_between "tcp:$port" "tcp:$ZK_PORT"
+  start_zookeeper_proxy
   proxy drop-reply s-
-  hold two -S "zk://127.0.0.1:$port" -k "$K" --shared
+  hold two -S "$PROXIED" -k "$K" --shared
   says "$T/proxy.log" 'dropped reply'
   assert_equal "$(json 'len(d["holders"]) + len(d["waiters"])' inspect --json "$K")" 2
   let_go two
@@ -204,13 +202,11 @@ watches() {
 }
 
 @test "a claim of which nobody heard what became is taken back" {
-  local port
   hold one -k "$K" --shared
-  port=$(free_port)
-  start_proxy_between "tcp:$port" "tcp:$ZK_PORT"
+  start_zookeeper_proxy
   proxy swallow-reply s-
   # Its node would last as long as its session, 45 s.
-  attempt -S "zk://127.0.0.1:$port" -k "$K" --shared -w 1s --ttl 30s -- touch "$T/ran"
+  attempt -S "$PROXIED" -k "$K" --shared -w 1s --ttl 30s -- touch "$T/ran"
   assert_equal "$status" 69
   says "$T/proxy.log" 'swallowed reply'
   assert_equal "$(json 'len(d["holders"]) + len(d["waiters"])' inspect --json "$K")" 1
@@ -221,12 +217,10 @@ watches() {
 }
 
 @test "a lock that was waited for is granted by a transaction, not by what one server remembers" {
-  local port
-  port=$(free_port)
-  start_proxy_between "tcp:$port" "tcp:$ZK_PORT"
+  start_zookeeper_proxy
   hold holder -k "$K"
   # 14 is a transaction's number in the protocol. No refresh is due before the job is there.
-  start waiter -S "zk://127.0.0.1:$port" -k "$K" -w 60s --ttl 30s \
+  start waiter -S "$PROXIED" -k "$K" -w 60s --ttl 30s \
     -- env LC_ALL=C grep -acP 'request.*\x00\x00\x00\x0e' "$T/proxy.log"
   wait_until in_line 1
   let_go holder
@@ -236,11 +230,9 @@ watches() {
 }
 
 @test "a hold and a wait outlive a connection that is reset" {
-  local port
-  port=$(free_port)
-  start_proxy_between "tcp:$port" "tcp:$ZK_PORT"
-  hold holder -S "zk://127.0.0.1:$port" -k "$K" --ttl 5s --grace 100ms
-  start waiter -S "zk://127.0.0.1:$port" -k "$K" --ttl 5s -w 60s -- echo 'my turn'
+  start_zookeeper_proxy
+  hold holder -S "$PROXIED" -k "$K" --ttl 5s --grace 100ms
+  start waiter -S "$PROXIED" -k "$K" --ttl 5s -w 60s -- echo 'my turn'
   wait_until in_line 1
   proxy reset
   attempt -q -k "$K" -w 6s -- touch "$T/ran"

@@ -47,6 +47,14 @@ zk_url() {
   (IFS=, && echo "zk://${hosts[*]}")
 }
 
+# start_zookeeper_proxy: before the one server; PROXIED is the way to it.
+start_zookeeper_proxy() {
+  local port
+  port=$(free_port)
+  start_proxy_between "tcp:$port" "tcp:$ZK_PORT"
+  PROXIED=zk://127.0.0.1:$port
+}
+
 # launch_zookeeper DIR: also again, with the same data, which outlives a server that is killed without being forced to
 # the disk. The heap is what `ls` of a few nodes needs.
 launch_zookeeper() {
@@ -77,10 +85,10 @@ zookeeper_answers() {
 }
 
 # zk_leader: the number (from 0) of the one that leads.
-zk_leader() { zk_in_mode leader | head -n 1; }
+zk_leader() { zk_in_mode leader | sed -n 1p; }
 
 # zk_follower: of one that follows.
-zk_follower() { zk_in_mode follower | head -n 1; }
+zk_follower() { zk_in_mode follower | sed -n 1p; }
 
 # zk_busy_follower: of the follower that more clients are connected to.
 zk_busy_follower() {

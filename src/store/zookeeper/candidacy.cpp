@@ -20,7 +20,6 @@ class Candidacy {
   Attempt apply(Moment asked_at);
 
  private:
-  std::variant<Line, Fault> line();
   /// Of those in the line, and how many there are before place `at`.
   Busy busy(const Line& line, std::size_t at);
   Attempt look(Moment asked_at);
@@ -33,18 +32,12 @@ class Candidacy {
   const Patience& patience_;
 };
 
-std::variant<Line, Fault> Candidacy::line() {
-  auto children = session_.children(stand_.place, patience_);
-  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
-  return line_of(std::get<std::vector<std::string>>(children));
-}
-
 Busy Candidacy::busy(const Line& line, std::size_t at) {
   return {occupant_in(session_, stand_.place, line, patience_), at - holders_in(line)};
 }
 
 Attempt Candidacy::apply(Moment asked_at) {
-  auto read = line();
+  auto read = line_at(session_, stand_.place, patience_);
   if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
   const Line& line = std::get<Line>(read);
   const auto mine = place_of(line, claim_.token);
@@ -70,7 +63,7 @@ Attempt Candidacy::apply(Moment asked_at) {
 }
 
 Attempt Candidacy::look(Moment asked_at) {
-  auto read = line();
+  auto read = line_at(session_, stand_.place, patience_);
   if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
   const Line& line = std::get<Line>(read);
   const auto mine = place_of(line, claim_.token);

@@ -19,6 +19,13 @@ Occupant occupant_of(const Node& node) {
 
 }  // namespace
 
+std::variant<Line, Fault> line_at(Session& session, const std::string& place,
+                                  const Patience& patience) {
+  auto children = session.children(place, patience);
+  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
+  return line_of(std::get<std::vector<std::string>>(children));
+}
+
 std::optional<Occupant> occupant_in(Session& session, const std::string& place, const Line& line,
                                     const Patience& patience) {
   if (line.empty()) return std::nullopt;
@@ -33,9 +40,9 @@ std::optional<Occupant> occupant_in(Session& session, const std::string& place, 
 std::variant<LockReport, Fault> report_on(Session& session, const std::string& place,
                                           const LockName& name, const Patience& patience) {
   LockReport report{name, std::nullopt, {}, std::nullopt, {}};
-  auto children = session.children(place, patience);
-  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
-  const Line line = line_of(std::get<std::vector<std::string>>(children));
+  auto read = line_at(session, place, patience);
+  if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
+  const Line& line = std::get<Line>(read);
   const auto holders = holders_in(line);
   for (std::size_t i = 0; i < line.size(); ++i) {
     auto content = session.get(place + "/" + line[i].name, Session::Watch::no, patience);

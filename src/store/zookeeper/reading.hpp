@@ -11,6 +11,9 @@
 
 namespace store::zookeeper {
 
+/// Who stands below the lock's node; nobody if it is not there.
+std::variant<Line, Fault> line_at(Session& session, const std::string& place,
+                                  const Patience& patience);
 /// The first holder; nothing if there is none, or if it cannot be read.
 std::optional<Occupant> occupant_in(Session& session, const std::string& place, const Line& line,
                                     const Patience& patience);

@@ -83,9 +83,9 @@ std::variant<std::vector<std::pair<Token, std::string>>, Fault> ZooKeeperAdmin::
     const LockName& name, const std::vector<Token>& tokens, const Patience& patience) {
   if (auto fault = connect(patience)) return *std::move(fault);
   const std::string place = path_of(ensemble_, name);
-  auto children = session_->children(place, patience);
-  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
-  const Line line = line_of(std::get<std::vector<std::string>>(children));
+  auto read = line_at(*session_, place, patience);
+  if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
+  const Line& line = std::get<Line>(read);
   std::vector<std::pair<Token, std::string>> nodes;
   for (const Token& token : tokens) {
     const auto at = place_of(line, token);

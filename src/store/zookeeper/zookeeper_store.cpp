@@ -117,9 +117,9 @@ Standing ZooKeeperStore::check(const LockName& name, const Token& token, const P
     return *std::move(fault);
   }
   const std::string place = path_of(ensemble_, name);
-  auto children = session_->children(place, patience);
-  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
-  const Line line = line_of(std::get<std::vector<std::string>>(children));
+  auto read = line_at(*session_, place, patience);
+  if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
+  const Line& line = std::get<Line>(read);
   const auto mine = place_of(line, token);
   if (!mine || *mine >= holders_in(line)) {
     return Elsewhere{occupant_in(*session_, place, line, patience)};
