@@ -18,7 +18,7 @@ namespace {
 // Of the lease so much must be left when the token is handed over: none in particular.
 constexpr base::Millis no_grace{0};
 
-void declare(Settings& settings) {
+void declare_acquire(Settings& settings) {
   declare_claim(settings, "how long the lock is held, unless refreshed; required");
   settings.flag("--export", "print variables for eval in place of the token");
   settings.flag("--github-output", "append token, key and fence to the file of $GITHUB_OUTPUT");
@@ -114,7 +114,7 @@ std::string github_output_in(const Settings& settings) {
   return file;
 }
 
-Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+Act understand_acquire(const Settings& settings, const std::vector<std::string>& operands) {
   if (!operands.empty()) {
     throw not_accepted("COMMAND", operands.front(), "-k KEY, and no operands");
   }
@@ -150,7 +150,7 @@ const Command acquire_command{
     "  token=$(rlock acquire -k deploy --ttl 30m --wait 10m)\n"
     "  eval \"$(rlock acquire -k deploy --ttl 30m --export)\"; ...; rlock release\n"
     "  rlock acquire -k deploy --ttl 30m --github-output",
-    declare,
-    understand};
+    declare_acquire,
+    understand_acquire};
 
 }  // namespace cmd

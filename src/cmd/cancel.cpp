@@ -20,7 +20,7 @@ constexpr base::Millis default_wait{10'000};
 // Between two looks at who holds it: one that released by itself sends no word.
 constexpr base::Millis look_again{500};
 
-void declare(Settings& settings) {
+void declare_cancel(Settings& settings) {
   settings.option("--wait", "DUR", "how long to wait until it is released (default 10s)");
   settings.option("--token", "TOKEN", "of several holders, only the one with this token");
   declare_server_options(settings);
@@ -91,7 +91,7 @@ int execute(const CancelPlan& plan) {
   return wait_for_release(plan, *admin, tokens);
 }
 
-Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+Act understand_cancel(const Settings& settings, const std::vector<std::string>& operands) {
   const auto wait = settings.find("wait");
   const CancelPlan plan{understand_server_options(settings), only_key(operands), token_in(settings),
                         wait ? duration_in(*wait) : default_wait};
@@ -111,7 +111,7 @@ const Command cancel_command{
     "Examples:\n"
     "  rlock cancel deploy\n"
     "  rlock cancel --wait 1m deploy && rlock -k deploy -- make deploy",
-    declare,
-    understand};
+    declare_cancel,
+    understand_cancel};
 
 }  // namespace cmd

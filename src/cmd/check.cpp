@@ -11,7 +11,7 @@
 namespace cmd {
 namespace {
 
-void declare(Settings& settings) {
+void declare_check(Settings& settings) {
   declare_token(settings);
   settings.option("--at-least", "DUR", "and still will be for so long (default 0)");
   declare_server_options(settings);
@@ -42,7 +42,7 @@ int execute(const CheckPlan& plan) {
   });
 }
 
-Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+Act understand_check(const Settings& settings, const std::vector<std::string>& operands) {
   const auto at_least = settings.find("at-least");
   const CheckPlan plan{understand_token(settings, operands),
                        at_least ? duration_in(*at_least) : base::Millis{0}};
@@ -60,7 +60,7 @@ const Command check_command{
     "Examples:\n"
     "  rlock check && ./next-step.sh\n"
     "  rlock check --at-least 10s || exit 1",
-    declare,
-    understand};
+    declare_check,
+    understand_check};
 
 }  // namespace cmd

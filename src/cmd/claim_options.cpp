@@ -13,7 +13,6 @@
 namespace cmd {
 namespace {
 
-constexpr auto anywhere = Settings::Elsewhere::environment_and_config;
 constexpr unsigned most_waiters = 1'000'000;
 constexpr unsigned most_replicas = 1'000;
 
@@ -110,24 +109,24 @@ std::string ClaimPlan::shown_keys() const {
 void declare_claim(Settings& settings, const char* ttl_help) {
   settings.repeated("-k,--key", "KEY",
                     "the lock to hold; several are taken in sorted order, all or none");
-  settings.option("-t,--ttl", "DUR", ttl_help, anywhere);
+  settings.option("-t,--ttl", "DUR", ttl_help, Settings::anywhere);
   settings.option("-w,--wait", "DUR",
-                  "queue for the lock so long; 'forever'; 0 is one attempt (default 0)", anywhere);
+                  "queue for the lock so long; 'forever'; 0 is one attempt (default 0)", Settings::anywhere);
   settings.flag("-n,--nonblock", "the same as --wait 0");
   settings.flag("-x,--exclusive", "hold the lock alone, as a writer (the default)");
   settings.flag("-s,--shared", "hold it together with other readers");
   settings.option("--permits", "N", "at most N holders at once (default 1)");
   settings.option("--max-waiters", "N", "with so many in the queue: busy, even with --wait",
-                  anywhere);
+                  Settings::anywhere);
   settings.flag("--supersede",
                 "newest wins: ask the holder to stop, send older waiters away, take the turn");
   settings.flag("--local-gate", "of those who wait on this host, only one does so at the server",
-                anywhere);
+                Settings::anywhere);
   settings.option("--sync-replicas", "N",
-                  "a grant counts only once N replicas have confirmed it (default 0)", anywhere);
+                  "a grant counts only once N replicas have confirmed it (default 0)", Settings::anywhere);
   settings.option("-E,--conflict-exit-code", "N",
-                  "exit code when the lock was not had (default 75)", anywhere);
-  settings.option("--label", "TEXT", "shown to others in place of the command's name", anywhere);
+                  "exit code when the lock was not had (default 75)", Settings::anywhere);
+  settings.option("--label", "TEXT", "shown to others in place of the command's name", Settings::anywhere);
 }
 
 void require(const ServerChoice& server, store::Feature feature, std::string_view option) {

@@ -16,11 +16,11 @@ namespace {
 using store::Finding;
 
 // For all questions together: whoever asks looks at the screen.
-constexpr base::Millis patience{20'000};
+constexpr base::Millis longest_examination{20'000};
 // Nobody's lock, unless somebody names one to be looked at.
 constexpr const char* default_key = "rlock:doctor";
 
-void declare(Settings& settings) {
+void declare_doctor(Settings& settings) {
   settings.flag("--json", "one JSON object in place of the table");
   declare_server_options(settings);
 }
@@ -35,7 +35,7 @@ const char* name_of(Finding::Verdict verdict) {
   return "unknown";
 }
 
-std::string as_text(const store::Findings& findings) {
+std::string findings_as_table(const store::Findings& findings) {
   std::size_t width = 12;
   for (const Finding& each : findings) width = std::max(width, each.subject.size());
   std::string text;
@@ -47,7 +47,7 @@ std::string as_text(const store::Findings& findings) {
   return text;
 }
 
-std::string as_json(const std::string& server, const store::Findings& findings, bool fit) {
+std::string findings_as_json(const std::string& server, const store::Findings& findings, bool fit) {
   Json json;
   json["server"] = server;
   json["fit"] = fit;
@@ -65,15 +65,15 @@ std::string as_json(const std::string& server, const store::Findings& findings, 
 
 int execute(const DoctorPlan& plan) {
   const auto findings =
-      store::examine(plan.server.spec, plan.key, {base::Deadline::after(base::now(), patience)});
+      store::examine(plan.server.spec, plan.key, {base::Deadline::after(base::now(), longest_examination)});
   const bool fit = std::none_of(findings.begin(), findings.end(), [](const Finding& each) {
     return each.verdict == Finding::Verdict::fail;
   });
-  print(plan.json ? as_json(plan.server.shown, findings, fit) : as_text(findings));
+  print(plan.json ? findings_as_json(plan.server.shown, findings, fit) : findings_as_table(findings));
   return fit ? ExitCode::ok : ExitCode::not_found_here;
 }
 
-Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+Act understand_doctor(const Settings& settings, const std::vector<std::string>& operands) {
   const DoctorPlan plan{understand_server_options(settings),
                         operands.empty() ? key_in("KEY", default_key) : only_key(operands),
                         settings.is_on("json")};
@@ -94,7 +94,7 @@ const Command doctor_command{
     "Examples:\n"
     "  rlock doctor\n"
     "  rlock doctor -S redis://lock1/0 --json batch:task:list",
-    declare,
-    understand};
+    declare_doctor,
+    understand_doctor};
 
 }  // namespace cmd

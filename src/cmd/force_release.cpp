@@ -24,7 +24,7 @@ namespace {
 // killed.
 constexpr base::Millis default_wait{10'000};
 
-void declare(Settings& settings) {
+void declare_force_release(Settings& settings) {
   settings.flag("-y,--yes", "do not ask; required where there is no terminal");
   settings.option("--wait", "DUR",
                   "how long to wait for the holder's word that its job has stopped (default 10s)");
@@ -111,7 +111,7 @@ int execute(const ForceReleasePlan& plan) {
   return take_away(plan, *admin, tokens_of(report.holders));
 }
 
-Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+Act understand_force_release(const Settings& settings, const std::vector<std::string>& operands) {
   const auto wait = settings.find("wait");
   const ForceReleasePlan plan{understand_server_options(settings), only_key(operands),
                               token_in(settings), settings.is_on("yes"),
@@ -138,7 +138,7 @@ const Command force_release_command{
     "Examples:\n"
     "  rlock force-release deploy\n"
     "  rlock force-release --yes --wait 30s deploy",
-    declare,
-    understand};
+    declare_force_release,
+    understand_force_release};
 
 }  // namespace cmd

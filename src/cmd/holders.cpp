@@ -9,12 +9,12 @@
 namespace cmd {
 namespace {
 
-constexpr base::Millis patience{5'000};
+constexpr base::Millis admin_answers_within{5'000};
 
 }  // namespace
 
 os::Patience soon() {
-  return {base::Deadline::after(base::now(), patience)};
+  return {base::Deadline::after(base::now(), admin_answers_within)};
 }
 
 std::vector<store::HolderReport> chosen_holders(const store::LockReport& report,

@@ -11,7 +11,7 @@
 namespace cmd {
 namespace {
 
-void declare(Settings& settings) {
+void declare_inspect(Settings& settings) {
   settings.flag("--json", "one JSON object in place of the table");
   declare_server_options(settings);
 }
@@ -28,7 +28,7 @@ int execute(const InspectPlan& plan) {
   return ExitCode::ok;
 }
 
-Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+Act understand_inspect(const Settings& settings, const std::vector<std::string>& operands) {
   const InspectPlan plan{understand_server_options(settings), only_key(operands),
                          settings.is_on("json"), settings.on_command_line("quiet")};
   return [plan] { return execute(plan); };
@@ -46,7 +46,7 @@ const Command inspect_command{
     "  rlock inspect deploy\n"
     "  rlock inspect --json deploy | jq -r .holder.host\n"
     "  rlock inspect -q deploy && echo 'a deploy is running'",
-    declare,
-    understand};
+    declare_inspect,
+    understand_inspect};
 
 }  // namespace cmd

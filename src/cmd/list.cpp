@@ -12,16 +12,16 @@ namespace cmd {
 namespace {
 
 // A scan of a large server takes a while: a million keys about a second.
-constexpr base::Millis patience{30'000};
+constexpr base::Millis list_answers_within{30'000};
 
-void declare(Settings& settings) {
+void declare_list(Settings& settings) {
   settings.flag("--json", "one JSON object in place of the table");
   declare_server_options(settings);
 }
 
 int execute(const ListPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->list(plan.pattern, {base::Deadline::after(base::now(), patience)});
+  const auto answer = admin->list(plan.pattern, {base::Deadline::after(base::now(), list_answers_within)});
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }
@@ -36,7 +36,7 @@ int execute(const ListPlan& plan) {
   return ExitCode::ok;
 }
 
-Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+Act understand_list(const Settings& settings, const std::vector<std::string>& operands) {
   if (operands.size() > 1) throw not_accepted("PATTERN", operands[1], "at most one PATTERN");
   const ListPlan plan{understand_server_options(settings), operands.empty() ? "*" : operands[0],
                       settings.is_on("json")};
@@ -56,7 +56,7 @@ const Command list_command{
     "  rlock list\n"
     "  rlock list 'batch:*'\n"
     "  rlock list --json | jq -r '.locks[].key'",
-    declare,
-    understand};
+    declare_list,
+    understand_list};
 
 }  // namespace cmd

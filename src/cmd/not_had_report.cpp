@@ -13,7 +13,7 @@
 namespace cmd {
 namespace {
 
-std::string shown(const store::LockName& name) {
+std::string quoted(const store::LockName& name) {
   return base::printable(name.text());
 }
 
@@ -36,16 +36,16 @@ void report(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
   switch (gave_up.why) {
     case hold::GaveUp::Why::busy:
       base::log::notice("'{}' is {}; to queue for it: --wait 10m, to see more: rlock inspect {}",
-                        shown(gave_up.name), who,
+                        quoted(gave_up.name), who,
                         base::printable(base::shell_word(gave_up.name.text())));
       break;
     case hold::GaveUp::Why::timed_out:
       base::log::notice("'{}' was not free within {}: {}, {} waiting before this one",
-                        shown(gave_up.name), base::format_duration(plan.wait), who, gave_up.others);
+                        quoted(gave_up.name), base::format_duration(plan.wait), who, gave_up.others);
       break;
     case hold::GaveUp::Why::crowded:
       base::log::notice("'{}' is {}, and {} wait already: no more than --max-waiters allows",
-                        shown(gave_up.name), who, gave_up.others);
+                        quoted(gave_up.name), who, gave_up.others);
       break;
   }
 }
@@ -60,13 +60,13 @@ int report_not_had(const ClaimPlan& plan, const hold::NotHad& why) {
         return plan.conflict_exit_code;
       },
       [&](const hold::SentAway& sent_away) -> int {
-        base::log::notice("waiting for '{}' was {}", shown(sent_away.name), sent_away.why);
+        base::log::notice("waiting for '{}' was {}", quoted(sent_away.name), sent_away.why);
         return plan.conflict_exit_code;
       },
       [&](const hold::Disagreement& disagreement) -> int {
         const auto& [name, mismatch] = disagreement;
         base::log::error("'{}' is used {} by {}, this run says {}; all users of a key must agree",
-                         shown(name), use_of(mismatch.mode), mismatch.token.shown(),
+                         quoted(name), use_of(mismatch.mode), mismatch.token.shown(),
                          option_of(plan.mode));
         return ExitCode::bad_config;
       },

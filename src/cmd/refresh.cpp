@@ -8,7 +8,7 @@
 namespace cmd {
 namespace {
 
-void declare(Settings& settings) {
+void declare_refresh(Settings& settings) {
   declare_token(settings);
   settings.option("-t,--ttl", "DUR", "how long the lock is held from now on; required",
                   Settings::Elsewhere::environment_and_config);
@@ -30,7 +30,7 @@ int execute(const RefreshPlan& plan) {
   });
 }
 
-Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+Act understand_refresh(const Settings& settings, const std::vector<std::string>& operands) {
   const auto ttl = ttl_in(settings);
   if (!ttl) {
     throw Refusal{ExitCode::usage, "no --ttl given, accepted: how long the lock is held from now"};
@@ -49,7 +49,7 @@ const Command refresh_command{"refresh",
                               "\n"
                               "Examples:\n"
                               "  rlock refresh -k deploy --token \"$token\" --ttl 30m",
-                              declare,
-                              understand};
+                              declare_refresh,
+                              understand_refresh};
 
 }  // namespace cmd

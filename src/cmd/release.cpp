@@ -7,7 +7,7 @@
 namespace cmd {
 namespace {
 
-void declare(Settings& settings) {
+void declare_release(Settings& settings) {
   declare_token(settings);
   declare_server_options(settings);
 }
@@ -27,7 +27,7 @@ int execute(const TokenPlan& plan) {
   });
 }
 
-Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+Act understand_release(const Settings& settings, const std::vector<std::string>& operands) {
   auto plan = understand_token(settings, operands);
   require(plan.server, store::Feature::steps, "release");
   return [plan = std::move(plan)] { return execute(plan); };
@@ -44,7 +44,7 @@ const Command release_command{
     "\n"
     "Examples:\n"
     "  rlock release -k deploy --token \"$token\"",
-    declare,
-    understand};
+    declare_release,
+    understand_release};
 
 }  // namespace cmd

@@ -65,7 +65,7 @@ int execute(const RunPlan& plan) {
   }
 }
 
-Act understand(const Settings& settings, const std::vector<std::string>& operands) {
+Act resolve_run(const Settings& settings, const std::vector<std::string>& operands) {
   return [plan = understand_run(settings, operands)] { return execute(plan); };
 }
 
@@ -91,6 +91,6 @@ const Command run_command{
     "DUR is a duration: 30, 2.5, 300ms, 30s, 10m, 1h30m, 2d. Options also come from RLOCK_TTL and\n"
     "the like, and from a config file; see rlock(1).",
     declare_run,
-    understand};
+    resolve_run};
 
 }  // namespace cmd

@@ -12,7 +12,6 @@
 namespace cmd {
 namespace {
 
-constexpr auto anywhere = Settings::Elsewhere::environment_and_config;
 
 // Long enough that a restart of the server or a slow minute of the host does not stop a job, short
 // enough that a crashed host's job is taken over while somebody still looks at the clock.
@@ -85,14 +84,14 @@ void declare_run(Settings& settings) {
                 "lease length, refreshed every third of it (default 30s, at least 100ms)");
   settings.option("--min-hold", "DUR",
                   "the lock stays taken so long after the grant, even if the job is quicker",
-                  anywhere);
-  settings.flag("--wait-all", "hold the lock until every descendant of the job is gone", anywhere);
+                  Settings::anywhere);
+  settings.flag("--wait-all", "hold the lock until every descendant of the job is gone", Settings::anywhere);
   settings.flag("--reentrant", "inside a job that already holds KEY: just run");
   settings.option("--grace", "DUR",
                   "between TERM and KILL when the job is stopped (default min(5s, TTL/6))",
-                  anywhere);
+                  Settings::anywhere);
   settings.option("--on-lost", "stop|warn", "what a lost lock does to the job (default stop)",
-                  anywhere);
+                  Settings::anywhere);
   settings.option("--status-file", "FILE", "write there as JSON what became of the run");
   settings.option("-c", "STRING", "run $SHELL -c STRING in place of COMMAND");
   declare_server_options(settings);

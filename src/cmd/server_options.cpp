@@ -10,7 +10,6 @@
 namespace cmd {
 namespace {
 
-constexpr auto anywhere = Settings::Elsewhere::environment_and_config;
 
 void set_log_level(const Settings& settings) {
   const bool quiet = settings.is_on("quiet");
@@ -71,11 +70,11 @@ void declare_server_options(Settings& settings) {
       "file:[///dir]; several are a quorum; "
       "default "
       "redis://127.0.0.1:6379",
-      anywhere);
-  settings.option("--password-file", "FILE", "the password is this file's first line", anywhere);
-  settings.option("--config", "FILE", "read options from this file, and from no other", anywhere);
-  settings.flag("-q,--quiet", "say less on stderr: errors only", anywhere);
-  settings.flag("-v,--verbose", "say more on stderr", anywhere);
+      Settings::anywhere);
+  settings.option("--password-file", "FILE", "the password is this file's first line", Settings::anywhere);
+  settings.option("--config", "FILE", "read options from this file, and from no other", Settings::anywhere);
+  settings.flag("-q,--quiet", "say less on stderr: errors only", Settings::anywhere);
+  settings.flag("-v,--verbose", "say more on stderr", Settings::anywhere);
 }
 
 ServerChoice understand_server_options(const Settings& settings) {

@@ -28,6 +28,7 @@ Refusal not_accepted(const Setting& setting, std::string_view accepted);
 class Settings {
  public:
   enum class Elsewhere { none, environment_and_config };
+  static constexpr Elsewhere anywhere = Elsewhere::environment_and_config;
 
   /// `names` as CLI11 wants them ("-t,--ttl"); `meta` is what the value is called in the help.
   void option(const char* names, const char* meta, const char* help,

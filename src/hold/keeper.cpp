@@ -14,15 +14,15 @@ constexpr base::Millis worth_listening{1'000};
 // Where the machine has no thread or no descriptor left, the job may be about to give some back.
 constexpr base::Millis for_want_of_means{200};
 
-struct Order {};
-struct Finished {};
-
 }  // namespace
 
 /// What the thread does, and what it shares with its owner: three mailboxes. The rest belongs to
 /// the thread from begin() until it posted Finished, and to the owner before and after.
 class Keeper::Watch {
  public:
+  struct Order {};
+  struct Finished {};
+
   explicit Watch(Upkeep upkeep) : upkeep_{std::move(upkeep)} {}
 
   void run(Deadline listen_at);

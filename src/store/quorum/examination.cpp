@@ -12,7 +12,7 @@ namespace store::quorum {
 namespace {
 
 using Verdict = Finding::Verdict;
-using Nodes = std::vector<std::unique_ptr<QuorumNode>>;
+using Servers = std::vector<std::unique_ptr<QuorumNode>>;
 
 constexpr Millis lease{10'000};
 // Fences grow as long as the clocks agree better than the time between two grants.
@@ -69,7 +69,7 @@ Finding clocks(const Answers<Attempt>& answers) {
 
 }  // namespace
 
-Findings examine(Nodes nodes,
+Findings examine(Servers nodes,
                  const std::function<Findings(std::size_t, const Patience&)>& examine_node,
                  const LockName& name, const Patience& patience) {
   std::vector<std::size_t> everybody(nodes.size());

@@ -18,7 +18,7 @@ using Verdict = Finding::Verdict;
 
 constexpr auto not_allowed = "not allowed to ask";
 // Long enough for the three questions of this page, short enough to be over if we die in between.
-constexpr Millis lease{10'000};
+constexpr Millis trial_lease{10'000};
 // People compare the times that `inspect` shows with those of their logs.
 constexpr std::int64_t tolerable_offset_ms = 500;
 
@@ -123,7 +123,7 @@ Finding locking(const RedisServer& server, const LockName& name, const Patience&
     return {Verdict::fail, "locking", fault.why,
             denied ? "the least rights stand in rlock-protocol(7), PERMISSIONS" : ""};
   };
-  const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(lease), OnBusy::give_up};
+  const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(trial_lease), OnBusy::give_up};
   return base::match(
       store->try_acquire(claim, patience),
       [&](const Granted&) -> Finding {

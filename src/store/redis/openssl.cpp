@@ -4,15 +4,17 @@
 
 #include <type_traits>
 
+#include <fmt/format.h>
+
 namespace store::redis {
 namespace {
 
 // What the headers that this was compiled with belong to.
-constexpr auto library = "libssl.so.3";
+constexpr auto openssl_library = "libssl.so.3";
 
 std::variant<OpenSsl, std::string> load() {
-  void* handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return std::string{"TLS needs "} + library + ": " + ::dlerror();
+  void* handle = ::dlopen(openssl_library, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return fmt::format("TLS needs {}: {}", openssl_library, ::dlerror());
   OpenSsl ssl;
   const char* missing = nullptr;
   // libcrypto, on which libssl depends, is searched as well.
@@ -47,7 +49,7 @@ std::variant<OpenSsl, std::string> load() {
   find(ssl.ERR_peek_last_error, "ERR_peek_last_error");
   find(ssl.ERR_reason_error_string, "ERR_reason_error_string");
   find(ssl.ERR_clear_error, "ERR_clear_error");
-  if (missing != nullptr) return std::string{library} + " has no " + missing;
+  if (missing != nullptr) return fmt::format("{} has no {}", openssl_library, missing);
   return ssl;
 }
 

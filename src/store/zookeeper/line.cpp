@@ -10,7 +10,7 @@ namespace store::zookeeper {
 namespace {
 
 constexpr std::size_t digits = 10;  // of a sequential node's number
-constexpr std::string_view asked = "\nstop ";
+constexpr std::string_view stop_mark = "\nstop ";
 
 std::optional<std::int64_t> number_of(std::string_view name) {
   if (name.size() < digits) return std::nullopt;
@@ -74,13 +74,13 @@ std::string last_word_of(const ZooKeeper& ensemble, const Token& token) {
 }
 
 Message message_in(const std::string& data) {
-  const auto end = data.find(asked);
+  const auto end = data.find(stop_mark);
   if (end == std::string::npos) return {Token::foreign(data), std::nullopt};
-  return {Token::foreign(data.substr(0, end)), data.substr(end + asked.size())};
+  return {Token::foreign(data.substr(0, end)), data.substr(end + stop_mark.size())};
 }
 
 std::string data_of(const Token& token, const std::string& stop) {
-  return fmt::format("{}{}{}", token.text(), asked, stop);
+  return fmt::format("{}{}{}", token.text(), stop_mark, stop);
 }
 
 }  // namespace store::zookeeper
