@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "base/log.hpp"
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "cmd/output.hpp"
 #include "cmd/parse.hpp"
 #include "cmd/refusal.hpp"

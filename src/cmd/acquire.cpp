@@ -89,10 +89,10 @@ int execute(const AcquirePlan& plan) {
   os::Signals signals;
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
                                    {plan.lock.claims(), plan.lock.wait, no_grace}, signals);
-  if (const auto* not_had = std::get_if<hold::NotHad>(&acquisition)) {
+  if (const auto* not_had = std::get_if<hold::NotAcquired>(&acquisition)) {
     return report_not_had(plan.lock, *not_had);
   }
-  auto& locks = std::get<hold::Upkeep>(acquisition);
+  auto& locks = std::get<hold::HeldLocks>(acquisition);
   hand_over(plan, locks.leases());
   // From here on they belong to whoever has the token.
   for (auto& kept : std::move(locks).give_back()) kept.held.give_up();

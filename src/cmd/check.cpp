@@ -2,7 +2,7 @@
 
 #include "base/duration.hpp"
 #include "base/log.hpp"
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "base/text.hpp"
 #include "cmd/fault_report.hpp"
 #include "cmd/token_options.hpp"
@@ -29,9 +29,9 @@ std::optional<int> long_enough(const CheckPlan& plan, const store::LockName& nam
 
 int execute(const CheckPlan& plan) {
   return for_each_key(plan.lock, [&](store::LockStore& store, const store::LockName& name,
-                                     const os::Patience& patience) {
+                                     const os::CallLimit& limit) {
     return base::match(
-        store.check(name, plan.lock.token, patience),
+        store.check(name, plan.lock.token, limit),
         [&](const store::StillOurs& ours) { return long_enough(plan, name, ours); },
         [&](const store::Elsewhere& now) -> std::optional<int> {
           return report_elsewhere(name, now.occupant);

@@ -111,7 +111,8 @@ void declare_claim(Settings& settings, const char* ttl_help) {
                     "the lock to hold; several are taken in sorted order, all or none");
   settings.option("-t,--ttl", "DUR", ttl_help, Settings::anywhere);
   settings.option("-w,--wait", "DUR",
-                  "queue for the lock so long; 'forever'; 0 is one attempt (default 0)", Settings::anywhere);
+                  "queue for the lock so long; 'forever'; 0 is one attempt (default 0)",
+                  Settings::anywhere);
   settings.flag("-n,--nonblock", "the same as --wait 0");
   settings.flag("-x,--exclusive", "hold the lock alone, as a writer (the default)");
   settings.flag("-s,--shared", "hold it together with other readers");
@@ -123,10 +124,12 @@ void declare_claim(Settings& settings, const char* ttl_help) {
   settings.flag("--local-gate", "of those who wait on this host, only one does so at the server",
                 Settings::anywhere);
   settings.option("--sync-replicas", "N",
-                  "a grant counts only once N replicas have confirmed it (default 0)", Settings::anywhere);
+                  "a grant counts only once N replicas have confirmed it (default 0)",
+                  Settings::anywhere);
   settings.option("-E,--conflict-exit-code", "N",
                   "exit code when the lock was not had (default 75)", Settings::anywhere);
-  settings.option("--label", "TEXT", "shown to others in place of the command's name", Settings::anywhere);
+  settings.option("--label", "TEXT", "shown to others in place of the command's name",
+                  Settings::anywhere);
 }
 
 void require(const ServerChoice& server, store::Feature feature, std::string_view option) {

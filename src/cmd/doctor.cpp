@@ -64,12 +64,13 @@ std::string findings_as_json(const std::string& server, const store::Findings& f
 }
 
 int execute(const DoctorPlan& plan) {
-  const auto findings =
-      store::examine(plan.server.spec, plan.key, {base::Deadline::after(base::now(), longest_examination)});
+  const auto findings = store::examine(plan.server.spec, plan.key,
+                                       {base::Deadline::after(base::now(), longest_examination)});
   const bool fit = std::none_of(findings.begin(), findings.end(), [](const Finding& each) {
     return each.verdict == Finding::Verdict::fail;
   });
-  print(plan.json ? findings_as_json(plan.server.shown, findings, fit) : findings_as_table(findings));
+  print(plan.json ? findings_as_json(plan.server.shown, findings, fit)
+                  : findings_as_table(findings));
   return fit ? ExitCode::ok : ExitCode::not_found_here;
 }
 

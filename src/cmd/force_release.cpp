@@ -4,7 +4,7 @@
 
 #include "base/duration.hpp"
 #include "base/log.hpp"
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "base/text.hpp"
 #include "cmd/fault_report.hpp"
 #include "cmd/holders.hpp"
@@ -52,9 +52,9 @@ void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin,
       print("the holder is a foreign client, which nobody could tell: it may still be running\n");
     }
   }
-  const os::Patience patience{base::Deadline::after(base::now(), plan.wait)};
+  const os::CallLimit limit{base::Deadline::after(base::now(), plan.wait)};
   for (std::size_t heard = 0; heard < listening; ++heard) {
-    if (admin.await_last_word(plan.key, patience) == store::LastWord::stopped) {
+    if (admin.await_last_word(plan.key, limit) == store::LastWord::stopped) {
       print("the holder's job has stopped\n");
     } else {
       print(fmt::format("the holder said nothing within {}: its job may still be running\n",

@@ -13,7 +13,7 @@ constexpr base::Millis admin_answers_within{5'000};
 
 }  // namespace
 
-os::Patience soon() {
+os::CallLimit soon() {
   return {base::Deadline::after(base::now(), admin_answers_within)};
 }
 

@@ -11,7 +11,7 @@
 namespace cmd {
 
 /// Of an operator's command: no longer than that for one answer of a server.
-os::Patience soon();
+os::CallLimit soon();
 
 /// All holders, or only the one that `only` names.
 std::vector<store::HolderReport> chosen_holders(const store::LockReport& report,

@@ -2,7 +2,7 @@
 
 #include "base/duration.hpp"
 #include "base/log.hpp"
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "base/text.hpp"
 #include "hold/environment.hpp"
 #include "hold/keeper.hpp"
@@ -36,9 +36,9 @@ int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRe
 }
 
 void release(hold::Held& held, base::Millis min_hold, bool loss_is_known,
-             const os::Patience& patience) {
+             const os::CallLimit& limit) {
   const std::string key = base::printable(held.lease().name.text());
-  const auto release = held.release(patience, min_hold);
+  const auto release = held.release(limit, min_hold);
   if (const auto* not_ours = std::get_if<store::NotOurs>(&release)) {
     if (!loss_is_known) {
       base::log::error("the job has ended, but the lock '{}' was lost before: {}", key,
@@ -51,24 +51,24 @@ void release(hold::Held& held, base::Millis min_hold, bool loss_is_known,
 }
 
 /// The job is over; whatever goes wrong from here on is said and does not change the exit code.
-void give_back(const RunPlan& plan, hold::Keeper& keeper, base::Millis min_hold,
+void give_back(const RunPlan& plan, hold::Renewer& keeper, base::Millis min_hold,
                bool loss_is_known) {
-  const os::Patience patience{Deadline::after(base::now(), hold::Held::last_patience)};
-  auto handback = keeper.stop(patience.until);
-  auto* all = std::get_if<std::vector<hold::Kept>>(&handback);
+  const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
+  auto handback = keeper.stop(limit.until);
+  auto* all = std::get_if<std::vector<hold::ReturnedLock>>(&handback);
   if (all == nullptr) {
     base::log::error("the refresh of the lock {} hangs; it ends by itself within {}",
                      plan.lock.shown_keys(), base::format_duration(plan.lock.ttl.length()));
     return;
   }
-  for (hold::Kept& kept : *all) {
+  for (hold::ReturnedLock& kept : *all) {
     try {
       if (kept.lost) {
         kept.held.give_up();
       } else {
-        release(kept.held, min_hold, loss_is_known, patience);
+        release(kept.held, min_hold, loss_is_known, limit);
       }
-      if (kept.notice) kept.held.confirm_stopped(*kept.notice, patience);
+      if (kept.notice) kept.held.confirm_stopped(*kept.notice, limit);
     } catch (const std::system_error& error) {
       base::log::error("could not release a lock ({}); it ends by itself within {}", error.what(),
                        base::format_duration(plan.lock.ttl.length()));
@@ -89,7 +89,7 @@ int conclude(const hold::Ending& ending, RunRecord& record) {
 
 }  // namespace
 
-int run_job(const RunPlan& plan, hold::Upkeep locks, os::Signals& signals, RunRecord& record) {
+int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, RunRecord& record) {
   const base::log::Haste haste{os::complain_at_once};  // a lease does not wait for a reader
   record.granted = base::now();
   for (const auto& lease : record.leases) {
@@ -101,18 +101,18 @@ int run_job(const RunPlan& plan, hold::Upkeep locks, os::Signals& signals, RunRe
   const auto valid_until = locks.valid_until();
   const os::Program program{plan.command, environment};
   // All that can fail before the job exists is done before; the keeper has no thread yet.
-  hold::Keeper keeper{std::move(locks)};
+  hold::Renewer keeper{std::move(locks)};
   const os::ProcessTree tree;
-  hold::Steward steward{
+  hold::JobPolicy policy{
       {plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}};
-  auto started = os::Guardian::start_job(program, signals, steward.last_moment());
+  auto started = os::Guardian::start_job(program, signals, policy.last_moment());
   if (const auto* failure = std::get_if<os::NotStarted>(&started)) {
     give_back(plan, keeper, {}, failure->stage == Stage::late);
     return report_not_started(plan, *failure, record);
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
   const hold::Ending ending =
-      hold::supervise(std::get<os::Guardian>(started), tree, keeper, std::move(steward), signals);
+      hold::supervise(std::get<os::Guardian>(started), tree, keeper, std::move(policy), signals);
   record.ended = base::now();
   const int code = conclude(ending, record);
   // Whoever had the job stopped wants the lock.

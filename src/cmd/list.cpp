@@ -21,7 +21,8 @@ void declare_list(Settings& settings) {
 
 int execute(const ListPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->list(plan.pattern, {base::Deadline::after(base::now(), list_answers_within)});
+  const auto answer =
+      admin->list(plan.pattern, {base::Deadline::after(base::now(), list_answers_within)});
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }

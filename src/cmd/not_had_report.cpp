@@ -4,7 +4,7 @@
 
 #include "base/duration.hpp"
 #include "base/log.hpp"
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "base/text.hpp"
 #include "cmd/fault_report.hpp"
 #include "hold/waiting_line.hpp"
@@ -41,7 +41,8 @@ void report(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
       break;
     case hold::GaveUp::Why::timed_out:
       base::log::notice("'{}' was not free within {}: {}, {} waiting before this one",
-                        quoted(gave_up.name), base::format_duration(plan.wait), who, gave_up.others);
+                        quoted(gave_up.name), base::format_duration(plan.wait), who,
+                        gave_up.others);
       break;
     case hold::GaveUp::Why::crowded:
       base::log::notice("'{}' is {}, and {} wait already: no more than --max-waiters allows",
@@ -52,14 +53,14 @@ void report(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
 
 }  // namespace
 
-int report_not_had(const ClaimPlan& plan, const hold::NotHad& why) {
+int report_not_had(const ClaimPlan& plan, const hold::NotAcquired& why) {
   return base::match(
       why,
       [&](const hold::GaveUp& gave_up) -> int {
         report(plan, gave_up);
         return plan.conflict_exit_code;
       },
-      [&](const hold::SentAway& sent_away) -> int {
+      [&](const hold::Dismissed& sent_away) -> int {
         base::log::notice("waiting for '{}' was {}", quoted(sent_away.name), sent_away.why);
         return plan.conflict_exit_code;
       },

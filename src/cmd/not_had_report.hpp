@@ -6,6 +6,6 @@
 namespace cmd {
 
 /// One line on stderr (none for a signal); returns the exit code.
-int report_not_had(const ClaimPlan& plan, const hold::NotHad& why);
+int report_not_had(const ClaimPlan& plan, const hold::NotAcquired& why);
 
 }  // namespace cmd

@@ -12,8 +12,8 @@
 namespace cmd {
 namespace {
 
+using store::Holder;
 using store::LockReport;
-using store::Occupant;
 
 // Ours are far shorter; --json shows what others wrote as it is.
 constexpr std::size_t longest_token = 1024;
@@ -21,13 +21,13 @@ constexpr std::size_t longest_token = 1024;
 const char* state_of(const LockReport& report) {
   if (report.holders.empty()) return "free";
   const auto kind = report.holders.front().occupant.kind;
-  return kind == Occupant::Kind::reserved ? "reserved" : "held";
+  return kind == Holder::Kind::reserved ? "reserved" : "held";
 }
 
-std::string shown_holder(const Occupant& occupant) {
+std::string shown_holder(const Holder& occupant) {
   if (occupant.token.empty()) return "a foreign client (its value is empty or no string)";
   const std::string who = store::Token::foreign(occupant.token).shown();
-  return occupant.kind == Occupant::Kind::foreign ? who + " (a foreign client)" : who;
+  return occupant.kind == Holder::Kind::foreign ? who + " (a foreign client)" : who;
 }
 
 /// The wall clock, for people only.
@@ -38,7 +38,7 @@ std::string since(base::Millis ago) {
                      base::format_duration(ago));
 }
 
-std::string until(const Occupant& occupant) {
+std::string until(const Holder& occupant) {
   if (!occupant.expires_in) return "it is released: it has no expiry";
   return fmt::format("{} from now, unless refreshed", base::format_duration(*occupant.expires_in));
 }
@@ -62,10 +62,10 @@ Json person(const std::string& text) {
   const auto field = [&](auto member) { return holder ? Json((*holder).*member) : Json(nullptr); };
   Json json;
   json["token"] = text;
-  json["user"] = field(&store::Holder::user);
-  json["host"] = field(&store::Holder::host);
+  json["user"] = field(&store::TokenParts::user);
+  json["host"] = field(&store::TokenParts::host);
   json["pid"] = holder ? Json(holder->pid) : Json(nullptr);
-  json["label"] = field(&store::Holder::label);
+  json["label"] = field(&store::TokenParts::label);
   json["foreign"] = !holder.has_value();
   return json;
 }
@@ -87,7 +87,7 @@ Json waiter_of(const store::Waiter& waiter) {
 
 Json object(const LockReport& report) {
   const bool held = !report.holders.empty();
-  const auto longest = held ? report.holders.front().occupant : Occupant{};
+  const auto longest = held ? report.holders.front().occupant : Holder{};
   const bool permits = report.mode && report.mode->kind == store::Mode::Kind::permits;
   Json json;
   json["key"] = report.name.text();
@@ -158,7 +158,7 @@ std::string as_table(const std::vector<LockReport>& reports) {
       return millis ? base::format_duration(*millis) : std::string{"-"};
     };
     const bool held = !report.holders.empty();
-    const auto longest = held ? report.holders.front().occupant : Occupant{};
+    const auto longest = held ? report.holders.front().occupant : Holder{};
     text +=
         fmt::format("{:<{}}  {:<8}  {:>7}  {:>7}  {:>7}  {}\n", base::printable(report.name.text()),
                     width, state_of(report), length(longest.held_for), length(longest.expires_in),

@@ -1,6 +1,6 @@
 #include "cmd/refresh.hpp"
 
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "cmd/fault_report.hpp"
 #include "cmd/refusal.hpp"
 #include "cmd/token_options.hpp"
@@ -17,12 +17,12 @@ void declare_refresh(Settings& settings) {
 
 int execute(const RefreshPlan& plan) {
   return for_each_key(plan.lock, [&](store::LockStore& store, const store::LockName& name,
-                                     const os::Patience& patience) {
+                                     const os::CallLimit& limit) {
     return base::match(
-        store.renew(name, plan.lock.token, plan.ttl, patience),
+        store.renew(name, plan.lock.token, plan.ttl, limit),
         [](const store::Renewed&) -> std::optional<int> { return std::nullopt; },
         [&](const store::NotOurs&) -> std::optional<int> {
-          return report_not_ours(plan.lock, store, name, patience);
+          return report_not_ours(plan.lock, store, name, limit);
         },
         [&](const store::Fault& fault) -> std::optional<int> {
           return report_fault(plan.lock.server, fault);

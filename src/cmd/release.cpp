@@ -1,6 +1,6 @@
 #include "cmd/release.hpp"
 
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "cmd/fault_report.hpp"
 #include "cmd/token_options.hpp"
 
@@ -13,18 +13,18 @@ void declare_release(Settings& settings) {
 }
 
 int execute(const TokenPlan& plan) {
-  return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name,
-                                const os::Patience& patience) {
-    return base::match(
-        store.release(name, plan.token, {}, patience),
-        [](const store::Released&) -> std::optional<int> { return std::nullopt; },
-        [&](const store::NotOurs&) -> std::optional<int> {
-          return report_not_ours(plan, store, name, patience);
-        },
-        [&](const store::Fault& fault) -> std::optional<int> {
-          return report_fault(plan.server, fault);
-        });
-  });
+  return for_each_key(
+      plan, [&](store::LockStore& store, const store::LockName& name, const os::CallLimit& limit) {
+        return base::match(
+            store.release(name, plan.token, {}, limit),
+            [](const store::Released&) -> std::optional<int> { return std::nullopt; },
+            [&](const store::NotOurs&) -> std::optional<int> {
+              return report_not_ours(plan, store, name, limit);
+            },
+            [&](const store::Fault& fault) -> std::optional<int> {
+              return report_fault(plan.server, fault);
+            });
+      });
 }
 
 Act understand_release(const Settings& settings, const std::vector<std::string>& operands) {

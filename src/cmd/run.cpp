@@ -40,11 +40,11 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
   if (const auto code = run_nested(plan, signals, record)) return *code;
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
                                    {plan.lock.claims(), plan.lock.wait, plan.grace}, signals);
-  if (auto* locks = std::get_if<hold::Upkeep>(&acquisition)) {
+  if (auto* locks = std::get_if<hold::HeldLocks>(&acquisition)) {
     record.leases = locks->leases();
     return run_job(plan, std::move(*locks), signals, record);
   }
-  const auto& not_had = std::get<hold::NotHad>(acquisition);
+  const auto& not_had = std::get<hold::NotAcquired>(acquisition);
   note(record, not_had);
   return report_not_had(plan.lock, not_had);
 }

@@ -12,7 +12,6 @@
 namespace cmd {
 namespace {
 
-
 // Long enough that a restart of the server or a slow minute of the host does not stop a job, short
 // enough that a crashed host's job is taken over while somebody still looks at the clock.
 constexpr base::Millis default_ttl{30'000};
@@ -85,7 +84,8 @@ void declare_run(Settings& settings) {
   settings.option("--min-hold", "DUR",
                   "the lock stays taken so long after the grant, even if the job is quicker",
                   Settings::anywhere);
-  settings.flag("--wait-all", "hold the lock until every descendant of the job is gone", Settings::anywhere);
+  settings.flag("--wait-all", "hold the lock until every descendant of the job is gone",
+                Settings::anywhere);
   settings.flag("--reentrant", "inside a job that already holds KEY: just run");
   settings.option("--grace", "DUR",
                   "between TERM and KILL when the job is stopped (default min(5s, TTL/6))",

@@ -10,7 +10,6 @@
 namespace cmd {
 namespace {
 
-
 void set_log_level(const Settings& settings) {
   const bool quiet = settings.is_on("quiet");
   const bool verbose = settings.is_on("verbose");
@@ -71,8 +70,10 @@ void declare_server_options(Settings& settings) {
       "default "
       "redis://127.0.0.1:6379",
       Settings::anywhere);
-  settings.option("--password-file", "FILE", "the password is this file's first line", Settings::anywhere);
-  settings.option("--config", "FILE", "read options from this file, and from no other", Settings::anywhere);
+  settings.option("--password-file", "FILE", "the password is this file's first line",
+                  Settings::anywhere);
+  settings.option("--config", "FILE", "read options from this file, and from no other",
+                  Settings::anywhere);
   settings.flag("-q,--quiet", "say less on stderr: errors only", Settings::anywhere);
   settings.flag("-v,--verbose", "say more on stderr", Settings::anywhere);
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "base/text.hpp"
 #include "cmd/json.hpp"
 #include "hold/waiting_line.hpp"
@@ -75,14 +75,14 @@ std::string text_of(const RunRecord& record, const RunPlan& plan, int exit_code)
 
 }  // namespace
 
-void note(RunRecord& record, const hold::NotHad& not_had) {
+void note(RunRecord& record, const hold::NotAcquired& not_had) {
   base::match(
       not_had,
       [&](const hold::GaveUp& gave_up) {
         record.outcome = Outcome::busy;
         record.why = hold::describe(gave_up.occupant);
       },
-      [&](const hold::SentAway& sent_away) {
+      [&](const hold::Dismissed& sent_away) {
         record.outcome = Outcome::busy;
         record.why = sent_away.why;
       },

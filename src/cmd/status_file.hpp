@@ -34,7 +34,7 @@ struct RunRecord {
 };
 
 /// The record's outcome where the lock was not had.
-void note(RunRecord& record, const hold::NotHad& not_had);
+void note(RunRecord& record, const hold::NotAcquired& not_had);
 
 /// Writes it to the plan's --status-file, if there is one; a file that cannot be written is said
 /// and changes nothing else.

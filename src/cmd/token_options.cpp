@@ -84,8 +84,8 @@ int for_each_key(const TokenPlan& plan, const Step& step) {
 }
 
 int report_not_ours(const TokenPlan& plan, store::LockStore& store, const store::LockName& name,
-                    const os::Patience& patience) {
-  const auto standing = store.check(name, plan.token, patience);
+                    const os::CallLimit& limit) {
+  const auto standing = store.check(name, plan.token, limit);
   if (const auto* fault = std::get_if<store::Fault>(&standing)) {
     return report_fault(plan.server, *fault);
   }
@@ -93,7 +93,7 @@ int report_not_ours(const TokenPlan& plan, store::LockStore& store, const store:
   return report_elsewhere(name, elsewhere ? elsewhere->occupant : std::nullopt);
 }
 
-int report_elsewhere(const store::LockName& name, const std::optional<store::Occupant>& occupant) {
+int report_elsewhere(const store::LockName& name, const std::optional<store::Holder>& occupant) {
   base::log::error("'{}' is not held by this token (any more): it is {}",
                    base::printable(name.text()), occupant ? hold::describe(occupant) : "free");
   return ExitCode::lost;

@@ -15,13 +15,13 @@ TokenPlan understand_token(const Settings& settings, const std::vector<std::stri
 
 /// What one lock's turn came to: done, or the exit code (it has been said why).
 using Step = std::function<std::optional<int>(store::LockStore&, const store::LockName&,
-                                              const os::Patience&)>;
+                                              const os::CallLimit&)>;
 /// Takes `step` for every key, also behind one that failed; exits as the first failure did.
 int for_each_key(const TokenPlan& plan, const Step& step);
 
 /// Says whose the lock is, if not the token's.
 int report_not_ours(const TokenPlan& plan, store::LockStore& store, const store::LockName& name,
-                    const os::Patience& patience);
-int report_elsewhere(const store::LockName& name, const std::optional<store::Occupant>& occupant);
+                    const os::CallLimit& limit);
+int report_elsewhere(const store::LockName& name, const std::optional<store::Holder>& occupant);
 
 }  // namespace cmd

@@ -7,10 +7,10 @@ namespace {
 
 using base::Deadline;
 using Opener = std::function<std::unique_ptr<store::LockStore>()>;
-using Round = std::variant<Upkeep, LostEarlier, NotHad>;
+using Round = std::variant<HeldLocks, LostEarlier, NotAcquired>;
 
 /// With the last lock in hand: the first ones may have been refreshed a while ago.
-std::optional<LostEarlier> freshen(Upkeep& all, const Claimant::Terms& terms,
+std::optional<LostEarlier> freshen(HeldLocks& all, const Acquirer::Terms& terms,
                                    const os::Signals& signals) {
   while (all.due().passed(base::now())) {
     const auto news = all.refresh(signals.descriptor());
@@ -22,11 +22,11 @@ std::optional<LostEarlier> freshen(Upkeep& all, const Claimant::Terms& terms,
 }
 
 Round take_all(const Opener& open_store, const std::vector<store::Claim>& claims,
-               const Claimant::Terms& terms, os::Signals& signals) {
-  Upkeep all;
+               const Acquirer::Terms& terms, os::Signals& signals) {
+  HeldLocks all;
   for (const store::Claim& claim : claims) {
-    auto outcome = Claimant{open_store(), claim, terms, all, signals}.run();
-    if (auto* not_had = std::get_if<NotHad>(&outcome)) return std::move(*not_had);
+    auto outcome = Acquirer{open_store(), claim, terms, all, signals}.run();
+    if (auto* not_had = std::get_if<NotAcquired>(&outcome)) return std::move(*not_had);
     if (auto* lost = std::get_if<LostEarlier>(&outcome)) return std::move(*lost);
     all.add(std::get<Held>(std::move(outcome)));
   }
@@ -39,12 +39,12 @@ Round take_all(const Opener& open_store, const std::vector<store::Claim>& claims
 }  // namespace
 
 Acquisition acquire(const Opener& open_store, const AcquirePlan& plan, os::Signals& signals) {
-  const Claimant::Terms terms{Deadline::after(base::now(), plan.wait), plan.grace};
+  const Acquirer::Terms terms{Deadline::after(base::now(), plan.wait), plan.grace};
   auto claims = plan.claims;
   for (;;) {
     auto round = take_all(open_store, claims, terms, signals);
-    if (auto* all = std::get_if<Upkeep>(&round)) return std::move(*all);
-    if (auto* not_had = std::get_if<NotHad>(&round)) return std::move(*not_had);
+    if (auto* all = std::get_if<HeldLocks>(&round)) return std::move(*all);
+    if (auto* not_had = std::get_if<NotAcquired>(&round)) return std::move(*not_had);
     const auto& lost = std::get<LostEarlier>(round);
     if (terms.wait_ends.passed(base::now())) {
       return store::Fault{store::Fault::Kind::silent,

@@ -16,7 +16,7 @@ struct AcquirePlan {
   base::Millis grace;
 };
 
-using Acquisition = std::variant<Upkeep, NotHad>;
+using Acquisition = std::variant<HeldLocks, NotAcquired>;
 
 /// Takes the locks one after the other, each through a store of its own, and refreshes those it has
 /// while it waits for the next. Because everybody takes them in the same order, no two runs can

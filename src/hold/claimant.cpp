@@ -4,7 +4,7 @@
 
 #include "base/duration.hpp"
 #include "base/log.hpp"
-#include "base/match.hpp"
+#include "base/result.hpp"
 
 namespace hold {
 namespace {
@@ -24,8 +24,8 @@ constexpr Millis longest_retry{1'000};
 
 }  // namespace
 
-Claimant::Claimant(std::unique_ptr<store::LockStore> store, const store::Claim& claim,
-                   const Terms& terms, Upkeep& earlier, os::Signals& signals)
+Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& claim,
+                   const Terms& terms, HeldLocks& earlier, os::Signals& signals)
     : store_{std::move(store)},
       claim_{claim},
       terms_{terms},
@@ -34,12 +34,12 @@ Claimant::Claimant(std::unique_ptr<store::LockStore> store, const store::Claim& 
       line_{claim.name},
       retry_{first_retry} {}
 
-store::Attempt Claimant::ask() {
+store::Attempt Acquirer::ask() {
   const Millis answer = std::clamp(claim_.ttl.length(), shortest_answer, longest_answer);
   return store_->try_acquire(claim_, {Deadline::after(base::now(), answer), signals_.descriptor()});
 }
 
-Claimant::Outcome Claimant::run() {
+Acquirer::Outcome Acquirer::run() {
   for (;;) {
     auto attempt = ask();
     if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
@@ -52,11 +52,11 @@ Claimant::Outcome Claimant::run() {
           return GaveUp{claim_.name, std::move(busy.occupant), busy.waiting,
                         queueing ? GaveUp::Why::crowded : GaveUp::Why::busy};
         },
-        [&](store::Mismatch&& mismatch) -> std::optional<Outcome> {
+        [&](store::ModeConflict&& mismatch) -> std::optional<Outcome> {
           return withdrawn(Disagreement{claim_.name, std::move(mismatch)});
         },
         [&](store::Queued&& place) { return queue(place); },
-        [&](store::Spent&& spent) -> std::optional<Outcome> {
+        [&](store::TokenExhausted&& spent) -> std::optional<Outcome> {
           return withdrawn(LostEarlier{std::move(spent.why)});
         },
         [&](Fault&& fault) { return recover(fault); });
@@ -65,7 +65,7 @@ Claimant::Outcome Claimant::run() {
   }
 }
 
-std::optional<Claimant::Outcome> Claimant::look_after_earlier() {
+std::optional<Acquirer::Outcome> Acquirer::look_after_earlier() {
   while (earlier_.due().passed(base::now())) {
     auto news = earlier_.refresh(signals_.descriptor());
     if (auto* lost = std::get_if<Lost>(&news)) return withdrawn(LostEarlier{std::move(lost->why)});
@@ -78,12 +78,12 @@ std::optional<Claimant::Outcome> Claimant::look_after_earlier() {
   auto heard = earlier_.hear();
   if (!heard) return std::nullopt;
   if (auto* asked = std::get_if<AskedToStop>(&*heard)) {
-    return withdrawn(SentAway{std::move(asked->name), std::move(asked->why)});
+    return withdrawn(Dismissed{std::move(asked->name), std::move(asked->why)});
   }
   return withdrawn(LostEarlier{std::get<Lost>(*std::move(heard)).why});
 }
 
-std::optional<Claimant::Outcome> Claimant::accept(store::Granted granted) {
+std::optional<Acquirer::Outcome> Acquirer::accept(store::Granted granted) {
   store::Lease& lease = granted.lease;
   if (granted.flaw.empty() && !lease.valid_until.earlier_by(terms_.grace).passed(base::now())) {
     return Held{std::move(store_), std::move(lease)};
@@ -106,7 +106,7 @@ std::optional<Claimant::Outcome> Claimant::accept(store::Granted granted) {
                                         base::format_duration(claim_.ttl.length()))});
 }
 
-std::optional<Claimant::Outcome> Claimant::queue(const store::Queued& place) {
+std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
   retry_ = first_retry;
   line_.update(place, base::now());
   for (;;) {
@@ -124,17 +124,17 @@ std::optional<Claimant::Outcome> Claimant::queue(const store::Queued& place) {
   }
 }
 
-std::optional<Claimant::Outcome> Claimant::obey(const store::Notice& notice) {
-  const os::Patience patience{Deadline::after(base::now(), goodbye)};
+std::optional<Acquirer::Outcome> Acquirer::obey(const store::Notice& notice) {
+  const os::CallLimit limit{Deadline::after(base::now(), goodbye)};
   const bool stop = notice.kind == store::Notice::Kind::stop;
-  if (stop) store_->withdraw(claim_, patience);
-  store_->confirm_stopped(claim_.name, notice, patience);
-  if (stop) return SentAway{claim_.name, notice.why};
+  if (stop) store_->withdraw(claim_, limit);
+  store_->confirm_stopped(claim_.name, notice, limit);
+  if (stop) return Dismissed{claim_.name, notice.why};
   // Only what was reserved for us was taken away: our place may be gone with it, our wish is not.
   return std::nullopt;
 }
 
-std::optional<Claimant::Outcome> Claimant::recover(const Fault& fault) {
+std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
   const bool hopeless = fault.kind == Fault::Kind::denied || fault.kind == Fault::Kind::unusable;
   if (hopeless) return withdrawn(fault);
   if (std::exchange(disturbed_, false)) return std::nullopt;
@@ -154,7 +154,7 @@ std::optional<Claimant::Outcome> Claimant::recover(const Fault& fault) {
   return std::nullopt;
 }
 
-std::optional<int> Claimant::deadly_signal() {
+std::optional<int> Acquirer::deadly_signal() {
   disturbed_ = false;
   while (const auto signal = signals_.take()) {
     disturbed_ = true;
@@ -174,7 +174,7 @@ std::optional<int> Claimant::deadly_signal() {
   return std::nullopt;
 }
 
-Claimant::Outcome Claimant::withdrawn(Outcome outcome) {
+Acquirer::Outcome Acquirer::withdrawn(Outcome outcome) {
   store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
   return outcome;
 }

@@ -17,26 +17,26 @@ namespace hold {
 struct GaveUp {
   enum class Why { busy, timed_out, crowded };  // crowded: too many wait already
   store::LockName name;
-  std::optional<store::Occupant> occupant;
+  std::optional<store::Holder> occupant;
   std::size_t others;  // waiting (before us, if we queued)
   Why why;
 };
 /// While we waited, somebody told us not to.
-struct SentAway {
+struct Dismissed {
   store::LockName name;
   std::string why;
 };
 /// Somebody uses the key in a way that does not go together with ours.
 struct Disagreement {
   store::LockName name;
-  store::Mismatch mismatch;
+  store::ModeConflict mismatch;
 };
 /// A signal came that would have ended us; we are out of the queue.
 struct Interrupted {
   int signal;
 };
 /// Why a lock was not had; nothing of the claim is left on a server that answers.
-using NotHad = std::variant<GaveUp, SentAway, Disagreement, Interrupted, store::Fault>;
+using NotAcquired = std::variant<GaveUp, Dismissed, Disagreement, Interrupted, store::Fault>;
 /// One of the locks that we had before is not ours any more, or cannot be had with the token that
 /// they share.
 struct LostEarlier {
@@ -45,16 +45,16 @@ struct LostEarlier {
 
 /// Wants one lock, and meanwhile looks after those that the same run already holds. Main thread; no
 /// other thread exists yet.
-class Claimant {
+class Acquirer {
  public:
   struct Terms {
     base::Deadline wait_ends;
     base::Millis grace;  // of the validity this much must be left, or the job could not be stopped
   };
-  using Outcome = std::variant<Held, LostEarlier, NotHad>;
+  using Outcome = std::variant<Held, LostEarlier, NotAcquired>;
 
-  Claimant(std::unique_ptr<store::LockStore> store, const store::Claim& claim, const Terms& terms,
-           Upkeep& earlier, os::Signals& signals);
+  Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& claim, const Terms& terms,
+           HeldLocks& earlier, os::Signals& signals);
 
   /// Once. Gives the store away inside Held. Whatever else happens, nothing of this claim is left
   /// behind on a server that answers: a silent fault may have been a grant, so it is withdrawn.
@@ -75,7 +75,7 @@ class Claimant {
   std::unique_ptr<store::LockStore> store_;
   store::Claim claim_;
   const Terms& terms_;
-  Upkeep& earlier_;
+  HeldLocks& earlier_;
   os::Signals& signals_;
   WaitingLine line_;
   base::Millis retry_;

@@ -9,10 +9,10 @@
 namespace hold {
 
 /// Made only by a grant; move-only. Whoever has it may refresh and release, and nobody else can,
-/// because the store is inside. Unspent, it releases itself (bounded by `last_patience`).
+/// because the store is inside. Unspent, it releases itself (bounded by `longest_last_word`).
 class Held {
  public:
-  static constexpr base::Millis last_patience{2'000};
+  static constexpr base::Millis longest_last_word{2'000};
 
   Held(std::unique_ptr<store::LockStore> store, store::Lease lease)
       : store_{std::move(store)}, lease_{std::move(lease)} {}
@@ -23,20 +23,20 @@ class Held {
   [[nodiscard]] const store::Lease& lease() const { return lease_; }
 
   /// On success the lease's validity is the new one.
-  store::Renewal renew(const os::Patience& patience);
+  store::Renewal renew(const os::CallLimit& limit);
 
   /// Spends it: the lock stays taken until `min_hold` after the grant is over, then it is free.
-  /// Tried again after a silent fault, with the same token, until patience ends: an answer that was
+  /// Tried again after a silent fault, with the same token, until limit ends: an answer that was
   /// lost makes the second try find nothing of ours, which then is success.
-  store::Release release(const os::Patience& patience, base::Millis min_hold = {});
+  store::Release release(const os::CallLimit& limit, base::Millis min_hold = {});
 
   std::unique_ptr<store::Listener> listener() {
     return store_->listener(lease_.name, lease_.token);
   }
 
   /// Tells whoever sent the notice that the job has stopped. Also right once it is spent.
-  void confirm_stopped(const store::Notice& notice, const os::Patience& patience) {
-    connection().confirm_stopped(lease_.name, notice, patience);
+  void confirm_stopped(const store::Notice& notice, const os::CallLimit& limit) {
+    connection().confirm_stopped(lease_.name, notice, limit);
   }
   /// There is nothing to release: definitely lost, or left to somebody else. Spends it.
   void give_up() { spent_ = std::move(store_); }

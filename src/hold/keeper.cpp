@@ -18,26 +18,26 @@ constexpr base::Millis for_want_of_means{200};
 
 /// What the thread does, and what it shares with its owner: three mailboxes. The rest belongs to
 /// the thread from begin() until it posted Finished, and to the owner before and after.
-class Keeper::Watch {
+class Renewer::Watch {
  public:
   struct Order {};
   struct Finished {};
 
-  explicit Watch(Upkeep upkeep) : upkeep_{std::move(upkeep)} {}
+  explicit Watch(HeldLocks upkeep) : upkeep_{std::move(upkeep)} {}
 
   void run(Deadline listen_at);
   void step(Deadline listen_at);
-  std::vector<Kept> give_back() { return std::move(upkeep_).give_back(); }
+  std::vector<ReturnedLock> give_back() { return std::move(upkeep_).give_back(); }
 
   os::Mailbox<News> news;
   os::Mailbox<Order> orders;
   os::Mailbox<Finished> finished;
 
  private:
-  Upkeep upkeep_;
+  HeldLocks upkeep_;
 };
 
-void Keeper::Watch::run(Deadline listen_at) {
+void Renewer::Watch::run(Deadline listen_at) {
   while (!orders.take()) {
     try {
       step(listen_at);
@@ -49,7 +49,7 @@ void Keeper::Watch::run(Deadline listen_at) {
   finished.post({});
 }
 
-void Keeper::Watch::step(Deadline listen_at) {
+void Renewer::Watch::step(Deadline listen_at) {
   const auto now = base::now();
   const Deadline listen_due = std::max(listen_at, upkeep_.listen_due());
   if (upkeep_.due().passed(now)) {
@@ -64,22 +64,22 @@ void Keeper::Watch::step(Deadline listen_at) {
   }
 }
 
-Keeper::Keeper(Upkeep upkeep)
+Renewer::Renewer(HeldLocks upkeep)
     : listen_at_{Deadline::after(base::now(), worth_listening)},
       begin_at_{upkeep.empty() ? Deadline::never() : std::min(upkeep.due(), listen_at_)} {
   watch_ = std::make_shared<Watch>(std::move(upkeep));
 }
 
-Keeper::~Keeper() {
+Renewer::~Renewer() {
   if (!thread_.joinable()) return;
   try {
-    (void)stop(Deadline::after(base::now(), Held::last_patience));
+    (void)stop(Deadline::after(base::now(), Held::longest_last_word));
   } catch (...) {
     thread_.detach();  // the leases end by themselves
   }
 }
 
-void Keeper::begin() {
+void Renewer::begin() {
   try {
     thread_ = std::thread{[watch = watch_, listen_at = listen_at_] { watch->run(listen_at); }};
     begin_at_ = Deadline::never();
@@ -88,15 +88,15 @@ void Keeper::begin() {
   }
 }
 
-int Keeper::descriptor() const {
+int Renewer::descriptor() const {
   return watch_->news.descriptor();
 }
 
-std::optional<News> Keeper::take() {
+std::optional<News> Renewer::take() {
   return watch_->news.take();
 }
 
-Handback Keeper::stop(Deadline deadline) {
+Handback Renewer::stop(Deadline deadline) {
   if (thread_.joinable()) {
     watch_->orders.post({});
     os::wait_any({watch_->finished.descriptor()}, deadline);

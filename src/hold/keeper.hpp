@@ -15,16 +15,16 @@ namespace hold {
 /// The thread did not answer in time (a name server that hangs): the leases end by themselves.
 struct Unreachable {};
 /// What stop() leaves to do.
-using Handback = std::variant<std::vector<Kept>, Unreachable>;
+using Handback = std::variant<std::vector<ReturnedLock>, Unreachable>;
 
 /// Owns the proof of holding from its making until stop(): the main thread cannot touch the store
 /// meanwhile, because it does not have it. All public members: main thread only.
-class Keeper {
+class Renewer {
  public:
-  explicit Keeper(Upkeep upkeep);
-  ~Keeper();
-  Keeper(const Keeper&) = delete;
-  Keeper& operator=(const Keeper&) = delete;
+  explicit Renewer(HeldLocks upkeep);
+  ~Renewer();
+  Renewer(const Renewer&) = delete;
+  Renewer& operator=(const Renewer&) = delete;
 
   /// When begin() is due, never() once it was: a job that ends before never costs a thread. A
   /// machine that has none to spare is asked again.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "base/text.hpp"
 
 namespace hold {
@@ -23,7 +23,7 @@ std::string quoted(const store::LockName& name) {
 
 }  // namespace
 
-Actions Steward::on_signal(const os::Signal& signal) {
+Actions JobPolicy::on_signal(const os::Signal& signal) {
   switch (signal.number) {
     case SIGCONT:
       // A shell's fg continues the whole group, so after ^Z the job has it already.
@@ -40,7 +40,7 @@ Actions Steward::on_signal(const os::Signal& signal) {
   return pass_on(signal);
 }
 
-Actions Steward::pass_on(const os::Signal& signal) {
+Actions JobPolicy::pass_on(const os::Signal& signal) {
   // HUP and QUIT mean "reload" and "dump" to many a program, USR1 and USR2 mean anything: those are
   // for the job's own process. TERM and INT mean "stop", and that is for all of it: a shell that
   // waits for its command would otherwise not even see them before the command ends.
@@ -50,7 +50,7 @@ Actions Steward::pass_on(const os::Signal& signal) {
   return {ToTree{signal.number}};
 }
 
-Actions Steward::on_news(const News& news, base::Moment now) {
+Actions JobPolicy::on_news(const News& news, base::Moment now) {
   return base::match(
       news,
       [&](const Extended& extended) -> Actions {
@@ -69,7 +69,7 @@ Actions Steward::on_news(const News& news, base::Moment now) {
       });
 }
 
-Actions Steward::on_job_stopped(int signal) {
+Actions JobPolicy::on_job_stopped(int signal) {
   const bool by_job_control = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
   // SIGSTOP means this one process; then the lease is kept alive for it.
   if (!by_job_control) return {};
@@ -77,7 +77,7 @@ Actions Steward::on_job_stopped(int signal) {
   return {Follow{signal}};
 }
 
-Actions Steward::on_job_ended(os::ExitStatus status, base::Moment now) {
+Actions JobPolicy::on_job_ended(os::ExitStatus status, base::Moment now) {
   ended_ = status;
   if (phase_ != Phase::running) return {};
   const bool died_of_heard =
@@ -89,14 +89,14 @@ Actions Steward::on_job_ended(os::ExitStatus status, base::Moment now) {
   return stop_tree(now);
 }
 
-Actions Steward::on_guardian_killed() {
+Actions JobPolicy::on_guardian_killed() {
   if (phase_ == Phase::killing) return {};
   Actions actions = kill_tree();
   actions.insert(actions.begin(), Say{"the guardian of the job was killed; killing the job"});
   return actions;
 }
 
-Actions Steward::on_time(base::Moment now) {
+Actions JobPolicy::on_time(base::Moment now) {
   if (phase_ == Phase::running && terms_.valid_until.earlier_by(terms_.grace).passed(now)) {
     return lose(terms_.locks, "the lease could not be refreshed in time" + trouble_, now);
   }
@@ -108,17 +108,17 @@ Actions Steward::on_time(base::Moment now) {
   return {};
 }
 
-store::Deadline Steward::due() const {
+store::Deadline JobPolicy::due() const {
   if (phase_ != Phase::running) return kill_at_;
   return warned_ ? store::Deadline::never() : terms_.valid_until.earlier_by(terms_.grace);
 }
 
-store::Deadline Steward::last_moment() const {
+store::Deadline JobPolicy::last_moment() const {
   if (terms_.on_lost == OnLost::warn) return store::Deadline::never();
   return terms_.valid_until.earlier_by(std::min(guardian_lead, terms_.grace / 8));
 }
 
-Actions Steward::lose(const std::string& locks, const std::string& why, base::Moment now) {
+Actions JobPolicy::lose(const std::string& locks, const std::string& why, base::Moment now) {
   const std::string line = fmt::format("lost the lock {}: {}", locks, why);
   if (terms_.on_lost == OnLost::stop) return stop_for({StoppedFor::Reason::loss, why}, line, now);
   terms_.valid_until = store::Deadline::never();
@@ -126,7 +126,7 @@ Actions Steward::lose(const std::string& locks, const std::string& why, base::Mo
   return {Say{line + "; the job runs on"}};
 }
 
-Actions Steward::stop_for(StoppedFor reason, const std::string& line, base::Moment now) {
+Actions JobPolicy::stop_for(StoppedFor reason, const std::string& line, base::Moment now) {
   const bool all_waited_for = terms_.wait_all && phase_ == Phase::running;
   if (stopped_for_ || (ended_ && !all_waited_for)) return {};
   stopped_for_ = std::move(reason);
@@ -138,7 +138,7 @@ Actions Steward::stop_for(StoppedFor reason, const std::string& line, base::Mome
   return actions;
 }
 
-Actions Steward::stop_tree(base::Moment now) {
+Actions JobPolicy::stop_tree(base::Moment now) {
   if (terms_.valid_until.passed(now)) return kill_tree();  // we were not running when it was time
   phase_ = Phase::stopping;
   const auto last_moment = terms_.valid_until.earlier_by(std::min(kill_lead, terms_.grace / 4));
@@ -146,7 +146,7 @@ Actions Steward::stop_tree(base::Moment now) {
   return {ToTree{SIGTERM}};
 }
 
-Actions Steward::kill_tree() {
+Actions JobPolicy::kill_tree() {
   phase_ = Phase::killing;
   kill_at_ = store::Deadline::at({});  // at once, and then in rounds
   return {};

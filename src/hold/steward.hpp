@@ -38,7 +38,7 @@ using Actions = std::vector<Action>;
 
 /// The rules of design.md, "Signals and the job's processes" and "Timing". It knows the lease's
 /// validity, not the store; the job's state, not its pid; and the time only as it is told.
-class Steward {
+class JobPolicy {
  public:
   struct Terms {
     std::string locks;  // for messages: "'a'"
@@ -47,7 +47,7 @@ class Steward {
     OnLost on_lost;
     bool wait_all;  // the rest of the tree belongs to the job
   };
-  explicit Steward(Terms terms) : terms_{std::move(terms)} {}
+  explicit JobPolicy(Terms terms) : terms_{std::move(terms)} {}
 
   Actions on_signal(const os::Signal& signal);
   Actions on_news(const News& news, base::Moment now);

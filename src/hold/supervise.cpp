@@ -3,7 +3,7 @@
 #include <csignal>
 
 #include "base/log.hpp"
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "os/poll.hpp"
 #include "os/timer.hpp"
 
@@ -12,12 +12,12 @@ namespace {
 
 class Supervisor {
  public:
-  Supervisor(os::Guardian& guardian, const os::ProcessTree& tree, Keeper& keeper, Steward steward,
+  Supervisor(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& keeper, JobPolicy policy,
              os::Signals& signals)
       : guardian_{guardian},
         tree_{tree},
         keeper_{keeper},
-        steward_{std::move(steward)},
+        steward_{std::move(policy)},
         signals_{signals} {}
 
   Ending run();
@@ -33,8 +33,8 @@ class Supervisor {
 
   os::Guardian& guardian_;
   const os::ProcessTree& tree_;
-  Keeper& keeper_;
-  Steward steward_;
+  Renewer& keeper_;
+  JobPolicy steward_;
   os::Signals& signals_;
   os::Timer timer_;
 };
@@ -99,10 +99,10 @@ void Supervisor::carry_out(const Actions& actions) {
 
 }  // namespace
 
-Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Keeper& keeper,
-                 Steward steward, os::Signals& signals) {
+Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& keeper,
+                 JobPolicy policy, os::Signals& signals) {
   try {
-    Ending ending = Supervisor{guardian, tree, keeper, std::move(steward), signals}.run();
+    Ending ending = Supervisor{guardian, tree, keeper, std::move(policy), signals}.run();
     guardian.dismiss();
     return ending;
   } catch (...) {

@@ -13,10 +13,10 @@ struct Ending {
   std::optional<StoppedFor> stopped_for;
 };
 
-/// Signals, the children's changes, the keeper's news and the clock go to the steward; what it
+/// Signals, the children's changes, the keeper's news and the clock go to the policy; what it
 /// decides is done. Touches no server: whatever stalls there, the deadline here is kept. Should it
 /// throw, the job's tree is gone. At the end the guardian is dismissed. Main thread.
-Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Keeper& keeper,
-                 Steward steward, os::Signals& signals);
+Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& keeper,
+                 JobPolicy policy, os::Signals& signals);
 
 }  // namespace hold

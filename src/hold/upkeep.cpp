@@ -1,30 +1,30 @@
 #include "hold/upkeep.hpp"
 
 #include "base/log.hpp"
-#include "base/match.hpp"
+#include "base/result.hpp"
 
 namespace hold {
 
 using store::Deadline;
 
-Deadline Upkeep::Charge::listen_due() const {
+Deadline HeldLocks::Charge::listen_due() const {
   // After a notice there is nothing more to be heard.
   if (lost || deaf || notice) return Deadline::never();
   return listener && !listen_again ? listener->due() : Deadline::at({});
 }
 
-void Upkeep::add(Held held) {
+void HeldLocks::add(Held held) {
   const Pace pace{held.lease().ttl, held.lease().asked_at};
   charges_.push_back({std::move(held), pace, nullptr});
 }
 
-std::vector<store::Lease> Upkeep::leases() const {
+std::vector<store::Lease> HeldLocks::leases() const {
   std::vector<store::Lease> result;
   for (const Charge& each : charges_) result.push_back(each.held.lease());
   return result;
 }
 
-Deadline Upkeep::valid_until() const {
+Deadline HeldLocks::valid_until() const {
   Deadline earliest = Deadline::never();
   for (const Charge& each : charges_) {
     if (!each.lost) earliest = std::min(earliest, each.held.lease().valid_until);
@@ -32,13 +32,13 @@ Deadline Upkeep::valid_until() const {
   return earliest;
 }
 
-Deadline Upkeep::due() const {
+Deadline HeldLocks::due() const {
   Deadline earliest = Deadline::never();
   for (const Charge& each : charges_) earliest = std::min(earliest, each.due());
   return earliest;
 }
 
-News Upkeep::refresh(int interrupt) {
+News HeldLocks::refresh(int interrupt) {
   return refresh(*std::min_element(charges_.begin(), charges_.end(),
                                    [](const Charge& one, const Charge& other) {
                                      return one.due() < other.due();
@@ -46,7 +46,7 @@ News Upkeep::refresh(int interrupt) {
                  interrupt);
 }
 
-News Upkeep::refresh(Charge& charge, int interrupt) const {
+News HeldLocks::refresh(Charge& charge, int interrupt) const {
   const auto until = Deadline::after(base::now(), charge.pace.answer_time());
   return base::match(
       charge.held.renew({until, interrupt}),
@@ -64,19 +64,19 @@ News Upkeep::refresh(Charge& charge, int interrupt) const {
       });
 }
 
-News Upkeep::lose(Charge& charge, std::string why) {
+News HeldLocks::lose(Charge& charge, std::string why) {
   charge.lost = true;
   charge.listener.reset();
   return Lost{charge.held.lease().name, std::move(why)};
 }
 
-Deadline Upkeep::listen_due() const {
+Deadline HeldLocks::listen_due() const {
   Deadline earliest = Deadline::never();
   for (const Charge& each : charges_) earliest = std::min(earliest, each.listen_due());
   return earliest;
 }
 
-void Upkeep::listen(int interrupt) {
+void HeldLocks::listen(int interrupt) {
   const auto now = base::now();
   for (Charge& each : charges_) {
     if (!each.listen_due().passed(now)) continue;
@@ -88,14 +88,14 @@ void Upkeep::listen(int interrupt) {
   }
 }
 
-std::vector<int> Upkeep::descriptors() const {
+std::vector<int> HeldLocks::descriptors() const {
   std::vector<int> all;
   for (const Charge& each : charges_)
     all.push_back(each.listener ? each.listener->descriptor() : -1);
   return all;
 }
 
-std::optional<News> Upkeep::hear() {
+std::optional<News> HeldLocks::hear() {
   for (Charge& each : charges_) {
     if (!each.listener) continue;
     each.notice = each.listener->take();
@@ -107,8 +107,8 @@ std::optional<News> Upkeep::hear() {
   return std::nullopt;
 }
 
-std::vector<Kept> Upkeep::give_back() && {
-  std::vector<Kept> result;
+std::vector<ReturnedLock> HeldLocks::give_back() && {
+  std::vector<ReturnedLock> result;
   for (Charge& each : charges_) {
     result.push_back({std::move(each.held), each.lost, std::move(each.notice)});
   }

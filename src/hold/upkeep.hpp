@@ -12,7 +12,7 @@
 namespace hold {
 
 /// What became of one lock that was cared for.
-struct Kept {
+struct ReturnedLock {
   Held held;
   bool lost;                            // there is nothing to release
   std::optional<store::Notice> notice;  // somebody waits for the word that the job has stopped
@@ -21,7 +21,7 @@ struct Kept {
 /// One or several locks, each refreshed in its own rhythm. Never blocks longer than one refresh may
 /// take. One thread at a time: the main thread while it waits for more locks, the keeper's
 /// afterwards.
-class Upkeep {
+class HeldLocks {
  public:
   void add(Held held);
   [[nodiscard]] bool empty() const { return charges_.empty(); }
@@ -43,7 +43,7 @@ class Upkeep {
   std::optional<News> hear();
 
   /// The locks, in the order in which they came.
-  std::vector<Kept> give_back() &&;
+  std::vector<ReturnedLock> give_back() &&;
 
  private:
   struct Charge {

@@ -15,15 +15,15 @@ constexpr base::Millis elsewhere{60'000};
 
 }  // namespace
 
-std::string describe(const std::optional<store::Occupant>& occupant) {
+std::string describe(const std::optional<store::Holder>& occupant) {
   if (!occupant) return "free, but others wait for it";
   const std::string who = store::Token::foreign(occupant->token).shown();
   std::string text;
   switch (occupant->kind) {
-    case store::Occupant::Kind::holder: text = fmt::format("held by {}", who); break;
-    case store::Occupant::Kind::reserved: text = fmt::format("reserved for {}", who); break;
-    case store::Occupant::Kind::neighbour: text = fmt::format("behind {} of this host", who); break;
-    case store::Occupant::Kind::foreign:
+    case store::Holder::Kind::holder: text = fmt::format("held by {}", who); break;
+    case store::Holder::Kind::reserved: text = fmt::format("reserved for {}", who); break;
+    case store::Holder::Kind::neighbour: text = fmt::format("behind {} of this host", who); break;
+    case store::Holder::Kind::foreign:
       text = occupant->token.empty() ? "held by a foreign client (its value is empty or no string)"
                                      : fmt::format("held by a foreign client ({})", who);
       if (!occupant->expires_in) text += ", without expiry";
@@ -57,7 +57,7 @@ void WaitingLine::update(const store::Fault& fault, base::Moment now) {
 void WaitingLine::tick(base::Moment now) {
   due_ = base::Deadline::after(now, terminal_ ? on_terminal : elsewhere);
   if (base::log::level() == base::log::Level::quiet) return;
-  std::optional<store::Occupant> occupant = place_.occupant;
+  std::optional<store::Holder> occupant = place_.occupant;
   if (occupant && occupant->held_for) {
     *occupant->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);
   }

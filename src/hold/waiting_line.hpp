@@ -8,7 +8,7 @@
 namespace hold {
 
 /// "held by app@web1:42/job.sh for 3m12s", "reserved for …", "held by a foreign client (…)".
-std::string describe(const std::optional<store::Occupant>& occupant);
+std::string describe(const std::optional<store::Holder>& occupant);
 
 /// On a terminal one line that is rewritten every second; elsewhere a line at the start and one a
 /// minute, so that a CI system does not take the step for dead. Silent when quiet. Main thread.

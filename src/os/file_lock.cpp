@@ -24,7 +24,7 @@ constexpr mode_t private_mode = 0600;
 }  // namespace
 
 std::optional<LockedFile> LockedFile::open(const std::string& path, Missing missing,
-                                           const Sharing& sharing, const Patience& patience) {
+                                           const Sharing& sharing, const CallLimit& limit) {
   const bool create = missing == Missing::create;
   const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0);
   Fd fd;
@@ -40,9 +40,9 @@ std::optional<LockedFile> LockedFile::open(const std::string& path, Missing miss
       continue;
     }
     if (errno != EWOULDBLOCK && errno != EINTR) return std::nullopt;
-    const Patience a_while = patience.at_most(base::Deadline::after(base::now(), pause));
+    const CallLimit a_while = limit.at_most(base::Deadline::after(base::now(), pause));
     const bool interrupted = wait_for(-1, Want::read, a_while) == Ready::interrupted;
-    if (interrupted || patience.until.passed(base::now())) {
+    if (interrupted || limit.until.passed(base::now())) {
       errno = interrupted ? EINTR : EAGAIN;
       return std::nullopt;
     }

@@ -17,10 +17,10 @@ class LockedFile {
   enum class Missing { create, give_up };
 
   /// A file that is made is for those of `sharing`. Nothing, with errno set: EAGAIN or EINTR if
-  /// patience ended, ENOENT if there is none and none was to be made. Nobody holds it for longer
+  /// limit ended, ENOENT if there is none and none was to be made. Nobody holds it for longer
   /// than some system calls take, unless it was stopped in them.
   static std::optional<LockedFile> open(const std::string& path, Missing missing,
-                                        const Sharing& sharing, const Patience& patience);
+                                        const Sharing& sharing, const CallLimit& limit);
 
   [[nodiscard]] std::string text() const;
   /// In one write, over what is there: texts of one length replace each other whole.

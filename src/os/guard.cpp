@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/log.hpp"
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "os/file.hpp"
 #include "os/poll.hpp"
 

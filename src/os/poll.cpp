@@ -31,14 +31,14 @@ bool poll_once(pollfd* fds, nfds_t count, base::Deadline until) {
 
 }  // namespace
 
-Ready wait_for(int fd, Want want, const Patience& patience) {
+Ready wait_for(int fd, Want want, const CallLimit& limit) {
   const short events = want == Want::read ? POLLIN : POLLOUT;
-  std::array<pollfd, 2> fds{pollfd{fd, events, 0}, pollfd{patience.interrupt, POLLIN, 0}};
+  std::array<pollfd, 2> fds{pollfd{fd, events, 0}, pollfd{limit.interrupt, POLLIN, 0}};
   for (;;) {
-    if (poll_once(fds.data(), fds.size(), patience.until)) {
+    if (poll_once(fds.data(), fds.size(), limit.until)) {
       return fds[1].revents != 0 ? Ready::interrupted : Ready::yes;
     }
-    if (patience.until.passed(base::now())) return Ready::timed_out;
+    if (limit.until.passed(base::now())) return Ready::timed_out;
   }
 }
 

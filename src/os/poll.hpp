@@ -1,4 +1,4 @@
-// Waiting for a descriptor, never longer than one has patience for.
+// Waiting for a descriptor, never longer than its limit.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@ namespace os {
 /// How long a call may take: until a moment, or until the descriptor `interrupt` (not owned, -1 for
 /// none) becomes readable, whichever comes first. The interrupt is level-triggered and is not
 /// consumed here: whoever owns it reads it.
-struct Patience {
+struct CallLimit {
   base::Deadline until;
   int interrupt = -1;
 
   /// The same, but at most until `deadline`.
-  [[nodiscard]] Patience at_most(base::Deadline deadline) const {
+  [[nodiscard]] CallLimit at_most(base::Deadline deadline) const {
     return {std::min(until, deadline), interrupt};
   }
 };
@@ -25,7 +25,7 @@ enum class Ready { yes, timed_out, interrupted };
 
 /// Waits until `fd` can be read from or written to; errors and hang-ups count as ready, too. An
 /// interrupt wins over data, so that nobody has to wait behind a chatty server.
-Ready wait_for(int fd, Want want, const Patience& patience);
+Ready wait_for(int fd, Want want, const CallLimit& limit);
 
 /// Whether it can be read from now; never for -1.
 bool is_readable(int fd);

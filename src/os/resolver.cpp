@@ -25,7 +25,7 @@ Resolved look_up(const std::string& host, const std::string& port, int flags) {
 
 }  // namespace
 
-Resolved resolve(const std::string& host, const std::string& port, const Patience& patience) {
+Resolved resolve(const std::string& host, const std::string& port, const CallLimit& limit) {
   auto given = look_up(host, port, AI_NUMERICHOST);
   if (std::holds_alternative<Addresses>(given)) return given;
 
@@ -36,7 +36,7 @@ Resolved resolve(const std::string& host, const std::string& port, const Patienc
   } catch (const std::system_error& error) {
     return NotResolved{error.what()};
   }
-  switch (wait_for(answer->descriptor(), Want::read, patience)) {
+  switch (wait_for(answer->descriptor(), Want::read, limit)) {
     case Ready::timed_out: return NotResolved{"no answer from the name servers"};
     case Ready::interrupted: return NotResolved{"interrupted"};
     case Ready::yes: break;

@@ -19,9 +19,9 @@ struct NotResolved {
 using Addresses = std::shared_ptr<const addrinfo>;
 
 /// Addresses are taken as they are, at no cost. Names are asked for in a thread that is left behind
-/// when patience ends: getaddrinfo(3) cannot be interrupted, and takes as long as resolv.conf(5)
+/// when limit ends: getaddrinfo(3) cannot be interrupted, and takes as long as resolv.conf(5)
 /// says, often 10 s for each name server that is silent.
 std::variant<Addresses, NotResolved> resolve(const std::string& host, const std::string& port,
-                                             const Patience& patience);
+                                             const CallLimit& limit);
 
 }  // namespace os

@@ -16,11 +16,11 @@ namespace {
 
 constexpr int stream = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
 
-Connected finish_connect(Fd fd, const sockaddr* address, socklen_t size, const Patience& patience) {
+Connected finish_connect(Fd fd, const sockaddr* address, socklen_t size, const CallLimit& limit) {
   if (::connect(fd.number(), address, size) == 0) return fd;
   // A full backlog of a Unix socket says EAGAIN; that is "later", which the caller decides about.
   if (errno != EINPROGRESS) return NotConnected{describe(errno)};
-  switch (wait_for(fd.number(), Want::write, patience)) {
+  switch (wait_for(fd.number(), Want::write, limit)) {
     case Ready::timed_out: return NotConnected{"no answer to the connection attempt"};
     case Ready::interrupted: return NotConnected{"interrupted"};
     case Ready::yes: break;
@@ -49,7 +49,7 @@ void tune(const Fd& fd) {
 
 }  // namespace
 
-Connected connect_unix(const std::string& path, const Patience& patience) {
+Connected connect_unix(const std::string& path, const CallLimit& limit) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return NotConnected{"the socket's path is too long"};
@@ -57,11 +57,11 @@ Connected connect_unix(const std::string& path, const Patience& patience) {
   Fd fd{::socket(AF_UNIX, stream, 0)};
   if (!fd) return NotConnected{describe(errno)};
   return finish_connect(std::move(fd), reinterpret_cast<const sockaddr*>(&address), sizeof address,
-                        patience);
+                        limit);
 }
 
-Connected connect_tcp(const std::string& host, const std::string& port, const Patience& patience) {
-  const auto resolved = resolve(host, port, patience);
+Connected connect_tcp(const std::string& host, const std::string& port, const CallLimit& limit) {
+  const auto resolved = resolve(host, port, limit);
   if (const auto* not_resolved = std::get_if<NotResolved>(&resolved)) {
     return NotConnected{not_resolved->why};
   }
@@ -78,9 +78,9 @@ Connected connect_tcp(const std::string& host, const std::string& port, const Pa
     std::size_t remaining = 0;
     for (const addrinfo* rest = entry; rest != nullptr; rest = rest->ai_next) ++remaining;
     const base::Moment now = base::now();
-    const auto share = patience.until.left(now) / remaining;
+    const auto share = limit.until.left(now) / remaining;
     last = finish_connect(std::move(fd), entry->ai_addr, entry->ai_addrlen,
-                          patience.at_most(base::Deadline::after(now, share)));
+                          limit.at_most(base::Deadline::after(now, share)));
     if (const Fd* connected = std::get_if<Fd>(&last)) {
       tune(*connected);
       break;

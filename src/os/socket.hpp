@@ -19,8 +19,8 @@ using Connected = std::variant<Fd, NotConnected>;
 
 /// Non-blocking, close-on-exec stream sockets. TCP tries every address the name has, in the
 /// resolver's order, with TCP_NODELAY and keep-alive.
-Connected connect_unix(const std::string& path, const Patience& patience);
-Connected connect_tcp(const std::string& host, const std::string& port, const Patience& patience);
+Connected connect_unix(const std::string& path, const CallLimit& limit);
+Connected connect_tcp(const std::string& host, const std::string& port, const CallLimit& limit);
 
 /// Bytes that a TCP connection has brought so far, read or not; 0 where the kernel does not tell.
 std::uint64_t bytes_received(int fd);

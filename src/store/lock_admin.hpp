@@ -17,7 +17,7 @@ struct Waiter {
 
 /// One of those who have a lock.
 struct HolderReport {
-  Occupant occupant;
+  Holder occupant;
   std::optional<Fence> fence;
 };
 
@@ -35,7 +35,7 @@ struct Removed {
 };
 /// Nobody holds it (any more), or somebody else does: nothing was changed.
 struct Changed {
-  std::optional<Occupant> occupant;
+  std::optional<Holder> occupant;
 };
 using Removal = std::variant<Removed, Changed, Fault>;
 
@@ -45,7 +45,7 @@ using Asked = std::variant<std::size_t, Fault>;
 /// What became of a holder that was told.
 enum class LastWord { stopped, silence };
 
-/// One thread at a time; each call bounded by its patience.
+/// One thread at a time; each call bounded by its limit.
 class LockAdmin {
  public:
   LockAdmin() = default;
@@ -53,20 +53,19 @@ class LockAdmin {
   LockAdmin& operator=(const LockAdmin&) = delete;
   virtual ~LockAdmin() = default;
 
-  virtual std::variant<LockReport, Fault> inspect(const LockName& name,
-                                                  const Patience& patience) = 0;
+  virtual std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) = 0;
   /// Locks that are held or waited for, sorted by name; `pattern` is a glob (* ? [a-z] \).
   virtual std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
-                                                            const Patience& patience) = 0;
+                                                            const CallLimit& limit) = 0;
   /// Removes those of the holders `shown` that still hold it, tells them (with `by`, who did it)
   /// and hands the lock to the queue.
   virtual Removal force_release(const LockName& name, const std::vector<Token>& shown,
-                                const std::string& by, const Patience& patience) = 0;
+                                const std::string& by, const CallLimit& limit) = 0;
   /// Asks the `holders` to stop their jobs and to give the lock back; `why` is for them.
   virtual Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                            const std::string& why, const Patience& patience) = 0;
+                            const std::string& why, const CallLimit& limit) = 0;
   /// After either: waits for the word of one of them that its job has stopped.
-  virtual LastWord await_last_word(const LockName& name, const Patience& patience) = 0;
+  virtual LastWord await_last_word(const LockName& name, const CallLimit& limit) = 0;
 };
 
 }  // namespace store

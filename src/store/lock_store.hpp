@@ -6,13 +6,14 @@
 #include <string>
 #include <variant>
 
+#include "base/result.hpp"
 #include "os/poll.hpp"
 #include "store/lease.hpp"
 #include "store/mode.hpp"
 
 namespace store {
 
-using os::Patience;
+using os::CallLimit;
 
 /// The server did not do as asked.
 struct Fault {
@@ -28,8 +29,12 @@ struct Fault {
   std::string why;  // for people; never contains a secret
 };
 
+/// A `T`, or why the server did not give one.
+template <typename T>
+using Result = base::Result<T, Fault>;
+
 /// Who has a lock that we do not have.
-struct Occupant {
+struct Holder {
   enum class Kind {
     holder,
     reserved,   // woken, has not confirmed yet
@@ -64,24 +69,24 @@ struct Granted {
   std::string flaw{};  // unless empty, why it must not be used: withdraw it
 };
 struct Queued {
-  std::optional<Occupant> occupant;
+  std::optional<Holder> occupant;
   std::size_t ahead;              // waiters before us
   std::optional<Millis> look_in;  // when something may have happened of which nobody tells
 };
 struct Busy {
-  std::optional<Occupant> occupant;
+  std::optional<Holder> occupant;
   std::size_t waiting;
 };
 /// Somebody uses the key in a way that does not go together with ours.
-struct Mismatch {
+struct ModeConflict {
   Mode mode;
   Token token;  // who does
 };
 /// A server may yet hear that an earlier claim by this token was taken back: no use asking with it.
-struct Spent {
+struct TokenExhausted {
   std::string why;
 };
-using Attempt = std::variant<Granted, Queued, Busy, Mismatch, Spent, Fault>;
+using Attempt = std::variant<Granted, Queued, Busy, ModeConflict, TokenExhausted, Fault>;
 
 struct Renewed {
   Deadline valid_until;  // never(): the lock does not end by itself
@@ -101,7 +106,7 @@ struct StillOurs {
   std::optional<Fence> fence;
 };
 struct Elsewhere {
-  std::optional<Occupant> occupant;
+  std::optional<Holder> occupant;
 };
 using Standing = std::variant<StillOurs, Elsewhere, Fault>;
 
@@ -117,7 +122,7 @@ struct Notice {
 
 /// It may be our turn.
 struct ClaimAgain {};
-/// Patience ended; we go on queueing.
+/// CallLimit ended; we go on queueing.
 struct StillWaiting {};
 /// A fault is one that no claim would show; whatever else goes wrong is ClaimAgain.
 using Turn = std::variant<ClaimAgain, StillWaiting, Notice, Fault>;
@@ -133,12 +138,12 @@ class Listener {
   virtual std::optional<Notice> take() = 0;
   /// When to call listen() again at the latest (also after a lost connection).
   [[nodiscard]] virtual Deadline due() const = 0;
-  /// (Re)connects and subscribes as needed. Bounded by `patience`; failing is not an error: a
+  /// (Re)connects and subscribes as needed. Bounded by `limit`; failing is not an error: a
   /// refresh will find out the same, later.
-  virtual void listen(const Patience& patience) = 0;
+  virtual void listen(const CallLimit& limit) = 0;
 };
 
-/// One thread at a time. Every call returns within its patience plus scheduling (and name
+/// One thread at a time. Every call returns within its limit plus scheduling (and name
 /// resolution, which nobody can interrupt); nothing here throws because a server misbehaved.
 class LockStore {
  public:
@@ -147,29 +152,29 @@ class LockStore {
   LockStore& operator=(const LockStore&) = delete;
   virtual ~LockStore() = default;
 
-  virtual Attempt try_acquire(const Claim& claim, const Patience& patience) = 0;
+  virtual Attempt try_acquire(const Claim& claim, const CallLimit& limit) = 0;
   /// Only after Queued. May be called again and again while it says StillWaiting; a notice is one
   /// to stop wanting the lock.
-  virtual Turn await_turn(const Claim& claim, const Patience& patience) = 0;
+  virtual Turn await_turn(const Claim& claim, const CallLimit& limit) = 0;
   /// Leaves the queue, and gives back what the claim may have been granted unheard. Also right
   /// after a Fault, or when nothing was ever queued. If nobody answers, the server may still do it,
   /// and later than what is asked next: a claim after this takes another token.
-  virtual void withdraw(const Claim& claim, const Patience& patience) = 0;
+  virtual void withdraw(const Claim& claim, const CallLimit& limit) = 0;
 
   /// The lock lasts for another `ttl` from now, if `token` still holds it.
   virtual Renewal renew(const LockName& name, const Token& token, Ttl ttl,
-                        const Patience& patience) = 0;
+                        const CallLimit& limit) = 0;
   /// Gives it back; before `min_hold` after its grant is over, the lock stays taken until then.
   virtual Release release(const LockName& name, const Token& token, Millis min_hold,
-                          const Patience& patience) = 0;
+                          const CallLimit& limit) = 0;
   /// Whether `token` holds it, and until when at least. Changes nothing.
-  virtual Standing check(const LockName& name, const Token& token, const Patience& patience) = 0;
+  virtual Standing check(const LockName& name, const Token& token, const CallLimit& limit) = 0;
 
   /// A store whose holders need not be told otherwise (e.g. by their session) returns nullptr.
   virtual std::unique_ptr<Listener> listener(const LockName& name, const Token& token) = 0;
   /// Tells whoever sent the notice that our job has stopped.
   virtual void confirm_stopped(const LockName& name, const Notice& notice,
-                               const Patience& patience) = 0;
+                               const CallLimit& limit) = 0;
 };
 
 }  // namespace store

@@ -74,7 +74,7 @@ bool Token::same_claim(const Token& other) const {
   return holder() && claim_of(text_) == claim_of(other.text_);
 }
 
-std::optional<Holder> Token::holder() const {
+std::optional<TokenParts> Token::holder() const {
   const std::string_view text{text_};
   // Only the label may hold '#', '/', ':' or '@' of its own, and it ends at the last '#'.
   const auto hash = text.rfind('#');
@@ -90,8 +90,9 @@ std::optional<Holder> Token::holder() const {
   const char* end = text.data() + slash;
   const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, pid);
   if (error != std::errc{} || stop != end) return std::nullopt;
-  return Holder{std::string{text.substr(0, at)}, std::string{text.substr(at + 1, colon - at - 1)},
-                pid, std::string{text.substr(slash + 1, hash - slash - 1)}};
+  return TokenParts{std::string{text.substr(0, at)},
+                    std::string{text.substr(at + 1, colon - at - 1)}, pid,
+                    std::string{text.substr(slash + 1, hash - slash - 1)}};
 }
 
 std::string Token::shown() const {

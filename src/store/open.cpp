@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "store/gate/gated_store.hpp"
 #include "store/local/local_admin.hpp"
 #include "store/local/local_store.hpp"
@@ -64,17 +64,17 @@ bool can(const ServerSpec& server, Feature feature) {
   return std::find(features.begin(), features.end(), feature) != features.end();
 }
 
-Findings examine(const ServerSpec& server, const LockName& name, const Patience& patience) {
+Findings examine(const ServerSpec& server, const LockName& name, const CallLimit& limit) {
   return base::match(
-      server, [&](const RedisServer& redis) { return redis::examine(redis, name, patience); },
+      server, [&](const RedisServer& redis) { return redis::examine(redis, name, limit); },
       [&](const Quorum& quorum) {
-        const auto examine_node = [&](std::size_t node, const Patience& share) {
+        const auto examine_node = [&](std::size_t node, const CallLimit& share) {
           return redis::examine(quorum.servers[node], name, share);
         };
-        return quorum::examine(open_nodes(quorum), examine_node, name, patience);
+        return quorum::examine(open_nodes(quorum), examine_node, name, limit);
       },
-      [&](const ZooKeeper& ensemble) { return zookeeper::examine(ensemble, name, patience); },
-      [&](const LocalDirectory& local) { return local::examine(local, name, patience); });
+      [&](const ZooKeeper& ensemble) { return zookeeper::examine(ensemble, name, limit); },
+      [&](const LocalDirectory& local) { return local::examine(local, name, limit); });
 }
 
 }  // namespace store

@@ -23,6 +23,6 @@ bool can(const ServerSpec& server, Feature feature);
 
 /// Whether it is fit to hold locks; `name` is taken and released for that, unless somebody holds
 /// it.
-Findings examine(const ServerSpec& server, const LockName& name, const Patience& patience);
+Findings examine(const ServerSpec& server, const LockName& name, const CallLimit& limit);
 
 }  // namespace store

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/match.hpp"
+#include "base/result.hpp"
 
 namespace store {
 namespace {

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/secret.hpp"
+#include "base/result.hpp"
 #include "store/local/directory.hpp"
 #include "store/quorum/servers.hpp"
 #include "store/redis/server.hpp"

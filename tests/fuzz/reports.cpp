@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (!name) return 0;
   const std::string holder{fuzz::next(text, '\n')};
   const store::Millis length{std::int64_t{1000} * 60 * 60 * 24 * 365 * 100 * figure / 255};
-  const store::Occupant occupant{static_cast<store::Occupant::Kind>(figure % 4), holder, length,
-                                 length};
+  const store::Holder occupant{static_cast<store::Holder::Kind>(figure % 4), holder, length,
+                               length};
   const store::Mode mode{static_cast<store::Mode::Kind>(figure % 3), 7};
   const store::LockReport report{*name,
                                  mode,

@@ -17,7 +17,7 @@
 
 namespace {
 
-using store::Patience;
+using store::CallLimit;
 
 /// Says `words` to whoever connects, listens to the end, and hangs up. Nothing else runs meanwhile
 /// but the question.
@@ -70,7 +70,7 @@ class Server {
 
 std::string only_port;  // of ours
 
-Patience soon() {
+CallLimit soon() {
   return {base::Deadline::after(base::now(), base::Millis{50})};
 }
 

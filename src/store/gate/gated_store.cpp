@@ -10,47 +10,46 @@ class GatedStore final : public LockStore {
   GatedStore(std::unique_ptr<LockStore> gate, std::unique_ptr<LockStore> server)
       : gate_{std::move(gate)}, server_{std::move(server)} {}
 
-  Attempt try_acquire(const Claim& claim, const Patience& patience) override {
-    if (claim.on_busy == OnBusy::give_up) return server_->try_acquire(claim, patience);
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    if (claim.on_busy == OnBusy::give_up) return server_->try_acquire(claim, limit);
     if (!passed_) {
-      auto attempt = gate_->try_acquire(to_pass(claim), patience);
+      auto attempt = gate_->try_acquire(to_pass(claim), limit);
       if (auto* place = std::get_if<Queued>(&attempt)) return behind_others(std::move(*place));
       if (!std::holds_alternative<Granted>(attempt)) return attempt;
       passed_ = true;
     }
-    auto attempt = server_->try_acquire(claim, patience);
-    if (std::holds_alternative<Granted>(attempt)) open_gate(claim, patience);
+    auto attempt = server_->try_acquire(claim, limit);
+    if (std::holds_alternative<Granted>(attempt)) open_gate(claim, limit);
     return attempt;
   }
 
-  Turn await_turn(const Claim& claim, const Patience& patience) override {
-    return passed_ ? server_->await_turn(claim, patience)
-                   : gate_->await_turn(to_pass(claim), patience);
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override {
+    return passed_ ? server_->await_turn(claim, limit) : gate_->await_turn(to_pass(claim), limit);
   }
 
-  void withdraw(const Claim& claim, const Patience& patience) override {
+  void withdraw(const Claim& claim, const CallLimit& limit) override {
     // Who never came to the server has nothing there, and no connection to it.
-    if (passed_ || claim.on_busy == OnBusy::give_up) server_->withdraw(claim, patience);
-    open_gate(claim, patience);
+    if (passed_ || claim.on_busy == OnBusy::give_up) server_->withdraw(claim, limit);
+    open_gate(claim, limit);
   }
 
   Renewal renew(const LockName& name, const Token& token, Ttl ttl,
-                const Patience& patience) override {
-    return server_->renew(name, token, ttl, patience);
+                const CallLimit& limit) override {
+    return server_->renew(name, token, ttl, limit);
   }
   Release release(const LockName& name, const Token& token, Millis min_hold,
-                  const Patience& patience) override {
-    return server_->release(name, token, min_hold, patience);
+                  const CallLimit& limit) override {
+    return server_->release(name, token, min_hold, limit);
   }
-  Standing check(const LockName& name, const Token& token, const Patience& patience) override {
-    return server_->check(name, token, patience);
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
+    return server_->check(name, token, limit);
   }
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
     return server_->listener(name, token);
   }
   void confirm_stopped(const LockName& name, const Notice& notice,
-                       const Patience& patience) override {
-    server_->confirm_stopped(name, notice, patience);
+                       const CallLimit& limit) override {
+    server_->confirm_stopped(name, notice, limit);
   }
 
  private:
@@ -60,13 +59,13 @@ class GatedStore final : public LockStore {
 
   /// Whoever holds the gate waits as we do, and does not hold the lock.
   static Queued behind_others(Queued place) {
-    if (place.occupant) place.occupant->kind = Occupant::Kind::neighbour;
+    if (place.occupant) place.occupant->kind = Holder::Kind::neighbour;
     ++place.ahead;
     return place;
   }
 
-  void open_gate(const Claim& claim, const Patience& patience) {
-    gate_->withdraw(to_pass(claim), patience);
+  void open_gate(const Claim& claim, const CallLimit& limit) {
+    gate_->withdraw(to_pass(claim), limit);
     passed_ = false;
   }
 

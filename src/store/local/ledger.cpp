@@ -49,8 +49,7 @@ std::variant<os::Sharing, Fault, std::monostate> ready(const std::string& direct
 }  // namespace
 
 std::variant<Ledger, Fault> Ledger::open(const LocalDirectory& directory, const LockName& name,
-                                         os::LockedFile::Missing missing,
-                                         const Patience& patience) {
+                                         os::LockedFile::Missing missing, const CallLimit& limit) {
   const bool create = missing == os::LockedFile::Missing::create;
   auto place = place_of(directory, name);
   if (!place) return Fault{Fault::Kind::unusable, "the key is too long for the name of a file"};
@@ -65,7 +64,7 @@ std::variant<Ledger, Fault> Ledger::open(const LocalDirectory& directory, const 
     if (fault != nullptr) return *fault;
     auto file = sharing == nullptr
                     ? std::nullopt
-                    : os::LockedFile::open(*place + file_name, missing, *sharing, patience);
+                    : os::LockedFile::open(*place + file_name, missing, *sharing, limit);
     const bool is_gone = sharing == nullptr || (!file && errno == ENOENT);
     if (file || (is_gone && !create)) {
       Ledger ledger{directory.remembers,
@@ -76,9 +75,9 @@ std::variant<Ledger, Fault> Ledger::open(const LocalDirectory& directory, const 
     }
     if (!is_gone) return trouble(*place, errno);
     // Somebody who was the last one may have taken the directory away.
-    const auto pause = patience.at_most(Deadline::after(base::now(), Millis{1}));
+    const auto pause = limit.at_most(Deadline::after(base::now(), Millis{1}));
     const bool interrupted = os::wait_for(-1, os::Want::read, pause) == os::Ready::interrupted;
-    if (interrupted || patience.until.passed(base::now())) return trouble(*place, ENOENT);
+    if (interrupted || limit.until.passed(base::now())) return trouble(*place, ENOENT);
   }
 }
 

@@ -37,8 +37,7 @@ class Ledger {
  public:
   /// A ledger that does not exist and is not to be made is an empty one, not a fault.
   static std::variant<Ledger, Fault> open(const LocalDirectory& directory, const LockName& name,
-                                          os::LockedFile::Missing missing,
-                                          const Patience& patience);
+                                          os::LockedFile::Missing missing, const CallLimit& limit);
 
   Ledger(Ledger&&) = default;
   Ledger& operator=(Ledger&&) = delete;

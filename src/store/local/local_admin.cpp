@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "base/text.hpp"
 #include "store/local/ledger.hpp"
 #include "store/local/local_store.hpp"
@@ -20,14 +20,14 @@ class LocalAdmin final : public LockAdmin {
  public:
   explicit LocalAdmin(LocalDirectory directory) : directory_{std::move(directory)} {}
 
-  std::variant<LockReport, Fault> inspect(const LockName& name, const Patience& patience) override;
+  std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
   std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
-                                                    const Patience& patience) override;
+                                                    const CallLimit& limit) override;
   Removal force_release(const LockName& name, const std::vector<Token>& shown,
-                        const std::string& by, const Patience& patience) override;
+                        const std::string& by, const CallLimit& limit) override;
   Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
-                    const Patience& patience) override;
-  LastWord await_last_word(const LockName& name, const Patience& patience) override;
+                    const CallLimit& limit) override;
+  LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
   void watch(const Ledger& ledger, std::uint64_t seat);
@@ -37,9 +37,8 @@ class LocalAdmin final : public LockAdmin {
   bool unwatched_ = false;    // of some who were told we shall not hear
 };
 
-std::variant<LockReport, Fault> LocalAdmin::inspect(const LockName& name,
-                                                    const Patience& patience) {
-  auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
+std::variant<LockReport, Fault> LocalAdmin::inspect(const LockName& name, const CallLimit& limit) {
+  auto opened = Ledger::open(directory_, name, Missing::give_up, limit);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto& ledger = std::get<Ledger>(opened);
   LockReport report{name, std::nullopt, {}, ledger.last_fence(), {}};
@@ -56,7 +55,7 @@ std::variant<LockReport, Fault> LocalAdmin::inspect(const LockName& name,
 }
 
 std::variant<std::vector<LockReport>, Fault> LocalAdmin::list(const std::string& pattern,
-                                                              const Patience& patience) {
+                                                              const CallLimit& limit) {
   std::vector<LockName> names;
   std::error_code error;
   for (const auto& each : std::filesystem::directory_iterator{directory_.path, error}) {
@@ -69,7 +68,7 @@ std::variant<std::vector<LockReport>, Fault> LocalAdmin::list(const std::string&
   std::sort(names.begin(), names.end());
   std::vector<LockReport> reports;
   for (const LockName& name : names) {
-    auto report = inspect(name, patience);
+    auto report = inspect(name, limit);
     if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
     auto& found = std::get<LockReport>(report);
     if (!found.holders.empty() || !found.waiters.empty()) reports.push_back(std::move(found));
@@ -78,8 +77,8 @@ std::variant<std::vector<LockReport>, Fault> LocalAdmin::list(const std::string&
 }
 
 Removal LocalAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                  const std::string& by, const Patience& patience) {
-  auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
+                                  const std::string& by, const CallLimit& limit) {
+  auto opened = Ledger::open(directory_, name, Missing::give_up, limit);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto& ledger = std::get<Ledger>(opened);
   std::size_t removed = 0;
@@ -98,8 +97,8 @@ Removal LocalAdmin::force_release(const LockName& name, const std::vector<Token>
 }
 
 Asked LocalAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                              const std::string& why, const Patience& patience) {
-  auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
+                              const std::string& why, const CallLimit& limit) {
+  auto opened = Ledger::open(directory_, name, Missing::give_up, limit);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto& ledger = std::get<Ledger>(opened);
   std::size_t asked = 0;
@@ -121,13 +120,13 @@ void LocalAdmin::watch(const Ledger& ledger, std::uint64_t seat) {
   }
 }
 
-LastWord LocalAdmin::await_last_word(const LockName& /*name*/, const Patience& patience) {
+LastWord LocalAdmin::await_last_word(const LockName& /*name*/, const CallLimit& limit) {
   // A holder lets go of its pipe when its job has stopped. Each is told of once.
   if (told_.empty() && !unwatched_) return LastWord::silence;
   std::vector<int> pipes;
   pipes.reserve(told_.size());
   for (const auto& fd : told_) pipes.push_back(fd.number());
-  if (!os::wait_any({patience.interrupt}, pipes, patience.until)) return LastWord::silence;
+  if (!os::wait_any({limit.interrupt}, pipes, limit.until)) return LastWord::silence;
   const auto ended = std::find_if(told_.begin(), told_.end(), [](const os::Fd& fd) {
     return os::wait_any({}, {fd.number()}, Deadline::at(base::now()));
   });
@@ -141,16 +140,16 @@ std::unique_ptr<LockAdmin> open_admin(const LocalDirectory& directory) {
   return std::make_unique<LocalAdmin>(directory);
 }
 
-Findings examine(const LocalDirectory& directory, const LockName& name, const Patience& patience) {
+Findings examine(const LocalDirectory& directory, const LockName& name, const CallLimit& limit) {
   const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(Millis{10'000}),
                     OnBusy::give_up};
   const auto store = open_store(directory);
   const Finding directory_itself{Finding::Verdict::ok, "directory", base::printable(directory.path),
                                  ""};
   const auto locking = base::match(
-      store->try_acquire(claim, patience),
+      store->try_acquire(claim, limit),
       [&](const Granted&) -> Finding {
-        (void)store->release(name, claim.token, {}, patience);
+        (void)store->release(name, claim.token, {}, limit);
         return {Finding::Verdict::ok, "locking", "taken and released", ""};
       },
       [](const Fault& fault) -> Finding {

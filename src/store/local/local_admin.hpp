@@ -12,6 +12,6 @@ namespace store::local {
 std::unique_ptr<LockAdmin> open_admin(const LocalDirectory& directory);
 
 /// Takes and releases the lock `name` to see whether that can be done here.
-Findings examine(const LocalDirectory& directory, const LockName& name, const Patience& patience);
+Findings examine(const LocalDirectory& directory, const LockName& name, const CallLimit& limit);
 
 }  // namespace store::local

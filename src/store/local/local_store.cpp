@@ -18,7 +18,7 @@ class LocalListener final : public Listener {
   explicit LocalListener(os::NamedPipe pipe) : pipe_{std::move(pipe)} {}
   [[nodiscard]] int descriptor() const override { return pipe_.descriptor(); }
   [[nodiscard]] Deadline due() const override { return Deadline::never(); }
-  void listen(const Patience& /*patience*/) override {}
+  void listen(const CallLimit& /*limit*/) override {}
   std::optional<Notice> take() override {
     for (const auto& line : pipe_.take()) {
       if (auto notice = notice_in(line)) return notice;
@@ -47,34 +47,31 @@ class LocalStore final : public LockStore {
  public:
   explicit LocalStore(LocalDirectory directory) : directory_{std::move(directory)} {}
 
-  Attempt try_acquire(const Claim& claim, const Patience& patience) override;
-  Turn await_turn(const Claim& claim, const Patience& patience) override;
-  void withdraw(const Claim& claim, const Patience& patience) override;
-  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
-                const Patience& patience) override;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override;
+  void withdraw(const Claim& claim, const CallLimit& limit) override;
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
   Release release(const LockName& name, const Token& token, Millis min_hold,
-                  const Patience& patience) override;
-  Standing check(const LockName& name, const Token& token, const Patience& patience) override;
+                  const CallLimit& limit) override;
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
-  void confirm_stopped(const LockName& name, const Notice& notice,
-                       const Patience& patience) override;
+  void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
 
  private:
   Attempt hold(Ledger& ledger, const Claim& claim, Moment asked_at);
   /// Ours, or by hand somebody else's.
   const Entry* find(Ledger& ledger, const Token& token) const;
-  Release let_go(const LockName& name, const Token& token, Millis min_hold,
-                 const Patience& patience);
+  Release let_go(const LockName& name, const Token& token, Millis min_hold, const CallLimit& limit);
 
   LocalDirectory directory_;
   std::optional<Seat> seat_;
   Vigil vigil_;
 };
 
-Attempt LocalStore::try_acquire(const Claim& claim, const Patience& patience) {
+Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   const Moment asked_at = base::now();
   vigil_.end();
-  auto opened = Ledger::open(directory_, claim.name, Missing::create, patience);
+  auto opened = Ledger::open(directory_, claim.name, Missing::create, limit);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto& ledger = std::get<Ledger>(opened);
 
@@ -109,13 +106,13 @@ const Entry* LocalStore::find(Ledger& ledger, const Token& token) const {
   return entry != nullptr && entry->token == token ? entry : nullptr;
 }
 
-Turn LocalStore::await_turn(const Claim& /*claim*/, const Patience& patience) {
-  return vigil_.wait(seat_->pipe, patience);
+Turn LocalStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
+  return vigil_.wait(seat_->pipe, limit);
 }
 
-void LocalStore::withdraw(const Claim& claim, const Patience& patience) {
+void LocalStore::withdraw(const Claim& claim, const CallLimit& limit) {
   if (!seat_) return;
-  if (auto opened = Ledger::open(directory_, claim.name, Missing::give_up, patience);
+  if (auto opened = Ledger::open(directory_, claim.name, Missing::give_up, limit);
       auto* ledger = std::get_if<Ledger>(&opened)) {
     // The number may be another's, if somebody took the directory away.
     if (find(*ledger, claim.token) != nullptr) ledger->roster().remove(seat_->number);
@@ -125,29 +122,29 @@ void LocalStore::withdraw(const Claim& claim, const Patience& patience) {
 }
 
 Renewal LocalStore::renew(const LockName& name, const Token& token, Ttl /*ttl*/,
-                          const Patience& patience) {
+                          const CallLimit& limit) {
   const Moment asked_at = base::now();
   if (seat_) {
     if (seat_->pipe.in_place()) return Renewed{Deadline::never(), asked_at};
     return NotOurs{"it was taken away"};
   }
-  auto standing = check(name, token, patience);
+  auto standing = check(name, token, limit);
   if (auto* fault = std::get_if<Fault>(&standing)) return std::move(*fault);
   if (std::holds_alternative<StillOurs>(standing)) return Renewed{Deadline::never(), asked_at};
   return NotOurs{"its holder is gone"};
 }
 
 Release LocalStore::release(const LockName& name, const Token& token, Millis min_hold,
-                            const Patience& patience) {
-  auto release = let_go(name, token, min_hold, patience);
+                            const CallLimit& limit) {
+  auto release = let_go(name, token, min_hold, limit);
   // With the ledger open to others: who hears of our pipe's end comes to look.
   if (!std::holds_alternative<Fault>(release)) seat_.reset();
   return release;
 }
 
 Release LocalStore::let_go(const LockName& name, const Token& token, Millis min_hold,
-                           const Patience& patience) {
-  auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
+                           const CallLimit& limit) {
+  auto opened = Ledger::open(directory_, name, Missing::give_up, limit);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto& ledger = std::get<Ledger>(opened);
   const Entry* entry = find(ledger, token);
@@ -167,8 +164,8 @@ Release LocalStore::let_go(const LockName& name, const Token& token, Millis min_
   return Released{};
 }
 
-Standing LocalStore::check(const LockName& name, const Token& token, const Patience& patience) {
-  auto opened = Ledger::open(directory_, name, Missing::give_up, patience);
+Standing LocalStore::check(const LockName& name, const Token& token, const CallLimit& limit) {
+  auto opened = Ledger::open(directory_, name, Missing::give_up, limit);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto& ledger = std::get<Ledger>(opened);
   const Entry* entry = find(ledger, token);
@@ -182,7 +179,7 @@ std::unique_ptr<Listener> LocalStore::listener(const LockName& /*name*/, const T
 }
 
 void LocalStore::confirm_stopped(const LockName& /*name*/, const Notice& /*notice*/,
-                                 const Patience& /*patience*/) {
+                                 const CallLimit& /*limit*/) {
   // Whoever asked watches our pipe.
   seat_.reset();
 }

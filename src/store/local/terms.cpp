@@ -15,16 +15,16 @@ bool go_together(const Mode& a, const Mode& b) {
 
 }  // namespace
 
-Occupant occupant_of(const Entry& holder) {
+Holder occupant_of(const Entry& holder) {
   const auto now = wall_now();
-  Occupant occupant{Occupant::Kind::holder, holder.token.text(),
-                    Millis{std::max<WallTime>(now - holder.since, 0)}, std::nullopt};
+  Holder occupant{Holder::Kind::holder, holder.token.text(),
+                  Millis{std::max<WallTime>(now - holder.since, 0)}, std::nullopt};
   if (holder.kept && *holder.kept > now) occupant.expires_in = Millis{*holder.kept - now};
   return occupant;
 }
 
-std::optional<Occupant> occupant_in(const std::vector<Entry>& holders, const Token& mine) {
-  std::optional<Occupant> first;
+std::optional<Holder> occupant_in(const std::vector<Entry>& holders, const Token& mine) {
+  std::optional<Holder> first;
   for (const Entry& each : holders) {
     if (each.token == mine) continue;
     if (first) {
@@ -36,10 +36,10 @@ std::optional<Occupant> occupant_in(const std::vector<Entry>& holders, const Tok
   return first;
 }
 
-std::optional<Mismatch> mismatch_in(Roster& roster, const Mode& mode) {
+std::optional<ModeConflict> mismatch_in(Roster& roster, const Mode& mode) {
   const Entry* one = roster.anyone();
   if (one == nullptr || go_together(one->mode, mode)) return std::nullopt;
-  return Mismatch{one->mode, one->token};
+  return ModeConflict{one->mode, one->token};
 }
 
 std::optional<Notice> notice_in(std::string_view line) {

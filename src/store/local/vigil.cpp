@@ -14,7 +14,7 @@ constexpr Millis look_again{1'000};
 }  // namespace
 
 std::optional<Millis> Vigil::watch(const Ledger& ledger, const Entry& other) {
-  // Kept beyond its process's end: nobody will tell.
+  // ReturnedLock beyond its process's end: nobody will tell.
   if (const auto now = wall_now(); other.kept && *other.kept > now) {
     return Millis{*other.kept - now + 1};
   }
@@ -49,12 +49,12 @@ void Vigil::end() {
   look_at_ = Deadline::never();
 }
 
-Turn Vigil::wait(os::NamedPipe& pipe, const Patience& patience) const {
+Turn Vigil::wait(os::NamedPipe& pipe, const CallLimit& limit) const {
   std::vector<int> pipes;
   pipes.reserve(watched_.size());
   for (const auto& fd : watched_) pipes.push_back(fd.number());
-  const bool one_ended = os::wait_any({pipe.descriptor(), patience.interrupt}, pipes,
-                                      std::min(patience.until, look_at_));
+  const bool one_ended =
+      os::wait_any({pipe.descriptor(), limit.interrupt}, pipes, std::min(limit.until, look_at_));
   bool told = false;
   for (const auto& line : pipe.take()) {
     if (auto notice = notice_in(line)) return *std::move(notice);

@@ -16,8 +16,8 @@ class Vigil {
   Queued begin(Ledger& ledger, const Entry& mine);
   /// Lets go of what it watches.
   void end();
-  /// Until something happened, or patience ended.
-  Turn wait(os::NamedPipe& pipe, const Patience& patience) const;
+  /// Until something happened, or limit ended.
+  Turn wait(os::NamedPipe& pipe, const CallLimit& limit) const;
 
  private:
   /// When to look again, if the kernel will not tell.

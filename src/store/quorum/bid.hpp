@@ -15,12 +15,12 @@ struct Bid {
 
 /// Asks `whom`.
 Bid bid(Nodes& nodes, const std::vector<std::size_t>& whom, const Claim& claim,
-        const Patience& patience);
+        const CallLimit& limit);
 
 /// Tells all of them that the claim is off; waits a while for those who are late.
-void take_back(Nodes& nodes, const Claim& claim, const Patience& patience);
+void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit);
 
 /// Asks one node. What it has of an earlier try of ours, which we gave up unheard, is no obstacle.
-Attempt enter(QuorumNode& node, const Claim& claim, const Patience& patience);
+Attempt enter(QuorumNode& node, const Claim& claim, const CallLimit& limit);
 
 }  // namespace store::quorum

@@ -70,12 +70,12 @@ Finding clocks(const Answers<Attempt>& answers) {
 }  // namespace
 
 Findings examine(Servers nodes,
-                 const std::function<Findings(std::size_t, const Patience&)>& examine_node,
-                 const LockName& name, const Patience& patience) {
+                 const std::function<Findings(std::size_t, const CallLimit&)>& examine_node,
+                 const LockName& name, const CallLimit& limit) {
   std::vector<std::size_t> everybody(nodes.size());
   std::iota(everybody.begin(), everybody.end(), std::size_t{0});
-  const auto half = Deadline::after(base::now(), patience.until.left(base::now()) / 2);
-  Round<Findings> alone{everybody, nodes.size(), examine_node, patience.at_most(half)};
+  const auto half = Deadline::after(base::now(), limit.until.left(base::now()) / 2);
+  Round<Findings> alone{everybody, nodes.size(), examine_node, limit.at_most(half)};
   alone.wait([](const auto&) { return false; });
   const auto& each = alone.end();
 
@@ -86,17 +86,17 @@ Findings examine(Servers nodes,
         {name, Token::mint(*Label::from("doctor")), *Ttl::from(lease), OnBusy::give_up});
   }
   Round<Attempt> together{everybody, nodes.size(),
-                          [&](std::size_t node, const Patience& share) {
+                          [&](std::size_t node, const CallLimit& share) {
                             return nodes[node]->try_acquire(claims[node], share);
                           },
-                          patience};
+                          limit};
   together.wait([](const auto&) { return false; });
   const auto& grants = together.end();
   findings.push_back(distinct(claims, grants));
   findings.push_back(clocks(grants));
   for (const auto node : everybody) {
     const auto* granted = grants[node] ? std::get_if<Granted>(&*grants[node]) : nullptr;
-    if (granted != nullptr) (void)nodes[node]->release(name, claims[node].token, {}, patience);
+    if (granted != nullptr) (void)nodes[node]->release(name, claims[node].token, {}, limit);
   }
 
   for (const auto node : everybody) {

@@ -14,7 +14,7 @@ namespace store::quorum {
 /// only shows when all take the lock `name` at once: whether they are distinct, whether their
 /// clocks agree. Whoever holds it is not disturbed.
 Findings examine(std::vector<std::unique_ptr<QuorumNode>> nodes,
-                 const std::function<Findings(std::size_t, const Patience&)>& examine_node,
-                 const LockName& name, const Patience& patience);
+                 const std::function<Findings(std::size_t, const CallLimit&)>& examine_node,
+                 const LockName& name, const CallLimit& limit);
 
 }  // namespace store::quorum

@@ -39,7 +39,7 @@ class Nodes {
   /// a little time more, at least `for_the_late`.
   template <class Yes, class Answer>
   Answers<Answer> ask(typename Round<Answer>::Ask question, Millis for_the_late,
-                      const Patience& patience);
+                      const CallLimit& limit);
   /// How long to wait for those who are `late` with what was asked when it `began`.
   [[nodiscard]] Deadline last_call(const std::vector<std::size_t>& late, Moment began) const;
   template <class Answer>
@@ -70,9 +70,9 @@ inline Deadline Nodes::last_call(const std::vector<std::size_t>& late, Moment be
 
 template <class Yes, class Answer>
 Answers<Answer> Nodes::ask(typename Round<Answer>::Ask question, Millis for_the_late,
-                           const Patience& patience) {
+                           const CallLimit& limit) {
   const auto began = base::now();
-  Round<Answer> round{all_, size(), std::move(question), patience};
+  Round<Answer> round{all_, size(), std::move(question), limit};
   const auto& answers =
       round.wait([](const auto& all) { return decided<Yes>(all, late(all).size()); });
   round.linger(

@@ -24,19 +24,19 @@ class QuorumAdmin final : public LockAdmin {
     std::iota(everybody_.begin(), everybody_.end(), std::size_t{0});
   }
 
-  std::variant<LockReport, Fault> inspect(const LockName& name, const Patience& patience) override;
+  std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
   std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
-                                                    const Patience& patience) override;
+                                                    const CallLimit& limit) override;
   Removal force_release(const LockName& name, const std::vector<Token>& shown,
-                        const std::string& by, const Patience& patience) override;
+                        const std::string& by, const CallLimit& limit) override;
   Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
-                    const Patience& patience) override;
-  LastWord await_last_word(const LockName& name, const Patience& patience) override;
+                    const CallLimit& limit) override;
+  LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
   template <class Good, class Answer>
-  Answers<Answer> ask(typename Round<Answer>::Ask question, const Patience& patience) {
-    Round<Answer> round{everybody_, nodes_.size(), std::move(question), patience};
+  Answers<Answer> ask(typename Round<Answer>::Ask question, const CallLimit& limit) {
+    Round<Answer> round{everybody_, nodes_.size(), std::move(question), limit};
     round.wait([&](const auto& all) {
       return count<Good>(all) >= majority(nodes_.size()) || late(all).empty();
     });
@@ -74,10 +74,10 @@ LockReport merged(const LockName& name, const std::vector<LockReport>& reports, 
   return result;
 }
 
-Inspection QuorumAdmin::inspect(const LockName& name, const Patience& patience) {
+Inspection QuorumAdmin::inspect(const LockName& name, const CallLimit& limit) {
   const auto answers = ask<LockReport, Inspection>(
-      [&](std::size_t node, const Patience& share) { return nodes_[node]->inspect(name, share); },
-      patience);
+      [&](std::size_t node, const CallLimit& share) { return nodes_[node]->inspect(name, share); },
+      limit);
   if (count<LockReport>(answers) < majority(nodes_.size())) return summary(answers);
   std::vector<LockReport> reports;
   for (const auto& each : answers) {
@@ -88,10 +88,10 @@ Inspection QuorumAdmin::inspect(const LockName& name, const Patience& patience) 
   return merged(name, reports, nodes_.size());
 }
 
-Listing QuorumAdmin::list(const std::string& pattern, const Patience& patience) {
+Listing QuorumAdmin::list(const std::string& pattern, const CallLimit& limit) {
   const auto answers = ask<std::vector<LockReport>, Listing>(
-      [&](std::size_t node, const Patience& share) { return nodes_[node]->list(pattern, share); },
-      patience);
+      [&](std::size_t node, const CallLimit& share) { return nodes_[node]->list(pattern, share); },
+      limit);
   if (count<std::vector<LockReport>>(answers) < majority(nodes_.size())) return summary(answers);
   std::map<LockName, std::vector<LockReport>> by_name;
   for (const auto& each : answers) {
@@ -109,12 +109,12 @@ Listing QuorumAdmin::list(const std::string& pattern, const Patience& patience) 
 }
 
 Removal QuorumAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                   const std::string& by, const Patience& patience) {
+                                   const std::string& by, const CallLimit& limit) {
   const auto answers = ask<Removed, Removal>(
-      [&](std::size_t node, const Patience& share) {
+      [&](std::size_t node, const CallLimit& share) {
         return nodes_[node]->force_release(name, shown, by, share);
       },
-      patience);
+      limit);
   // With fewer than this many nodes left to them, the holders have no majority any more.
   const auto needed = majority(nodes_.size());
   if (count<Removed>(answers) > 0 && count<Removed>(answers) + count<Changed>(answers) >= needed) {
@@ -129,12 +129,12 @@ Removal QuorumAdmin::force_release(const LockName& name, const std::vector<Token
 }
 
 Asked QuorumAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                               const std::string& why, const Patience& patience) {
+                               const std::string& why, const CallLimit& limit) {
   const auto answers = ask<std::size_t, Asked>(
-      [&](std::size_t node, const Patience& share) {
+      [&](std::size_t node, const CallLimit& share) {
         return nodes_[node]->ask_to_stop(name, holders, why, share);
       },
-      patience);
+      limit);
   if (count<std::size_t>(answers) < majority(nodes_.size())) return summary(answers);
   std::size_t most = 0;
   for (const auto& each : answers) {
@@ -145,12 +145,12 @@ Asked QuorumAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& h
   return most;
 }
 
-LastWord QuorumAdmin::await_last_word(const LockName& name, const Patience& patience) {
+LastWord QuorumAdmin::await_last_word(const LockName& name, const CallLimit& limit) {
   Round<LastWord> round{everybody_, nodes_.size(),
-                        [&](std::size_t node, const Patience& share) {
+                        [&](std::size_t node, const CallLimit& share) {
                           return nodes_[node]->await_last_word(name, share);
                         },
-                        patience};
+                        limit};
   const auto heard = [](const auto& all) {
     return std::find(all.begin(), all.end(), LastWord::stopped) != all.end();
   };

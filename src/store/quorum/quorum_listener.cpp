@@ -26,19 +26,19 @@ class QuorumListener final : public Listener {
     return first;
   }
 
-  void listen(const Patience& patience) override {
+  void listen(const CallLimit& limit) override {
     std::vector<std::size_t> late;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i]->due().passed(base::now())) late.push_back(i);
     }
-    const auto until = std::min(patience.until, Deadline::after(base::now(), to_connect));
+    const auto until = std::min(limit.until, Deadline::after(base::now(), to_connect));
     Round<bool> round{late,
                       nodes_.size(),
-                      [&](std::size_t node, const Patience& share) {
+                      [&](std::size_t node, const CallLimit& share) {
                         nodes_[node]->listen(share);
                         return true;
                       },
-                      {until, patience.interrupt}};
+                      {until, limit.interrupt}};
     round.wait([](const auto&) { return false; });
     round.end();
     watch();

@@ -15,19 +15,19 @@
 
 namespace store::quorum {
 
-using os::Patience;
+using os::CallLimit;
 
 /// Asks each node in a thread of its own. Who is late is cut short (each node's own call can be
-/// interrupted) when this is destroyed, or at the end of patience: a silent minority costs no more
+/// interrupted) when this is destroyed, or at the end of limit: a silent minority costs no more
 /// than one is ready to wait for it. No thread is left afterwards. One thread at a time.
 template <class Answer>
 class Round {
  public:
   using Answers = std::vector<std::optional<Answer>>;  // nothing: not yet, or not asked
-  using Ask = std::function<Answer(std::size_t node, const Patience&)>;
+  using Ask = std::function<Answer(std::size_t node, const CallLimit&)>;
 
-  Round(const std::vector<std::size_t>& nodes, std::size_t of, Ask ask, const Patience& patience)
-      : patience_{patience}, ask_{std::move(ask)}, answers_(of), left_{nodes.size()} {
+  Round(const std::vector<std::size_t>& nodes, std::size_t of, Ask ask, const CallLimit& limit)
+      : limit_{limit}, ask_{std::move(ask)}, answers_(of), left_{nodes.size()} {
     threads_.reserve(nodes.size());
     try {
       auto still_to_ask = static_cast<std::ptrdiff_t>(nodes.size());
@@ -47,16 +47,16 @@ class Round {
     }
   }
 
-  /// Until `enough` of the answers, all of them, or patience.
+  /// Until `enough` of the answers, all of them, or limit.
   template <class Enough>
   const Answers& wait(const Enough& enough) {
-    while (left_ > 0 && !enough(answers_) && !ended()) listen(patience_.until);
+    while (left_ > 0 && !enough(answers_) && !ended()) listen(limit_.until);
     return checked();
   }
-  /// For those who are late: as long as they are given, but not beyond patience.
+  /// For those who are late: as long as they are given, but not beyond limit.
   const Answers& linger(Deadline until) {
     while (left_ > 0 && !until.passed(base::now()) && !ended()) {
-      listen(std::min(until, patience_.until));
+      listen(std::min(until, limit_.until));
     }
     return checked();
   }
@@ -77,11 +77,11 @@ class Round {
 
   void start(std::size_t node, std::ptrdiff_t still_to_ask) {
     try {
-      threads_.emplace_back(&Round::ask_one, this, node, patience_.until);
+      threads_.emplace_back(&Round::ask_one, this, node, limit_.until);
     } catch (const std::system_error&) {
       // The machine has no thread to spare: then one after the other, with an even share each.
       const auto now = base::now();
-      ask_one(node, Deadline::after(now, patience_.until.left(now) / still_to_ask));
+      ask_one(node, Deadline::after(now, limit_.until.left(now) / still_to_ask));
     }
   }
   void ask_one(std::size_t node, Deadline until) {
@@ -100,10 +100,9 @@ class Round {
     if (trouble_) std::rethrow_exception(std::exchange(trouble_, nullptr));
     return answers_;
   }
-  [[nodiscard]] bool ended() const { return interrupted_ || patience_.until.passed(base::now()); }
+  [[nodiscard]] bool ended() const { return interrupted_ || limit_.until.passed(base::now()); }
   void listen(Deadline until) {
-    const auto ready =
-        os::wait_for(heard_.descriptor(), os::Want::read, {until, patience_.interrupt});
+    const auto ready = os::wait_for(heard_.descriptor(), os::Want::read, {until, limit_.interrupt});
     if (ready == os::Ready::interrupted) interrupted_ = true;
     take();
   }
@@ -115,7 +114,7 @@ class Round {
     }
   }
 
-  Patience patience_;
+  CallLimit limit_;
   Ask ask_;
   os::Mailbox<Heard> heard_;
   os::Mailbox<Cut> cut_;

@@ -31,7 +31,8 @@ NotGranted not_granted(const Answers<Attempt>& answers) {
       return {NotGranted::Why::busy, busy->occupant, {}};
     }
   }
-  const auto answered = count<Busy>(answers) + count<Granted>(answers) + count<Mismatch>(answers);
+  const auto answered =
+      count<Busy>(answers) + count<Granted>(answers) + count<ModeConflict>(answers);
   if (answered >= most) return {NotGranted::Why::split, std::nullopt, {}};
   return {NotGranted::Why::fault, std::nullopt, summary(answers)};
 }

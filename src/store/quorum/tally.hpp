@@ -49,7 +49,7 @@ std::optional<Lease> granted(const Answers<Attempt>& answers);
 /// Why no majority granted it.
 struct NotGranted {
   enum class Why { busy, split, fault } why;  // split: nobody has it
-  std::optional<Occupant> occupant;           // of a majority, for busy
+  std::optional<Holder> occupant;             // of a majority, for busy
   Fault fault;
 };
 NotGranted not_granted(const Answers<Attempt>& answers);

@@ -23,12 +23,12 @@ Millis length_in(const Reply& field) {
   return Millis{std::clamp<std::int64_t>(field.integer(), 0, longest_ms)};
 }
 
-std::optional<Occupant> occupant_in(const Reply& reply, std::size_t first) {
+std::optional<Holder> occupant_in(const Reply& reply, std::size_t first) {
   const std::string_view kind = reply[first + 3].text();
   if (kind.empty() || kind == "none") return std::nullopt;
-  Occupant occupant{Occupant::Kind::foreign, std::string{reply[first].text()}, {}, {}};
-  if (kind == "holder") occupant.kind = Occupant::Kind::holder;
-  if (kind == "reserved") occupant.kind = Occupant::Kind::reserved;
+  Holder occupant{Holder::Kind::foreign, std::string{reply[first].text()}, {}, {}};
+  if (kind == "holder") occupant.kind = Holder::Kind::holder;
+  if (kind == "reserved") occupant.kind = Holder::Kind::reserved;
   if (const auto left = reply[first + 1]; left.integer() >= 0)
     occupant.expires_in = length_in(left);
   if (const auto held = reply[first + 2]; held.integer() >= 0) occupant.held_for = length_in(held);

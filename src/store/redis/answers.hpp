@@ -11,7 +11,7 @@ namespace store::redis {
 /// A length in milliseconds: no less than 0, at most 100 years.
 Millis length_in(const Reply& field);
 /// Who has the lock, from the five fields that begin at `reply[first]`; nothing if nobody.
-std::optional<Occupant> occupant_in(const Reply& reply, std::size_t first);
+std::optional<Holder> occupant_in(const Reply& reply, std::size_t first);
 /// A fence or a cursor; nothing if the text is no number.
 std::optional<Fence> number_in(const Reply& field);
 /// Modes as the scripts write them: "exclusive", "shared", "permits=3".

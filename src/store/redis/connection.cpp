@@ -6,7 +6,7 @@
 #include <array>
 #include <new>
 
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "base/text.hpp"
 #include "os/socket.hpp"
 #include "store/redis/tls.hpp"
@@ -47,8 +47,8 @@ bool mentions_any(std::string_view error, const std::array<std::string_view, N>&
 
 }  // namespace
 
-bool ended(const Patience& patience) {
-  return patience.until.passed(base::now()) || os::is_readable(patience.interrupt);
+bool ended(const CallLimit& limit) {
+  return limit.until.passed(base::now()) || os::is_readable(limit.interrupt);
 }
 
 Fault classify(std::string_view error) {
@@ -109,11 +109,11 @@ Fault on_the_way(const RedisServer::Tcp& where, Fault fault) {
 
 std::variant<Connection, Fault> Connection::open(const RedisServer::Address& address,
                                                  const RedisServer::Access& access,
-                                                 const Patience& patience) {
+                                                 const CallLimit& limit) {
   os::Connected connected = base::match(
       address,
-      [&](const RedisServer::Tcp& tcp) { return os::connect_tcp(tcp.host, tcp.port, patience); },
-      [&](const RedisServer::Unix& unix_) { return os::connect_unix(unix_.path, patience); });
+      [&](const RedisServer::Tcp& tcp) { return os::connect_tcp(tcp.host, tcp.port, limit); },
+      [&](const RedisServer::Unix& unix_) { return os::connect_unix(unix_.path, limit); });
   if (const auto* failed = std::get_if<os::NotConnected>(&connected)) {
     return Fault{Fault::Kind::unreachable, failed->why};
   }
@@ -125,15 +125,13 @@ std::variant<Connection, Fault> Connection::open(const RedisServer::Address& add
   const auto* tcp = std::get_if<RedisServer::Tcp>(&address);
   connection.may_want_tls_ = tcp != nullptr && !access.tls;
   if (tcp != nullptr && access.tls) {
-    if (auto fault = start_tls(*context, *access.tls, tcp->host, patience))
-      return *std::move(fault);
+    if (auto fault = start_tls(*context, *access.tls, tcp->host, limit)) return *std::move(fault);
   }
-  if (auto fault = connection.greet(access, patience)) return *std::move(fault);
+  if (auto fault = connection.greet(access, limit)) return *std::move(fault);
   return connection;
 }
 
-std::optional<Fault> Connection::greet(const RedisServer::Access& access,
-                                       const Patience& patience) {
+std::optional<Fault> Connection::greet(const RedisServer::Access& access, const CallLimit& limit) {
   const auto& [login, database, tls] = access;
   std::vector<Command> commands;
   if (!login.password.empty()) {
@@ -144,7 +142,7 @@ std::optional<Fault> Connection::greet(const RedisServer::Access& access,
   }
   if (database != 0) commands.push_back({"SELECT", std::to_string(database)});
   for (const Command& command : commands) {
-    auto answer = ask(command, patience);
+    auto answer = ask(command, limit);
     if (auto* fault = std::get_if<Fault>(&answer)) {
       // Nothing of ours can have happened yet.
       if (fault->kind == Fault::Kind::silent) fault->kind = Fault::Kind::unreachable;
@@ -161,7 +159,7 @@ Fault Connection::broken() const {
                                    (may_want_tls_ ? " (does it want TLS, rediss://?)" : "")};
 }
 
-std::optional<Fault> Connection::send(const Command& command, const Patience& patience) {
+std::optional<Fault> Connection::send(const Command& command, const CallLimit& limit) {
   std::vector<const char*> texts;
   std::vector<std::size_t> sizes;
   for (const std::string& word : command) {
@@ -173,12 +171,12 @@ std::optional<Fault> Connection::send(const Command& command, const Patience& pa
   for (int done = 0;;) {
     if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return broken();
     if (done != 0) return std::nullopt;
-    const auto ready = os::wait_for(descriptor(), os::Want::write, patience);
+    const auto ready = os::wait_for(descriptor(), os::Want::write, limit);
     if (ready != os::Ready::yes) return unanswered(ready);
   }
 }
 
-std::variant<Reply, Fault, std::monostate> Connection::receive(const Patience& patience) {
+std::variant<Reply, Fault, std::monostate> Connection::receive(const CallLimit& limit) {
   redisReader& reader = *context_->reader;
   for (bool first = true;; first = false) {
     void* reply = nullptr;
@@ -192,8 +190,8 @@ std::variant<Reply, Fault, std::monostate> Connection::receive(const Patience& p
       return Reply{static_cast<redisReply*>(reply)};
     }
     // Who never stops talking is always ready to be read.
-    if (!first && patience.until.passed(base::now())) return std::monostate{};
-    if (os::wait_for(descriptor(), os::Want::read, patience) != os::Ready::yes)
+    if (!first && limit.until.passed(base::now())) return std::monostate{};
+    if (os::wait_for(descriptor(), os::Want::read, limit) != os::Ready::yes)
       return std::monostate{};
     const std::size_t before = reader.len;
     if (redisBufferRead(context_.get()) != REDIS_OK) return broken();
@@ -202,12 +200,12 @@ std::variant<Reply, Fault, std::monostate> Connection::receive(const Patience& p
   }
 }
 
-std::variant<Reply, Fault> Connection::ask(const Command& command, const Patience& patience) {
-  if (auto fault = send(command, patience)) return *std::move(fault);
-  auto answer = receive(patience);
+std::variant<Reply, Fault> Connection::ask(const Command& command, const CallLimit& limit) {
+  if (auto fault = send(command, limit)) return *std::move(fault);
+  auto answer = receive(limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   if (std::holds_alternative<std::monostate>(answer)) {
-    const bool late = patience.until.passed(base::now());
+    const bool late = limit.until.passed(base::now());
     return unanswered(late ? os::Ready::timed_out : os::Ready::interrupted);
   }
   Reply& reply = std::get<Reply>(answer);

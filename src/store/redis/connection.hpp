@@ -26,15 +26,15 @@ class Connection {
   /// Connects, shakes hands over TLS if need be, authenticates and selects the database.
   static std::variant<Connection, Fault> open(const RedisServer::Address& address,
                                               const RedisServer::Access& access,
-                                              const Patience& patience);
+                                              const CallLimit& limit);
 
   /// Hands the command to the kernel.
-  std::optional<Fault> send(const Command& command, const Patience& patience);
-  /// The next answer; nothing when patience ended first, in which case it may be asked for again.
-  std::variant<Reply, Fault, std::monostate> receive(const Patience& patience);
-  /// Both; patience that ends is a Fault here. An error the server answers is one, too, except
+  std::optional<Fault> send(const Command& command, const CallLimit& limit);
+  /// The next answer; nothing when limit ended first, in which case it may be asked for again.
+  std::variant<Reply, Fault, std::monostate> receive(const CallLimit& limit);
+  /// Both; limit that ends is a Fault here. An error the server answers is one, too, except
   /// NOSCRIPT, MOVED and ASK, which are returned for the caller to resolve.
-  std::variant<Reply, Fault> ask(const Command& command, const Patience& patience);
+  std::variant<Reply, Fault> ask(const Command& command, const CallLimit& limit);
 
   [[nodiscard]] int descriptor() const { return context_->fd; }
 
@@ -43,7 +43,7 @@ class Connection {
     void operator()(redisContext* context) const { redisFree(context); }
   };
   explicit Connection(redisContext* context) : context_{context} {}
-  std::optional<Fault> greet(const RedisServer::Access& access, const Patience& patience);
+  std::optional<Fault> greet(const RedisServer::Access& access, const CallLimit& limit);
 
   [[nodiscard]] Fault broken() const;
 
@@ -53,7 +53,7 @@ class Connection {
 };
 
 /// Whether there is no time for another question.
-bool ended(const Patience& patience);
+bool ended(const CallLimit& limit);
 
 /// What an error answer of the server means.
 Fault classify(std::string_view error);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "base/text.hpp"
 #include "store/redis/companions.hpp"
 #include "store/redis/redis_store.hpp"
@@ -32,11 +32,11 @@ Finding unknown(const char* subject) {
   return {Verdict::unknown, subject, not_allowed, ""};
 }
 
-Finding reachable(Link& link, const Patience& patience) {
+Finding reachable(Link& link, const CallLimit& limit) {
   std::array<double, 5> times{};
   for (double& time : times) {
     const Moment before = base::now();
-    const auto answer = link.ask({"PING"}, patience);
+    const auto answer = link.ask({"PING"}, limit);
     if (const auto* fault = std::get_if<Fault>(&answer)) {
       const bool denied = fault->kind == Fault::Kind::denied;
       return {Verdict::fail, "reachable", fault->why,
@@ -96,10 +96,10 @@ Finding replicas(const ServerInfo& info) {
           "--sync-replicas"};
 }
 
-Finding clock(Link& link, const Patience& patience) {
+Finding clock(Link& link, const CallLimit& limit) {
   const auto wall = [] { return std::chrono::system_clock::now().time_since_epoch(); };
   const auto before = wall();
-  const auto answer = link.ask({"TIME"}, patience);
+  const auto answer = link.ask({"TIME"}, limit);
   const auto middle = before + (wall() - before) / 2;
   const auto* time = std::get_if<Reply>(&answer);
   if (time == nullptr || time->size() != 2) return unknown("clock");
@@ -116,20 +116,21 @@ Finding clock(Link& link, const Patience& patience) {
 }
 
 /// As a run does it; whoever holds the lock is not disturbed.
-Finding locking(const RedisServer& server, const LockName& name, const Patience& patience) {
+Finding locking(const RedisServer& server, const LockName& name, const CallLimit& limit) {
   const auto store = open_store(server);
   const auto failed = [](const Fault& fault) -> Finding {
     const bool denied = fault.kind == Fault::Kind::denied;
     return {Verdict::fail, "locking", fault.why,
             denied ? "the least rights stand in rlock-protocol(7), PERMISSIONS" : ""};
   };
-  const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(trial_lease), OnBusy::give_up};
+  const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(trial_lease),
+                    OnBusy::give_up};
   return base::match(
-      store->try_acquire(claim, patience),
+      store->try_acquire(claim, limit),
       [&](const Granted&) -> Finding {
-        const auto renewal = store->renew(name, claim.token, claim.ttl, patience);
+        const auto renewal = store->renew(name, claim.token, claim.ttl, limit);
         if (const auto* fault = std::get_if<Fault>(&renewal)) return failed(*fault);
-        const auto release = store->release(name, claim.token, {}, patience);
+        const auto release = store->release(name, claim.token, {}, limit);
         if (const auto* fault = std::get_if<Fault>(&release)) return failed(*fault);
         return {Verdict::ok, "locking", "taken, refreshed and released", ""};
       },
@@ -140,8 +141,8 @@ Finding locking(const RedisServer& server, const LockName& name, const Patience&
 }
 
 Finding allowed(const char* subject, Link& link, const Command& command, const char* advice,
-                Verdict otherwise, const Patience& patience) {
-  const auto answer = link.ask(command, patience);
+                Verdict otherwise, const CallLimit& limit) {
+  const auto answer = link.ask(command, limit);
   if (const auto* fault = std::get_if<Fault>(&answer)) {
     return {otherwise, subject, fault->why, advice};
   }
@@ -150,22 +151,22 @@ Finding allowed(const char* subject, Link& link, const Command& command, const c
 
 }  // namespace
 
-Findings examine(const RedisServer& server, const LockName& name, const Patience& patience) {
+Findings examine(const RedisServer& server, const LockName& name, const CallLimit& limit) {
   Link link{server};
-  Findings findings{reachable(link, patience)};
+  Findings findings{reachable(link, limit)};
   if (findings.front().verdict == Verdict::fail) return findings;
-  const ServerInfo info{link, patience};
+  const ServerInfo info{link, limit};
   findings.push_back(version(info));
-  findings.push_back(locking(server, name, patience));
+  findings.push_back(locking(server, name, limit));
   findings.push_back(
       allowed("waiting", link, blocking_pop(Companions{name}.mailbox + "doctor", Millis{1}),
-              "waiters block in their mailbox: allow +blpop on ~{KEY}:*", Verdict::fail, patience));
+              "waiters block in their mailbox: allow +blpop on ~{KEY}:*", Verdict::fail, limit));
   findings.push_back(allowed("listing", link, {"SCAN", "0", "COUNT", "1"},
-                             "only `rlock list` needs +scan", Verdict::warn, patience));
+                             "only `rlock list` needs +scan", Verdict::warn, limit));
   findings.push_back(eviction(info));
   findings.push_back(persistence(info));
   findings.push_back(replicas(info));
-  findings.push_back(clock(link, patience));
+  findings.push_back(clock(link, limit));
   return findings;
 }
 

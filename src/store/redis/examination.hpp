@@ -9,6 +9,6 @@ namespace store::redis {
 /// Asks the server about itself, and takes and releases the lock `name` for a moment, as a run
 /// would (unless somebody holds it). Questions that the server's access rules forbid are findings,
 /// too.
-Findings examine(const RedisServer& server, const LockName& name, const Patience& patience);
+Findings examine(const RedisServer& server, const LockName& name, const CallLimit& limit);
 
 }  // namespace store::redis

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "base/text.hpp"
 #include "store/redis/companions.hpp"
 #include "store/redis/sentinel.hpp"
@@ -23,32 +23,32 @@ Fault lost_way(std::string_view error) {
 
 }  // namespace
 
-std::variant<Connection, Fault> Link::open(const Patience& patience) {
+std::variant<Connection, Fault> Link::open(const CallLimit& limit) {
   return base::match(
-      server_.where, [&](const RedisServer::Nodes& nodes) { return open_node(nodes, patience); },
+      server_.where, [&](const RedisServer::Nodes& nodes) { return open_node(nodes, limit); },
       [&](const RedisServer::Sentinels& sentinels) {
-        return open_master(sentinels, server_.access, patience);
+        return open_master(sentinels, server_.access, limit);
       });
 }
 
 std::variant<Connection, Fault> Link::open_node(const RedisServer::Nodes& given,
-                                                const Patience& patience) {
+                                                const CallLimit& limit) {
   if (const auto there = redirections_.just_sent()) {
-    auto opened = Connection::open(*there, server_.access, patience);
+    auto opened = Connection::open(*there, server_.access, limit);
     if (auto* fault = std::get_if<Fault>(&opened)) return on_the_way(*there, std::move(*fault));
     redirections_.arrive(*there);
     return opened;
   }
-  auto opened = open_any(redirections_.candidates(given), server_.access, patience);
+  auto opened = open_any(redirections_.candidates(given), server_.access, limit);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto& [connection, node] = std::get<Arrival>(opened);
   redirections_.arrive(node);
   return std::move(connection);
 }
 
-std::optional<Fault> Link::connect(const Patience& patience) {
+std::optional<Fault> Link::connect(const CallLimit& limit) {
   if (connection_) return std::nullopt;
-  auto opened = open(patience);
+  auto opened = open(limit);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   connection_ = std::get<Connection>(std::move(opened));
   return std::nullopt;
@@ -62,7 +62,7 @@ bool Link::follow(std::string_view error) {
 
 std::variant<Reply, Fault> Link::run(const Script& script, const LockName& name,
                                      const std::vector<std::string>& arguments,
-                                     const Patience& patience) {
+                                     const CallLimit& limit) {
   const Companions keys{name};
   Command command{"EVALSHA",   std::string{script.sha1},
                   "6",         name.text(),
@@ -70,12 +70,12 @@ std::variant<Reply, Fault> Link::run(const Script& script, const LockName& name,
                   keys.fence,  keys.held,
                   keys.grants, keys.mailbox};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  auto answer = ask(command, patience);
+  auto answer = ask(command, limit);
   const auto* reply = std::get_if<Reply>(&answer);
   if (reply == nullptr || !reply->is_error()) return answer;  // else NOSCRIPT
   command[0] = "EVAL";
   command[1] = script.body;
-  return ask(command, patience);
+  return ask(command, limit);
 }
 
 void Link::leave() {
@@ -88,9 +88,9 @@ std::size_t Link::beginnings() const {
   return nodes == nullptr ? 1 : redirections_.candidates(*nodes).size();
 }
 
-std::variant<Reply, Fault> Link::ask(const Command& command, const Patience& patience) {
+std::variant<Reply, Fault> Link::ask(const Command& command, const CallLimit& limit) {
   for (std::size_t asked = 1;; ++asked) {
-    auto answer = ask_around(command, patience);
+    auto answer = ask_around(command, limit);
     const auto* fault = std::get_if<Fault>(&answer);
     if (fault == nullptr) return answer;
     const bool sent = redirections_.sent_to().has_value();
@@ -99,67 +99,67 @@ std::variant<Reply, Fault> Link::ask(const Command& command, const Patience& pat
     // that it cannot; the one that has the key knows best what it can.
     const bool elsewhere = fault->kind == Fault::Kind::unreachable ||
                            (fault->kind == Fault::Kind::unavailable && !sent);
-    if (!elsewhere || asked >= beginnings() || ended(patience)) return answer;
+    if (!elsewhere || asked >= beginnings() || ended(limit)) return answer;
   }
 }
 
-std::variant<Reply, Fault> Link::ask_again(const Command& command, const Patience& patience) {
+std::variant<Reply, Fault> Link::ask_again(const Command& command, const CallLimit& limit) {
   if (!connection_) return Fault{Fault::Kind::silent, "the connection is gone"};
-  auto answer = ask_here(command, patience);
+  auto answer = ask_here(command, limit);
   if (std::holds_alternative<Fault>(answer)) leave();
   return answer;
 }
 
-std::variant<Reply, Fault> Link::ask_around(const Command& command, const Patience& patience) {
+std::variant<Reply, Fault> Link::ask_around(const Command& command, const CallLimit& limit) {
   for (int redirected = 0; redirected < most_redirections; ++redirected) {
-    auto answer = ask_here(command, patience);
+    auto answer = ask_here(command, limit);
     const auto* reply = std::get_if<Reply>(&answer);
     if (reply == nullptr || !reply->is_error() || reply->text().starts_with("NOSCRIPT"))
       return answer;
-    if (reply->text().starts_with("ASK ")) return ask_there(reply->text(), command, patience);
+    if (reply->text().starts_with("ASK ")) return ask_there(reply->text(), command, limit);
     if (!follow(reply->text())) return lost_way(reply->text());
   }
   return Fault{Fault::Kind::unavailable,
                "the nodes of the Cluster send each other's clients around"};
 }
 
-std::variant<Reply, Fault> Link::ask_here(const Command& command, const Patience& patience) {
-  if (auto fault = connect(patience)) return *std::move(fault);
-  auto answer = connection_->ask(command, patience);
+std::variant<Reply, Fault> Link::ask_here(const Command& command, const CallLimit& limit) {
+  if (auto fault = connect(limit)) return *std::move(fault);
+  auto answer = connection_->ask(command, limit);
   auto* fault = std::get_if<Fault>(&answer);
   const auto& sent_to = redirections_.sent_to();
   return fault != nullptr && sent_to ? named(*sent_to, std::move(*fault)) : std::move(answer);
 }
 
 std::variant<Reply, Fault> Link::ask_there(std::string_view error, const Command& command,
-                                           const Patience& patience) {
+                                           const CallLimit& limit) {
   // While a slot moves, its keys are here or there; that changes nothing for the next command. But
   // what was done there is no business of the connection that we have.
   const auto there = redirections_.target(error);
   if (!there) return lost_way(error);
   drop();
-  auto opened = Connection::open(*there, server_.access, patience);
+  auto opened = Connection::open(*there, server_.access, limit);
   if (auto* fault = std::get_if<Fault>(&opened)) return on_the_way(*there, std::move(*fault));
   auto& connection = std::get<Connection>(opened);
-  auto allowed = connection.ask({"ASKING"}, patience);
+  auto allowed = connection.ask({"ASKING"}, limit);
   if (auto* fault = std::get_if<Fault>(&allowed)) return on_the_way(*there, std::move(*fault));
-  auto answer = connection.ask(command, patience);
+  auto answer = connection.ask(command, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return named(*there, std::move(*fault));
   const Reply& reply = std::get<Reply>(answer);
   if (!reply.is_error() || reply.text().starts_with("NOSCRIPT")) return answer;
   return lost_way(reply.text());
 }
 
-std::optional<Fault> Link::send(const Command& command, const Patience& patience) {
-  auto fault = connect(patience);
-  if (!fault) fault = connection_->send(command, patience);
+std::optional<Fault> Link::send(const Command& command, const CallLimit& limit) {
+  auto fault = connect(limit);
+  if (!fault) fault = connection_->send(command, limit);
   if (fault) leave();
   return fault;
 }
 
-std::variant<Reply, Fault, std::monostate> Link::receive(const Patience& patience) {
+std::variant<Reply, Fault, std::monostate> Link::receive(const CallLimit& limit) {
   if (!connection_) return Fault{Fault::Kind::unreachable, "not connected"};
-  auto answer = connection_->receive(patience);
+  auto answer = connection_->receive(limit);
   if (std::holds_alternative<Fault>(answer)) drop();
   return answer;
 }

@@ -22,18 +22,17 @@ class Link {
   /// mailboxes' prefix. EVALSHA, or EVAL where the server does not know the script (a restart,
   /// SCRIPT FLUSH, another node): decided per call, because that can happen at any time.
   std::variant<Reply, Fault> run(const Script& script, const LockName& name,
-                                 const std::vector<std::string>& arguments,
-                                 const Patience& patience);
+                                 const std::vector<std::string>& arguments, const CallLimit& limit);
   /// In a Cluster, what one node cannot, another one is asked for.
-  std::variant<Reply, Fault> ask(const Command& command, const Patience& patience);
+  std::variant<Reply, Fault> ask(const Command& command, const CallLimit& limit);
 
   /// Of the server that has just answered, and of no other: what WAIT says is about what went
   /// through this connection.
-  std::variant<Reply, Fault> ask_again(const Command& command, const Patience& patience);
+  std::variant<Reply, Fault> ask_again(const Command& command, const CallLimit& limit);
 
   /// The two halves of ask(), for commands that block on the server.
-  std::optional<Fault> send(const Command& command, const Patience& patience);
-  std::variant<Reply, Fault, std::monostate> receive(const Patience& patience);
+  std::optional<Fault> send(const Command& command, const CallLimit& limit);
+  std::variant<Reply, Fault, std::monostate> receive(const CallLimit& limit);
 
   /// Throws the connection away, and with it whatever it is blocked in.
   void drop() { connection_.reset(); }
@@ -44,15 +43,15 @@ class Link {
   [[nodiscard]] int descriptor() const { return connection_ ? connection_->descriptor() : -1; }
 
  private:
-  std::optional<Fault> connect(const Patience& patience);
-  std::variant<Connection, Fault> open(const Patience& patience);
+  std::optional<Fault> connect(const CallLimit& limit);
+  std::variant<Connection, Fault> open(const CallLimit& limit);
   std::variant<Connection, Fault> open_node(const RedisServer::Nodes& given,
-                                            const Patience& patience);
+                                            const CallLimit& limit);
   [[nodiscard]] std::size_t beginnings() const;
-  std::variant<Reply, Fault> ask_here(const Command& command, const Patience& patience);
-  std::variant<Reply, Fault> ask_around(const Command& command, const Patience& patience);
+  std::variant<Reply, Fault> ask_here(const Command& command, const CallLimit& limit);
+  std::variant<Reply, Fault> ask_around(const Command& command, const CallLimit& limit);
   std::variant<Reply, Fault> ask_there(std::string_view error, const Command& command,
-                                       const Patience& patience);
+                                       const CallLimit& limit);
 
   RedisServer server_;
   Redirections redirections_;

@@ -31,8 +31,8 @@ Nap nap_for(const Queued& place) {
   // The server knows when the one before us would have to have shown itself.
   if (place.ahead > 0)
     return {std::min(heartbeat, place.look_in.value_or(heartbeat)), std::nullopt};
-  const Occupant& occupant = *place.occupant;
-  if (occupant.kind == Occupant::Kind::foreign || !place.look_in) {
+  const Holder& occupant = *place.occupant;
+  if (occupant.kind == Holder::Kind::foreign || !place.look_in) {
     return poll_foreign(occupant.expires_in);
   }
   return until_expiry(*place.look_in);

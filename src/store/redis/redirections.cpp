@@ -19,11 +19,11 @@ Millis share_of(Millis left, std::size_t nodes) {
 
 std::variant<Connection, Fault> open_answering(const RedisServer::Address& node,
                                                const RedisServer::Access& access,
-                                               const Patience& patience) {
-  auto opened = Connection::open(node, access, patience);
+                                               const CallLimit& limit) {
+  auto opened = Connection::open(node, access, limit);
   auto* connection = std::get_if<Connection>(&opened);
   if (connection == nullptr) return opened;
-  auto answer = connection->ask({"PING"}, patience);
+  auto answer = connection->ask({"PING"}, limit);
   auto* fault = std::get_if<Fault>(&answer);
   // Who may not ask that has an answer all the same.
   if (fault == nullptr || fault->kind == Fault::Kind::denied) return opened;
@@ -91,15 +91,15 @@ RedisServer::Nodes Redirections::candidates(const RedisServer::Nodes& given) con
 }
 
 std::variant<Arrival, Fault> open_any(const RedisServer::Nodes& nodes,
-                                      const RedisServer::Access& access, const Patience& patience) {
+                                      const RedisServer::Access& access, const CallLimit& limit) {
   const bool only = nodes.size() == 1;
   Fault trouble{Fault::Kind::unreachable, "no server"};
   for (std::size_t nth = 0; nth < nodes.size(); ++nth) {
     const auto& node = nodes[nth];
     const auto now = base::now();
-    if (nth > 0 && ended(patience)) break;
-    const Millis share = share_of(patience.until.left(now), nodes.size() - nth);
-    const Patience turn = patience.at_most(Deadline::after(now, share));
+    if (nth > 0 && ended(limit)) break;
+    const Millis share = share_of(limit.until.left(now), nodes.size() - nth);
+    const CallLimit turn = limit.at_most(Deadline::after(now, share));
     auto opened = only ? Connection::open(node, access, turn) : open_answering(node, access, turn);
     if (auto* connection = std::get_if<Connection>(&opened)) {
       return Arrival{std::move(*connection), node};

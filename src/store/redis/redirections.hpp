@@ -25,7 +25,7 @@ class Redirections {
   /// The node we came to is of no use any more: the next beginning is another one.
   void forget();
 
-  /// Where we were sent and have not been yet: nobody knows better, so it gets all our patience.
+  /// Where we were sent and have not been yet: nobody knows better, so it gets all our limit.
   [[nodiscard]] std::optional<RedisServer::Tcp> just_sent() const;
   /// Connected to this one of them.
   void arrive(const RedisServer::Address& node);
@@ -47,9 +47,9 @@ struct Arrival {
 };
 
 /// The first of the nodes that answers. If there are several, a connection is no answer: the kernel
-/// of a server that hangs takes it too. Each has a share of what is left of the patience that would
+/// of a server that hangs takes it too. Each has a share of what is left of the limit that would
 /// do for one that is far away.
 std::variant<Arrival, Fault> open_any(const RedisServer::Nodes& nodes,
-                                      const RedisServer::Access& access, const Patience& patience);
+                                      const RedisServer::Access& access, const CallLimit& limit);
 
 }  // namespace store::redis

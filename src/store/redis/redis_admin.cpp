@@ -20,28 +20,28 @@ constexpr Millis longest_answer{5'000};
 // What a list may take of our memory: a hundred thousand locks.
 constexpr std::size_t longest_list = std::size_t{64} << 20;
 
-Patience for_one(const Patience& patience) {
-  return patience.at_most(Deadline::after(base::now(), longest_answer));
+CallLimit for_one(const CallLimit& limit) {
+  return limit.at_most(Deadline::after(base::now(), longest_answer));
 }
 
 class RedisAdmin final : public LockAdmin {
  public:
   explicit RedisAdmin(const RedisServer& server) : access_{server.access}, link_{server} {}
 
-  std::variant<LockReport, Fault> inspect(const LockName& name, const Patience& patience) override;
+  std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
   std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
-                                                    const Patience& patience) override;
+                                                    const CallLimit& limit) override;
   Removal force_release(const LockName& name, const std::vector<Token>& shown,
-                        const std::string& by, const Patience& patience) override;
+                        const std::string& by, const CallLimit& limit) override;
   Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
-                    const Patience& patience) override;
-  LastWord await_last_word(const LockName& name, const Patience& patience) override;
+                    const CallLimit& limit) override;
+  LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
   std::variant<std::set<LockName>, Fault> known_locks(const std::string& pattern,
-                                                      const Patience& patience);
+                                                      const CallLimit& limit);
   /// Of a Cluster; none of anything else.
-  std::vector<RedisServer> masters(const Patience& patience);
+  std::vector<RedisServer> masters(const CallLimit& limit);
 
   RedisServer::Access access_;
   Link link_;
@@ -55,7 +55,7 @@ std::vector<HolderReport> holders_in(const Reply& reply) {
   if (!first) return {};
   const Reply several = reply[8];
   if (several.size() == 0) {
-    const bool granted = first->kind == Occupant::Kind::holder;
+    const bool granted = first->kind == Holder::Kind::holder;
     return {{*first, granted ? number_in(reply[5]) : std::nullopt}};
   }
   std::vector<HolderReport> holders;
@@ -70,9 +70,8 @@ std::vector<HolderReport> holders_in(const Reply& reply) {
   return holders;
 }
 
-std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name,
-                                                    const Patience& patience) {
-  auto answer = link_.run(scripts::inspect, name, {}, patience);
+std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name, const CallLimit& limit) {
+  auto answer = link_.run(scripts::inspect, name, {}, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (reply.size() < 9) return nonsense();
@@ -86,11 +85,11 @@ std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name,
   return report;
 }
 
-std::vector<RedisServer> RedisAdmin::masters(const Patience& patience) {
+std::vector<RedisServer> RedisAdmin::masters(const CallLimit& limit) {
   std::vector<RedisServer> result;
   // {{first slot, last slot, {ip, port, ...}, replicas...}, ...}; an error: no Cluster, or we may
   // not ask, and then we see what this node has.
-  const auto answer = link_.ask({"CLUSTER", "SLOTS"}, for_one(patience));
+  const auto answer = link_.ask({"CLUSTER", "SLOTS"}, for_one(limit));
   const auto* ranges = std::get_if<Reply>(&answer);
   for (std::size_t i = 0; ranges != nullptr && i < ranges->size(); ++i) {
     const Reply master = (*ranges)[i][2];
@@ -108,17 +107,16 @@ Fault too_long() {
 
 /// Adds to `names` what one server knows.
 std::optional<Fault> scan(Link& link, const std::string& pattern, std::set<LockName>& names,
-                          const Patience& patience) {
+                          const CallLimit& limit) {
   std::string cursor = "0";
   std::size_t size = 0;
   do {
     // A server that always has one more page to show, and shows it at once, has to end as well.
-    if (patience.until.passed(base::now())) {
+    if (limit.until.passed(base::now())) {
       return Fault{Fault::Kind::silent, "the list of its keys has no end"};
     }
-    auto answer =
-        link.ask({"SCAN", cursor, "MATCH", std::string{companion_glob}, "COUNT", scan_step},
-                 for_one(patience));
+    auto answer = link.ask(
+        {"SCAN", cursor, "MATCH", std::string{companion_glob}, "COUNT", scan_step}, for_one(limit));
     if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
     const Reply& reply = std::get<Reply>(answer);
     if (reply.size() != 2 || !number_in(reply[0])) return nonsense();
@@ -135,15 +133,15 @@ std::optional<Fault> scan(Link& link, const std::string& pattern, std::set<LockN
 }
 
 std::variant<std::set<LockName>, Fault> RedisAdmin::known_locks(const std::string& pattern,
-                                                                const Patience& patience) {
+                                                                const CallLimit& limit) {
   std::set<LockName> names;
-  const auto nodes = masters(patience);
+  const auto nodes = masters(limit);
   for (const RedisServer& node : nodes) {
     Link link{node};
-    if (auto fault = scan(link, pattern, names, patience)) return *std::move(fault);
+    if (auto fault = scan(link, pattern, names, limit)) return *std::move(fault);
   }
   if (nodes.empty()) {
-    if (auto fault = scan(link_, pattern, names, patience)) return *std::move(fault);
+    if (auto fault = scan(link_, pattern, names, limit)) return *std::move(fault);
   }
   return names;
 }
@@ -156,13 +154,13 @@ std::size_t size_of(const LockReport& report) {
 }
 
 std::variant<std::vector<LockReport>, Fault> RedisAdmin::list(const std::string& pattern,
-                                                              const Patience& patience) {
-  auto names = known_locks(pattern, patience);
+                                                              const CallLimit& limit) {
+  auto names = known_locks(pattern, limit);
   if (auto* fault = std::get_if<Fault>(&names)) return std::move(*fault);
   std::vector<LockReport> reports;
   std::size_t size = 0;
   for (const LockName& name : std::get<std::set<LockName>>(names)) {
-    auto report = inspect(name, for_one(patience));
+    auto report = inspect(name, for_one(limit));
     if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
     auto& found = std::get<LockReport>(report);
     size += size_of(found);
@@ -177,13 +175,13 @@ void append(std::vector<std::string>& arguments, const std::vector<Token>& token
 }
 
 Removal RedisAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                  const std::string& by, const Patience& patience) {
+                                  const std::string& by, const CallLimit& limit) {
   // Only an rlock reads a mailbox.
   const bool listens = std::any_of(shown.begin(), shown.end(),
                                    [](const Token& token) { return token.holder().has_value(); });
   std::vector<std::string> arguments{std::to_string(claim.count()), listens ? reply_id_ : "", by};
   append(arguments, shown);
-  auto answer = link_.run(scripts::force_release, name, arguments, patience);
+  auto answer = link_.run(scripts::force_release, name, arguments, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (reply[0].text() == "removed") {
@@ -194,21 +192,21 @@ Removal RedisAdmin::force_release(const LockName& name, const std::vector<Token>
 }
 
 Asked RedisAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                              const std::string& why, const Patience& patience) {
+                              const std::string& why, const CallLimit& limit) {
   std::vector<std::string> arguments{reply_id_, why};
   append(arguments, holders);
-  auto answer = link_.run(scripts::ask_to_stop, name, arguments, patience);
+  auto answer = link_.run(scripts::ask_to_stop, name, arguments, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (!reply.is_integer()) return nonsense();
   return static_cast<std::size_t>(std::max<std::int64_t>(reply.integer(), 0));
 }
 
-LastWord RedisAdmin::await_last_word(const LockName& name, const Patience& patience) {
-  const base::Millis length = patience.until.left(base::now());
+LastWord RedisAdmin::await_last_word(const LockName& name, const CallLimit& limit) {
+  const base::Millis length = limit.until.left(base::now());
   const std::string mailbox = Companions{name}.mailbox + reply_id_;
   // The server's timer is coarse: ours decides, and the connection goes with it.
-  const auto answer = link_.ask(blocking_pop(mailbox, length + Millis{1000}), patience);
+  const auto answer = link_.ask(blocking_pop(mailbox, length + Millis{1000}), limit);
   const auto* reply = std::get_if<Reply>(&answer);
   return reply != nullptr && (*reply)[1].text() == "stopped" ? LastWord::stopped
                                                              : LastWord::silence;

@@ -22,16 +22,16 @@ class RedisListener final : public Listener {
   [[nodiscard]] int descriptor() const override { return link_.descriptor(); }
   [[nodiscard]] Deadline due() const override { return due_; }
 
-  void listen(const Patience& patience) override {
+  void listen(const CallLimit& limit) override {
     link_.drop();
-    const bool failed = link_.send(blocking_pop(mailbox_, sleep), patience).has_value();
+    const bool failed = link_.send(blocking_pop(mailbox_, sleep), limit).has_value();
     due_ = Deadline::after(base::now(), failed ? retry : sleep + late_server);
   }
 
   std::optional<Notice> take() override {
     // Without a connection there is nothing to hear, and due() must not move on.
     if (link_.descriptor() < 0) return std::nullopt;
-    const Patience at_once{Deadline::at(base::now())};
+    const CallLimit at_once{Deadline::at(base::now())};
     auto answer = link_.receive(at_once);
     if (std::holds_alternative<std::monostate>(answer)) return std::nullopt;
     const auto* reply = std::get_if<Reply>(&answer);

@@ -25,26 +25,23 @@ class RedisStore final : public QuorumNode {
  public:
   explicit RedisStore(const RedisServer& server) : server_{server}, link_{server} {}
 
-  Attempt try_acquire(const Claim& claim, const Patience& patience) override;
-  Turn await_turn(const Claim& claim, const Patience& patience) override;
-  void withdraw(const Claim& claim, const Patience& patience) override;
-  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
-                const Patience& patience) override;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override;
+  void withdraw(const Claim& claim, const CallLimit& limit) override;
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
   Release release(const LockName& name, const Token& token, Millis min_hold,
-                  const Patience& patience) override;
-  Standing check(const LockName& name, const Token& token, const Patience& patience) override;
-  Renewal raise_fence(const Lease& lease, const Patience& patience) override;
+                  const CallLimit& limit) override;
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
+  Renewal raise_fence(const Lease& lease, const CallLimit& limit) override;
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
-  void confirm_stopped(const LockName& name, const Notice& notice,
-                       const Patience& patience) override;
+  void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
 
  private:
   /// A script on a lock.
   std::variant<Reply, Fault> run(const Script& script, const LockName& name,
-                                 const std::vector<std::string>& arguments,
-                                 const Patience& patience);
+                                 const std::vector<std::string>& arguments, const CallLimit& limit);
   /// What is wrong with a grant: too few replicas have it. Empty if enough do.
-  std::variant<std::string, Fault> flaw_of_grant(const Claim& claim, const Patience& patience);
+  std::variant<std::string, Fault> flaw_of_grant(const Claim& claim, const CallLimit& limit);
 
   RedisServer server_;
   Link link_;
@@ -57,12 +54,12 @@ class RedisStore final : public QuorumNode {
 
 std::variant<Reply, Fault> RedisStore::run(const Script& script, const LockName& name,
                                            const std::vector<std::string>& arguments,
-                                           const Patience& patience) {
+                                           const CallLimit& limit) {
   sleeper_.wake_up();
-  return link_.run(script, name, arguments, patience);
+  return link_.run(script, name, arguments, limit);
 }
 
-Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
+Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   const Moment asked_at = base::now();
   // Who came after us must not be sent away when we only ask again.
   const bool first_time = ticket_.empty();
@@ -71,7 +68,7 @@ Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
                      count(redis::claim), claim.on_busy == OnBusy::queue ? count(grace) : "0",
                      ticket_, claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
                      first_time ? claim.supersede : ""},
-                    patience);
+                    limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
 
@@ -79,14 +76,14 @@ Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
   if (outcome == "granted") {
     const auto fence = number_in(reply[1]);
     if (!fence) return nonsense();
-    auto flaw = flaw_of_grant(claim, patience);
+    auto flaw = flaw_of_grant(claim, limit);
     if (auto* fault = std::get_if<Fault>(&flaw)) return std::move(*fault);
     return Granted{
         {claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence, asked_at},
         std::get<std::string>(std::move(flaw))};
   }
   if (outcome == "mismatch") {
-    return Mismatch{mode_in(reply[1].text()), Token::foreign(std::string{reply[2].text()})};
+    return ModeConflict{mode_in(reply[1].text()), Token::foreign(std::string{reply[2].text()})};
   }
   const auto others = static_cast<std::size_t>(std::max<std::int64_t>(reply[6].integer(), 0));
   if (outcome == "busy") return Busy{occupant_in(reply, 1), others};
@@ -98,11 +95,10 @@ Attempt RedisStore::try_acquire(const Claim& claim, const Patience& patience) {
 }
 
 std::variant<std::string, Fault> RedisStore::flaw_of_grant(const Claim& claim,
-                                                           const Patience& patience) {
+                                                           const CallLimit& limit) {
   if (claim.sync_replicas == 0) return "";
-  const Millis time = std::min(replication, patience.until.left(base::now()) / 2);
-  auto answer =
-      link_.ask_again({"WAIT", std::to_string(claim.sync_replicas), count(time)}, patience);
+  const Millis time = std::min(replication, limit.until.left(base::now()) / 2);
+  auto answer = link_.ask_again({"WAIT", std::to_string(claim.sync_replicas), count(time)}, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const auto acknowledged = std::get<Reply>(answer).integer();
   if (acknowledged >= static_cast<std::int64_t>(claim.sync_replicas)) return "";
@@ -110,14 +106,14 @@ std::variant<std::string, Fault> RedisStore::flaw_of_grant(const Claim& claim,
                      claim.sync_replicas);
 }
 
-Turn RedisStore::await_turn(const Claim& claim, const Patience& patience) {
-  return sleeper_.sleep(Companions{claim.name}.mailbox + claim.token.text(), place_, patience);
+Turn RedisStore::await_turn(const Claim& claim, const CallLimit& limit) {
+  return sleeper_.sleep(Companions{claim.name}.mailbox + claim.token.text(), place_, limit);
 }
 
-void RedisStore::withdraw(const Claim& claim, const Patience& patience) {
+void RedisStore::withdraw(const Claim& claim, const CallLimit& limit) {
   // If it is not heard, our place ends with the grace, a lock granted unheard with its lease.
   (void)run(scripts::leave, claim.name,
-            {queue_id(claim.token, claim.mode), count(redis::claim), "cancel", "0"}, patience);
+            {queue_id(claim.token, claim.mode), count(redis::claim), "cancel", "0"}, limit);
 }
 
 NotOurs not_ours(std::int64_t code) {
@@ -126,9 +122,9 @@ NotOurs not_ours(std::int64_t code) {
 }
 
 Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
-                          const Patience& patience) {
+                          const CallLimit& limit) {
   const Moment asked_at = base::now();
-  auto answer = run(scripts::renew, name, {token.text(), count(ttl.length())}, patience);
+  auto answer = run(scripts::renew, name, {token.text(), count(ttl.length())}, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (!reply.is_integer()) return nonsense();
@@ -136,10 +132,10 @@ Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
   return Renewed{validity(asked_at, ttl), asked_at};
 }
 
-Renewal RedisStore::raise_fence(const Lease& lease, const Patience& patience) {
+Renewal RedisStore::raise_fence(const Lease& lease, const CallLimit& limit) {
   auto answer =
       run(scripts::raise, lease.name,
-          {lease.token.text(), std::to_string(lease.fence), count(lease.ttl.length())}, patience);
+          {lease.token.text(), std::to_string(lease.fence), count(lease.ttl.length())}, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (!reply.is_integer()) return nonsense();
@@ -148,9 +144,9 @@ Renewal RedisStore::raise_fence(const Lease& lease, const Patience& patience) {
 }
 
 Release RedisStore::release(const LockName& name, const Token& token, Millis min_hold,
-                            const Patience& patience) {
+                            const CallLimit& limit) {
   auto answer = run(scripts::leave, name,
-                    {token.text(), count(redis::claim), "release", count(min_hold)}, patience);
+                    {token.text(), count(redis::claim), "release", count(min_hold)}, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (!reply.is_integer()) return nonsense();
@@ -158,9 +154,9 @@ Release RedisStore::release(const LockName& name, const Token& token, Millis min
   return Released{};
 }
 
-Standing RedisStore::check(const LockName& name, const Token& token, const Patience& patience) {
+Standing RedisStore::check(const LockName& name, const Token& token, const CallLimit& limit) {
   const Moment asked_at = base::now();
-  auto answer = run(scripts::check, name, {token.text()}, patience);
+  auto answer = run(scripts::check, name, {token.text()}, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (!reply[0].is_integer()) return nonsense();
@@ -174,12 +170,12 @@ std::unique_ptr<Listener> RedisStore::listener(const LockName& name, const Token
 }
 
 void RedisStore::confirm_stopped(const LockName& name, const Notice& notice,
-                                 const Patience& patience) {
+                                 const CallLimit& limit) {
   if (notice.reply_to.empty()) return;
   sleeper_.wake_up();
   const std::string mailbox = Companions{name}.mailbox + notice.reply_to;
-  if (std::holds_alternative<Reply>(link_.ask({"RPUSH", mailbox, "stopped"}, patience))) {
-    (void)link_.ask({"PEXPIRE", mailbox, std::string{mail_life_ms}}, patience);
+  if (std::holds_alternative<Reply>(link_.ask({"RPUSH", mailbox, "stopped"}, limit))) {
+    (void)link_.ask({"PEXPIRE", mailbox, std::string{mail_life_ms}}, limit);
   }
 }
 

@@ -10,12 +10,11 @@ namespace {
 using Tcp = RedisServer::Tcp;
 
 std::variant<Tcp, Fault> ask_for_master(const Tcp& sentinel, const std::string& name,
-                                        const RedisServer::Access& access,
-                                        const Patience& patience) {
-  auto opened = Connection::open(sentinel, access, patience);
+                                        const RedisServer::Access& access, const CallLimit& limit) {
+  auto opened = Connection::open(sentinel, access, limit);
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   auto answer =
-      std::get<Connection>(opened).ask({"SENTINEL", "get-master-addr-by-name", name}, patience);
+      std::get<Connection>(opened).ask({"SENTINEL", "get-master-addr-by-name", name}, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
   const Reply& reply = std::get<Reply>(answer);
   if (reply.size() != 2) {
@@ -26,8 +25,8 @@ std::variant<Tcp, Fault> ask_for_master(const Tcp& sentinel, const std::string& 
 }
 
 /// A server without the right to say so is believed: a replica refuses to write anyway.
-std::optional<Fault> refuse_replica(Connection& server, const Patience& patience) {
-  auto answer = server.ask({"ROLE"}, patience);
+std::optional<Fault> refuse_replica(Connection& server, const CallLimit& limit) {
+  auto answer = server.ask({"ROLE"}, limit);
   if (auto* fault = std::get_if<Fault>(&answer)) {
     if (fault->kind == Fault::Kind::denied) return std::nullopt;
     return std::move(*fault);
@@ -37,10 +36,10 @@ std::optional<Fault> refuse_replica(Connection& server, const Patience& patience
 }
 
 std::variant<Connection, Fault> open_checked(const Tcp& master, const RedisServer::Access& access,
-                                             const Patience& patience) {
-  auto opened = Connection::open(master, access, patience);
+                                             const CallLimit& limit) {
+  auto opened = Connection::open(master, access, limit);
   if (auto* connection = std::get_if<Connection>(&opened)) {
-    if (auto fault = refuse_replica(*connection, patience)) return on_the_way(master, *fault);
+    if (auto fault = refuse_replica(*connection, limit)) return on_the_way(master, *fault);
     return opened;
   }
   return on_the_way(master, std::get<Fault>(std::move(opened)));
@@ -50,13 +49,13 @@ std::variant<Connection, Fault> open_checked(const Tcp& master, const RedisServe
 
 std::variant<Connection, Fault> open_master(const RedisServer::Sentinels& sentinels,
                                             const RedisServer::Access& access,
-                                            const Patience& patience) {
+                                            const CallLimit& limit) {
   Fault trouble{Fault::Kind::unreachable, "no sentinel"};
   std::size_t left = sentinels.nodes.size();
   for (const Tcp& node : sentinels.nodes) {
     const auto now = base::now();
-    const auto share = patience.until.left(now) / static_cast<Millis::rep>(left--);
-    const Patience turn = patience.at_most(Deadline::after(now, share));
+    const auto share = limit.until.left(now) / static_cast<Millis::rep>(left--);
+    const CallLimit turn = limit.at_most(Deadline::after(now, share));
     auto named = ask_for_master(node, sentinels.master, {sentinels.login, 0, access.tls}, turn);
     if (auto* fault = std::get_if<Fault>(&named)) {
       trouble = on_the_way(node, std::move(*fault));

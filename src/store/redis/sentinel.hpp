@@ -7,9 +7,9 @@ namespace store::redis {
 
 /// Asks one sentinel after the other for the master, connects to it and sees that it is one: a
 /// sentinel that was cut off may name yesterday's. Each gets an equal share of what is left of the
-/// patience, so that one that is silent does not use it up.
+/// limit, so that one that is silent does not use it up.
 std::variant<Connection, Fault> open_master(const RedisServer::Sentinels& sentinels,
                                             const RedisServer::Access& access,
-                                            const Patience& patience);
+                                            const CallLimit& limit);
 
 }  // namespace store::redis

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/secret.hpp"
+#include "base/result.hpp"
 #include "store/url.hpp"
 
 namespace store {

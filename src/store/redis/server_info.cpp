@@ -12,8 +12,8 @@ std::optional<std::string> found(const std::map<std::string, std::string>& map,
 
 }  // namespace
 
-ServerInfo::ServerInfo(Link& link, const Patience& patience) {
-  const auto info = link.ask({"INFO"}, patience);
+ServerInfo::ServerInfo(Link& link, const CallLimit& limit) {
+  const auto info = link.ask({"INFO"}, limit);
   if (const auto* reply = std::get_if<Reply>(&info)) {
     std::string_view text = reply->text();
     while (!text.empty()) {
@@ -25,7 +25,7 @@ ServerInfo::ServerInfo(Link& link, const Patience& patience) {
     }
   }
   for (const char* name : {"maxmemory-policy", "min-replicas-to-write", "save"}) {
-    const auto answer = link.ask({"CONFIG", "GET", name}, patience);
+    const auto answer = link.ask({"CONFIG", "GET", name}, limit);
     const auto* reply = std::get_if<Reply>(&answer);
     if (reply != nullptr && reply->size() == 2) parameters_.emplace(name, (*reply)[1].text());
   }

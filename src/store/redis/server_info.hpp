@@ -12,7 +12,7 @@ namespace store::redis {
 /// The answers of INFO and CONFIG GET, as far as they may be asked for.
 class ServerInfo {
  public:
-  ServerInfo(Link& link, const Patience& patience);
+  ServerInfo(Link& link, const CallLimit& limit);
 
   /// A line of INFO, or a parameter; nothing if unknown or forbidden.
   [[nodiscard]] std::optional<std::string> line(const std::string& name) const;

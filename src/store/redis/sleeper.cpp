@@ -13,8 +13,8 @@ constexpr Millis moment{100};
 
 }  // namespace
 
-bool Sleeper::fall_asleep(const std::string& mailbox, Nap nap, const Patience& patience) {
-  if (link_.send(blocking_pop(mailbox, nap.server_timeout), patience)) return false;
+bool Sleeper::fall_asleep(const std::string& mailbox, Nap nap, const CallLimit& limit) {
+  if (link_.send(blocking_pop(mailbox, nap.server_timeout), limit)) return false;
   cut_ = Deadline::after(base::now(), nap.cut.value_or(nap.server_timeout + late_server));
   asleep_ = true;
   return true;
@@ -26,9 +26,9 @@ void Sleeper::wake_up() {
   asleep_ = false;
 }
 
-Turn Sleeper::sleep(const std::string& mailbox, const Queued& place, const Patience& patience) {
-  if (!asleep_ && !fall_asleep(mailbox, nap_for(place), patience)) return ClaimAgain{};
-  auto answer = link_.receive(patience.at_most(cut_));
+Turn Sleeper::sleep(const std::string& mailbox, const Queued& place, const CallLimit& limit) {
+  if (!asleep_ && !fall_asleep(mailbox, nap_for(place), limit)) return ClaimAgain{};
+  auto answer = link_.receive(limit.at_most(cut_));
   if (std::holds_alternative<std::monostate>(answer)) {
     if (cut_.passed(base::now())) return ClaimAgain{};
     return StillWaiting{};
@@ -44,12 +44,12 @@ Turn Sleeper::sleep(const std::string& mailbox, const Queued& place, const Patie
     // while a slot moves, in which our place is here, and our mailbox there.
     if (fault.kind == Fault::Kind::denied) return fault;
     const Deadline calm = Deadline::after(base::now(), moment);
-    os::wait_any({patience.interrupt}, std::min(calm, patience.until));
+    os::wait_any({limit.interrupt}, std::min(calm, limit.until));
     return ClaimAgain{};
   }
   const std::string_view message = (*reply)[1].text();
   if (auto notice = notice_in(message)) return *std::move(notice);
-  if (message == "next" && fall_asleep(mailbox, {second_look, std::nullopt}, patience)) {
+  if (message == "next" && fall_asleep(mailbox, {second_look, std::nullopt}, limit)) {
     return StillWaiting{};
   }
   return ClaimAgain{};

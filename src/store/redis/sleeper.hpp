@@ -14,13 +14,13 @@ class Sleeper {
   explicit Sleeper(Link& link) : link_{link} {}
 
   /// Falls asleep if it is not, for as long as `place` allows, and says what woke it.
-  Turn sleep(const std::string& mailbox, const Queued& place, const Patience& patience);
+  Turn sleep(const std::string& mailbox, const Queued& place, const CallLimit& limit);
   /// To be called before the link is used for anything else. A wake that this loses costs nothing,
   /// because whoever wakes up asks the server anyway.
   void wake_up();
 
  private:
-  bool fall_asleep(const std::string& mailbox, Nap nap, const Patience& patience);
+  bool fall_asleep(const std::string& mailbox, Nap nap, const CallLimit& limit);
 
   Link& link_;
   bool asleep_ = false;  // the link is blocked

@@ -83,7 +83,7 @@ Fault failed(const Session& session, int error, const std::string& name) {
 }
 
 std::optional<Fault> shake_hands(const Session& session, int socket, const std::string& name,
-                                 const Patience& patience) {
+                                 const CallLimit& limit) {
   const OpenSsl& library = session.library;
   library.SSL_set_fd(session.ssl.get(), socket);
   for (;;) {
@@ -95,7 +95,7 @@ std::optional<Fault> shake_hands(const Session& session, int socket, const std::
       return failed(session, error, name);
     }
     const auto want = error == SSL_ERROR_WANT_READ ? os::Want::read : os::Want::write;
-    switch (os::wait_for(socket, want, patience)) {
+    switch (os::wait_for(socket, want, limit)) {
       case os::Ready::yes: break;
       case os::Ready::interrupted: return Fault{Fault::Kind::unreachable, "interrupted"};
       case os::Ready::timed_out:
@@ -108,7 +108,7 @@ std::optional<Fault> shake_hands(const Session& session, int socket, const std::
 }  // namespace
 
 std::optional<Fault> start_tls(redisContext& context, const RedisServer::Tls& tls,
-                               const std::string& host, const Patience& patience) {
+                               const std::string& host, const CallLimit& limit) {
   const auto& loaded = openssl();
   if (const auto* why = std::get_if<std::string>(&loaded)) {
     return Fault{Fault::Kind::unusable, *why};
@@ -119,7 +119,7 @@ std::optional<Fault> start_tls(redisContext& context, const RedisServer::Tls& tl
   if (auto* why = std::get_if<std::string>(&prepared)) return Fault{Fault::Kind::unusable, *why};
   auto session =
       std::make_unique<Session>(Session{library, std::get<OwnedSsl>(std::move(prepared))});
-  if (auto fault = shake_hands(*session, context.fd, name, patience)) return fault;
+  if (auto fault = shake_hands(*session, context.fd, name, limit)) return fault;
 
   static const redisContextFuncs functions = [&] {
     redisContextFuncs own = *context.funcs;

@@ -15,7 +15,7 @@ namespace store::redis {
 /// reads and writes through it and owns what that takes. The server's certificate must be trusted
 /// and be for `host`, a name or an address: hiredis's own TLS checks the chain only.
 std::optional<Fault> start_tls(redisContext& context, const RedisServer::Tls& tls,
-                               const std::string& host, const Patience& patience);
+                               const std::string& host, const CallLimit& limit);
 
 /// Whether the connection broke because the server does not want our certificate, or wants one. In
 /// TLS 1.3 it says so only after the handshake.

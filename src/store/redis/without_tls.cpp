@@ -4,7 +4,7 @@
 namespace store::redis {
 
 std::optional<Fault> start_tls(redisContext& /*context*/, const RedisServer::Tls& /*tls*/,
-                               const std::string& /*host*/, const Patience& /*patience*/) {
+                               const std::string& /*host*/, const CallLimit& /*limit*/) {
   return Fault{Fault::Kind::unusable, "this rlock was built without TLS"};
 }
 

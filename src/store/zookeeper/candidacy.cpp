@@ -14,8 +14,8 @@ Fault place_lost() {
 
 class Candidacy {
  public:
-  Candidacy(Session& session, const Claim& claim, Stand& stand, const Patience& patience)
-      : session_{session}, claim_{claim}, stand_{stand}, patience_{patience} {}
+  Candidacy(Session& session, const Claim& claim, Stand& stand, const CallLimit& limit)
+      : session_{session}, claim_{claim}, stand_{stand}, limit_{limit} {}
 
   Attempt apply(Moment asked_at);
 
@@ -29,15 +29,15 @@ class Candidacy {
   Session& session_;
   const Claim& claim_;
   Stand& stand_;
-  const Patience& patience_;
+  const CallLimit& limit_;
 };
 
 Busy Candidacy::busy(const Line& line, std::size_t at) {
-  return {occupant_in(session_, stand_.place, line, patience_), at - holders_in(line)};
+  return {occupant_in(session_, stand_.place, line, limit_), at - holders_in(line)};
 }
 
 Attempt Candidacy::apply(Moment asked_at) {
-  auto read = line_at(session_, stand_.place, patience_);
+  auto read = line_at(session_, stand_.place, limit_);
   if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
   const Line& line = std::get<Line>(read);
   const auto mine = place_of(line, claim_.token);
@@ -45,7 +45,7 @@ Attempt Candidacy::apply(Moment asked_at) {
   if (mine) {
     // All this may be old, if the server is cut off from the others: the session could have ended,
     // and somebody else hold the lock. A node that is made now proves as much by itself.
-    const auto there = session_.confirm(stand_.node, patience_);
+    const auto there = session_.confirm(stand_.node, limit_);
     if (const auto* fault = std::get_if<Fault>(&there)) return *fault;
     if (!std::get<bool>(there)) return place_lost();
   } else {
@@ -55,7 +55,7 @@ Attempt Candidacy::apply(Moment asked_at) {
     with_us.push_back(last);
     const bool blocked = blocker_of(with_us, line.size()).has_value();
     if (blocked && claim_.on_busy == OnBusy::give_up) return busy(line, line.size());
-    auto made = stand_in_line(session_, stand_.place, claim_, patience_);
+    auto made = stand_in_line(session_, stand_.place, claim_, limit_);
     if (auto* fault = std::get_if<Fault>(&made)) return std::move(*fault);
     stand_.node = std::get<std::string>(std::move(made));
   }
@@ -63,21 +63,21 @@ Attempt Candidacy::apply(Moment asked_at) {
 }
 
 Attempt Candidacy::look(Moment asked_at) {
-  auto read = line_at(session_, stand_.place, patience_);
+  auto read = line_at(session_, stand_.place, limit_);
   if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
   const Line& line = std::get<Line>(read);
   const auto mine = place_of(line, claim_.token);
   if (!mine) return place_lost();
   if (!blocker_of(line, *mine)) return hold(asked_at);
   if (claim_.on_busy == OnBusy::queue) return wait_behind(line, *mine);
-  const auto erased = session_.erase(stand_.node, patience_);
+  const auto erased = session_.erase(stand_.node, limit_);
   if (const auto* fault = std::get_if<Fault>(&erased)) return *fault;
   stand_.node.clear();
   return busy(line, *mine);
 }
 
 Attempt Candidacy::hold(Moment asked_at) {
-  auto content = session_.get(stand_.node, Session::Watch::no, patience_);
+  auto content = session_.get(stand_.node, Session::Watch::no, limit_);
   if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);
   const auto& node = std::get<std::optional<Node>>(content);
   if (!node || !session_.is_ours(node->stat)) return place_lost();
@@ -89,7 +89,7 @@ Attempt Candidacy::hold(Moment asked_at) {
 
 Attempt Candidacy::wait_behind(const Line& line, std::size_t at) {
   stand_.blocker = stand_.place + "/" + line[*blocker_of(line, at)].name;
-  auto content = session_.get(stand_.blocker, Session::Watch::yes, patience_);
+  auto content = session_.get(stand_.blocker, Session::Watch::yes, limit_);
   if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);
   auto [occupant, ahead] = busy(line, at);
   // Gone in between: there is nothing to wait for.
@@ -100,8 +100,8 @@ Attempt Candidacy::wait_behind(const Line& line, std::size_t at) {
 }  // namespace
 
 Attempt apply(Session& session, const Claim& claim, Stand& stand, Moment asked_at,
-              const Patience& patience) {
-  return Candidacy{session, claim, stand, patience}.apply(asked_at);
+              const CallLimit& limit) {
+  return Candidacy{session, claim, stand, limit}.apply(asked_at);
 }
 
 }  // namespace store::zookeeper

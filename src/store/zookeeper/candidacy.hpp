@@ -17,6 +17,6 @@ struct Stand {
 /// Stands in the line, unless the token does already, and looks who is before it. `asked_at` is
 /// from when on the lease counts.
 Attempt apply(Session& session, const Claim& claim, Stand& stand, Moment asked_at,
-              const Patience& patience);
+              const CallLimit& limit);
 
 }  // namespace store::zookeeper

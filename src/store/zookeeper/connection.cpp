@@ -27,7 +27,7 @@ bool is_open(int processed) {
 
 std::variant<std::unique_ptr<Connection>, Fault> Connection::open(const ZooKeeper& ensemble,
                                                                   Millis session,
-                                                                  const Patience& patience) {
+                                                                  const CallLimit& limit) {
   zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // it would write to our stderr
   std::unique_ptr<Connection> connection{new Connection};
   constexpr Millis::rep most = 1'000'000'000;
@@ -44,7 +44,7 @@ std::variant<std::unique_ptr<Connection>, Fault> Connection::open(const ZooKeepe
         handle, "digest", login.data(), static_cast<int>(login.size()), [](int, const void*) {},
         nullptr);
   }
-  if (auto fault = connection->await(patience)) return *std::move(fault);
+  if (auto fault = connection->await(limit)) return *std::move(fault);
   return connection;
 }
 
@@ -59,12 +59,12 @@ void Connection::on_event(zhandle_t* /*handle*/, int type, int state, const char
   if (type != ZOO_SESSION_EVENT && path != nullptr) connection.changed_.insert(path);
 }
 
-std::optional<Fault> Connection::await(const Patience& patience) {
+std::optional<Fault> Connection::await(const CallLimit& limit) {
   // If it has ended, better to read that now than to ask in vain: the library would forget neither
   // the question nor that it is to be answered first.
-  if (is_there()) step({Deadline::at(base::now()), patience.interrupt});
+  if (is_there()) step({Deadline::at(base::now()), limit.interrupt});
   const bool done =
-      is_there() || process(patience, [&] { return is_there() || expired() || refused_; });
+      is_there() || process(limit, [&] { return is_there() || expired() || refused_; });
   if (refused_) return Fault{Fault::Kind::denied, zerror(ZAUTHFAILED)};
   if (done) return std::nullopt;
   return Fault{Fault::Kind::unreachable, "no server answers"};
@@ -83,15 +83,15 @@ void Connection::hang_up() {
   }
 }
 
-bool Connection::process(const Patience& patience, const std::function<bool()>& until) {
+bool Connection::process(const CallLimit& limit, const std::function<bool()>& until) {
   for (;;) {
-    step(patience);
+    step(limit);
     if (until()) return true;
-    if (patience.until.passed(base::now()) || os::is_readable(patience.interrupt)) return false;
+    if (limit.until.passed(base::now()) || os::is_readable(limit.interrupt)) return false;
   }
 }
 
-void Connection::step(const Patience& patience) {
+void Connection::step(const CallLimit& limit) {
   if (is_alone()) pass_over();
   int interest = 0;
   timeval wait{};
@@ -100,18 +100,17 @@ void Connection::step(const Patience& patience) {
   const auto now = base::now();
   if (code != ZOK || socket_ < 0 || interest == 0) {
     trial_.reset();
-    os::wait_any({patience.interrupt},
-                 std::min(patience.until, Deadline::after(now, between_attempts)));
+    os::wait_any({limit.interrupt}, std::min(limit.until, Deadline::after(now, between_attempts)));
     return;
   }
   const auto span = std::chrono::seconds{wait.tv_sec} + std::chrono::microseconds{wait.tv_usec};
-  Deadline until = std::min(patience.until, Deadline::at(now + span));
+  Deadline until = std::min(limit.until, Deadline::at(now + span));
   if (!is_there()) {
     server_ = zoo_get_current_server(handle_);
-    until = std::min(until, trial_.ends(patience, timeout()));
+    until = std::min(until, trial_.ends(limit, timeout()));
   }
   const auto want = (interest & ZOOKEEPER_WRITE) != 0 ? os::Want::write : os::Want::read;
-  const bool ready = os::wait_for(socket_, want, {until, patience.interrupt}) == os::Ready::yes;
+  const bool ready = os::wait_for(socket_, want, {until, limit.interrupt}) == os::Ready::yes;
   if (ready) allowance_.enforce(socket_);
   const int processed = zookeeper_process(handle_, ready ? interest : 0);
   const bool useless = is_no_zookeeper() || (!is_there() && trial_.failed(base::now()));

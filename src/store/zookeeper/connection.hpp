@@ -26,18 +26,18 @@ class Connection {
   /// `session` is how long the ensemble is to keep a session without a sign of life.
   static std::variant<std::unique_ptr<Connection>, Fault> open(const ZooKeeper& ensemble,
                                                                Millis session,
-                                                               const Patience& patience);
+                                                               const CallLimit& limit);
   /// Says goodbye to the server, if there is one: the session ends at once.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   /// Until there is one.
-  std::optional<Fault> await(const Patience& patience);
+  std::optional<Fault> await(const CallLimit& limit);
   /// For a server that is connected to and does not answer: goes on at another one.
   void leave();
-  /// Lets the library work until patience ends, or `until` holds. False with patience.
-  bool process(const Patience& patience, const std::function<bool()>& until);
+  /// Lets the library work until limit ends, or `until` holds. False with limit.
+  bool process(const CallLimit& limit, const std::function<bool()>& until);
   /// Readable when process() has something to do; -1 while there is no connection.
   [[nodiscard]] int descriptor() const { return socket_; }
 
@@ -57,7 +57,7 @@ class Connection {
   Connection() = default;
   static void on_event(zhandle_t* handle, int type, int state, const char* path, void* context);
   [[nodiscard]] bool is_there() const { return zoo_state(handle_) == ZOO_CONNECTED_STATE; }
-  void step(const Patience& patience);
+  void step(const CallLimit& limit);
   [[nodiscard]] bool is_alone() const;
   [[nodiscard]] bool is_no_zookeeper() const;
   void hang_up();

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <variant>
 
-#include "base/secret.hpp"
+#include "base/result.hpp"
 #include "store/names.hpp"
 #include "store/url.hpp"
 

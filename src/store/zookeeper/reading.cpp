@@ -13,23 +13,23 @@ Millis age(const Node& node) {
   return Millis{now_ms - std::clamp<std::int64_t>(node.stat.ctime, 0, now_ms)};
 }
 
-Occupant occupant_of(const Node& node) {
-  return {Occupant::Kind::holder, message_in(node.data).token.text(), age(node), std::nullopt};
+Holder occupant_of(const Node& node) {
+  return {Holder::Kind::holder, message_in(node.data).token.text(), age(node), std::nullopt};
 }
 
 }  // namespace
 
 std::variant<Line, Fault> line_at(Session& session, const std::string& place,
-                                  const Patience& patience) {
-  auto children = session.children(place, patience);
+                                  const CallLimit& limit) {
+  auto children = session.children(place, limit);
   if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
   return line_of(std::get<std::vector<std::string>>(children));
 }
 
-std::optional<Occupant> occupant_in(Session& session, const std::string& place, const Line& line,
-                                    const Patience& patience) {
+std::optional<Holder> occupant_in(Session& session, const std::string& place, const Line& line,
+                                  const CallLimit& limit) {
   if (line.empty()) return std::nullopt;
-  const auto content = session.get(place + "/" + line.front().name, Session::Watch::no, patience);
+  const auto content = session.get(place + "/" + line.front().name, Session::Watch::no, limit);
   const auto* node = std::get_if<std::optional<Node>>(&content);
   if (node == nullptr || !*node) return std::nullopt;
   auto occupant = occupant_of(**node);
@@ -38,14 +38,14 @@ std::optional<Occupant> occupant_in(Session& session, const std::string& place, 
 }
 
 std::variant<LockReport, Fault> report_on(Session& session, const std::string& place,
-                                          const LockName& name, const Patience& patience) {
+                                          const LockName& name, const CallLimit& limit) {
   LockReport report{name, std::nullopt, {}, std::nullopt, {}};
-  auto read = line_at(session, place, patience);
+  auto read = line_at(session, place, limit);
   if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
   const Line& line = std::get<Line>(read);
   const auto holders = holders_in(line);
   for (std::size_t i = 0; i < line.size(); ++i) {
-    auto content = session.get(place + "/" + line[i].name, Session::Watch::no, patience);
+    auto content = session.get(place + "/" + line[i].name, Session::Watch::no, limit);
     if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);
     const auto& node = std::get<std::optional<Node>>(content);
     if (!node) continue;

@@ -13,12 +13,12 @@ namespace store::zookeeper {
 
 /// Who stands below the lock's node; nobody if it is not there.
 std::variant<Line, Fault> line_at(Session& session, const std::string& place,
-                                  const Patience& patience);
+                                  const CallLimit& limit);
 /// The first holder; nothing if there is none, or if it cannot be read.
-std::optional<Occupant> occupant_in(Session& session, const std::string& place, const Line& line,
-                                    const Patience& patience);
+std::optional<Holder> occupant_in(Session& session, const std::string& place, const Line& line,
+                                  const CallLimit& limit);
 /// Everybody in it.
 std::variant<LockReport, Fault> report_on(Session& session, const std::string& place,
-                                          const LockName& name, const Patience& patience);
+                                          const LockName& name, const CallLimit& limit);
 
 }  // namespace store::zookeeper

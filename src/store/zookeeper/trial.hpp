@@ -12,8 +12,8 @@ namespace store::zookeeper {
 class Trial {
  public:
   /// When the server that is being connected to has had its time. It begins with the first call and
-  /// may outlast the patience: whoever is as patient as that again finds it still under way.
-  Deadline ends(const Patience& patience, Millis session);
+  /// may outlast the limit: whoever is as patient as that again finds it still under way.
+  Deadline ends(const CallLimit& limit, Millis session);
   [[nodiscard]] bool failed(Moment now) const { return ends_ && ends_->passed(now); }
   /// That server is connected to, or has gone: the next one is tried anew.
   void reset() { ends_.reset(); }

@@ -20,7 +20,7 @@ std::unique_ptr<LockAdmin> open_admin(const ZooKeeper& /*ensemble*/) {
 }
 
 Findings examine(const ZooKeeper& /*ensemble*/, const LockName& /*name*/,
-                 const Patience& /*patience*/) {
+                 const CallLimit& /*limit*/) {
   throw std::logic_error{unavailable()};
 }
 

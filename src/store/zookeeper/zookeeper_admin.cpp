@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/match.hpp"
+#include "base/result.hpp"
 #include "store/zookeeper/reading.hpp"
 #include "store/zookeeper/zookeeper_store.hpp"
 
@@ -22,45 +22,45 @@ class ZooKeeperAdmin final : public LockAdmin {
  public:
   explicit ZooKeeperAdmin(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
 
-  std::variant<LockReport, Fault> inspect(const LockName& name, const Patience& patience) override;
+  std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
   std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
-                                                    const Patience& patience) override;
+                                                    const CallLimit& limit) override;
   Removal force_release(const LockName& name, const std::vector<Token>& shown,
-                        const std::string& by, const Patience& patience) override;
+                        const std::string& by, const CallLimit& limit) override;
   Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
-                    const Patience& patience) override;
-  LastWord await_last_word(const LockName& name, const Patience& patience) override;
+                    const CallLimit& limit) override;
+  LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
-  std::optional<Fault> connect(const Patience& patience);
+  std::optional<Fault> connect(const CallLimit& limit);
   /// The paths of those of the tokens that hold the lock.
   std::variant<std::vector<std::pair<Token, std::string>>, Fault> nodes_of(
-      const LockName& name, const std::vector<Token>& tokens, const Patience& patience);
+      const LockName& name, const std::vector<Token>& tokens, const CallLimit& limit);
 
   ZooKeeper ensemble_;
   std::unique_ptr<Session> session_;
   std::string awaited_;  // a node that changes when a job has stopped
 };
 
-std::optional<Fault> ZooKeeperAdmin::connect(const Patience& patience) {
+std::optional<Fault> ZooKeeperAdmin::connect(const CallLimit& limit) {
   if (session_ && !session_->expired()) return std::nullopt;
   auto opened = Session::open(ensemble_, session_length,
-                              patience.at_most(Deadline::after(base::now(), to_connect)));
+                              limit.at_most(Deadline::after(base::now(), to_connect)));
   if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
   session_ = std::get<std::unique_ptr<Session>>(std::move(opened));
   return std::nullopt;
 }
 
 std::variant<LockReport, Fault> ZooKeeperAdmin::inspect(const LockName& name,
-                                                        const Patience& patience) {
-  if (auto fault = connect(patience)) return *std::move(fault);
-  return report_on(*session_, path_of(ensemble_, name), name, patience);
+                                                        const CallLimit& limit) {
+  if (auto fault = connect(limit)) return *std::move(fault);
+  return report_on(*session_, path_of(ensemble_, name), name, limit);
 }
 
 std::variant<std::vector<LockReport>, Fault> ZooKeeperAdmin::list(const std::string& pattern,
-                                                                  const Patience& patience) {
-  if (auto fault = connect(patience)) return *std::move(fault);
-  auto children = session_->children(ensemble_.base, patience);
+                                                                  const CallLimit& limit) {
+  if (auto fault = connect(limit)) return *std::move(fault);
+  auto children = session_->children(ensemble_.base, limit);
   if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
   std::vector<LockName> names;
   for (const auto& child : std::get<std::vector<std::string>>(children)) {
@@ -71,7 +71,7 @@ std::variant<std::vector<LockReport>, Fault> ZooKeeperAdmin::list(const std::str
   std::sort(names.begin(), names.end());
   std::vector<LockReport> reports;
   for (const LockName& name : names) {
-    auto report = inspect(name, patience);
+    auto report = inspect(name, limit);
     if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
     auto& found = std::get<LockReport>(report);
     if (!found.holders.empty() || !found.waiters.empty()) reports.push_back(std::move(found));
@@ -80,10 +80,10 @@ std::variant<std::vector<LockReport>, Fault> ZooKeeperAdmin::list(const std::str
 }
 
 std::variant<std::vector<std::pair<Token, std::string>>, Fault> ZooKeeperAdmin::nodes_of(
-    const LockName& name, const std::vector<Token>& tokens, const Patience& patience) {
-  if (auto fault = connect(patience)) return *std::move(fault);
+    const LockName& name, const std::vector<Token>& tokens, const CallLimit& limit) {
+  if (auto fault = connect(limit)) return *std::move(fault);
   const std::string place = path_of(ensemble_, name);
-  auto read = line_at(*session_, place, patience);
+  auto read = line_at(*session_, place, limit);
   if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
   const Line& line = std::get<Line>(read);
   std::vector<std::pair<Token, std::string>> nodes;
@@ -95,43 +95,43 @@ std::variant<std::vector<std::pair<Token, std::string>>, Fault> ZooKeeperAdmin::
 }
 
 Removal ZooKeeperAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                      const std::string& /*by*/, const Patience& patience) {
-  const auto nodes = nodes_of(name, shown, patience);
+                                      const std::string& /*by*/, const CallLimit& limit) {
+  const auto nodes = nodes_of(name, shown, limit);
   if (const auto* fault = std::get_if<Fault>(&nodes)) return *fault;
   std::size_t removed = 0;
   for (const auto& [token, node] : std::get<0>(nodes)) {
     awaited_ = last_word_of(ensemble_, token);
-    (void)session_->exists(awaited_, Session::Watch::yes, patience);
-    const auto erased = session_->erase(node, patience);
+    (void)session_->exists(awaited_, Session::Watch::yes, limit);
+    const auto erased = session_->erase(node, limit);
     if (const auto* fault = std::get_if<Fault>(&erased)) return *fault;
     if (std::get<bool>(erased)) ++removed;
   }
   if (removed > 0) return Removed{removed};
-  auto report = inspect(name, patience);
+  auto report = inspect(name, limit);
   if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
   const auto& holders = std::get<LockReport>(report).holders;
   return Changed{holders.empty() ? std::nullopt : std::optional{holders.front().occupant}};
 }
 
 Asked ZooKeeperAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                                  const std::string& why, const Patience& patience) {
-  const auto nodes = nodes_of(name, holders, patience);
+                                  const std::string& why, const CallLimit& limit) {
+  const auto nodes = nodes_of(name, holders, limit);
   if (const auto* fault = std::get_if<Fault>(&nodes)) return *fault;
   std::size_t asked = 0;
   for (const auto& [token, node] : std::get<0>(nodes)) {
-    const auto written = session_->set(node, data_of(token, why), patience);
+    const auto written = session_->set(node, data_of(token, why), limit);
     if (const auto* fault = std::get_if<Fault>(&written)) return *fault;
     if (!std::get<bool>(written)) continue;
     awaited_ = node;  // its holder removes it
-    (void)session_->exists(awaited_, Session::Watch::yes, patience);
+    (void)session_->exists(awaited_, Session::Watch::yes, limit);
     ++asked;
   }
   return asked;
 }
 
-LastWord ZooKeeperAdmin::await_last_word(const LockName& /*name*/, const Patience& patience) {
+LastWord ZooKeeperAdmin::await_last_word(const LockName& /*name*/, const CallLimit& limit) {
   if (!session_ || awaited_.empty()) return LastWord::silence;
-  const bool changed = session_->process(patience, [&] { return session_->changed(awaited_); });
+  const bool changed = session_->process(limit, [&] { return session_->changed(awaited_); });
   return changed ? LastWord::stopped : LastWord::silence;
 }
 
@@ -141,10 +141,10 @@ std::unique_ptr<LockAdmin> open_admin(const ZooKeeper& ensemble) {
   return std::make_unique<ZooKeeperAdmin>(ensemble);
 }
 
-Findings examine(const ZooKeeper& ensemble, const LockName& name, const Patience& patience) {
+Findings examine(const ZooKeeper& ensemble, const LockName& name, const CallLimit& limit) {
   using Verdict = Finding::Verdict;
   Findings findings;
-  auto opened = Session::open(ensemble, session_length, patience);
+  auto opened = Session::open(ensemble, session_length, limit);
   if (const auto* fault = std::get_if<Fault>(&opened)) {
     return {{Verdict::fail, "reachable", fault->why,
              fault->kind == Fault::Kind::denied ? "check user and password"
@@ -161,10 +161,10 @@ Findings examine(const ZooKeeper& ensemble, const LockName& name, const Patience
   const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(session_length),
                     OnBusy::give_up};
   findings.push_back(base::match(
-      store->try_acquire(claim, patience),
+      store->try_acquire(claim, limit),
       [&](const Granted& granted) -> Finding {
-        const auto renewal = store->renew(name, claim.token, granted.lease.ttl, patience);
-        (void)store->release(name, claim.token, {}, patience);
+        const auto renewal = store->renew(name, claim.token, granted.lease.ttl, limit);
+        (void)store->release(name, claim.token, {}, limit);
         if (const auto* fault = std::get_if<Fault>(&renewal)) {
           return {Verdict::fail, "locking", fault->why, ""};
         }

@@ -12,6 +12,6 @@ namespace store::zookeeper {
 std::unique_ptr<LockAdmin> open_admin(const ZooKeeper& ensemble);
 
 /// Takes and releases the lock `name`, unless somebody holds it.
-Findings examine(const ZooKeeper& ensemble, const LockName& name, const Patience& patience);
+Findings examine(const ZooKeeper& ensemble, const LockName& name, const CallLimit& limit);
 
 }  // namespace store::zookeeper

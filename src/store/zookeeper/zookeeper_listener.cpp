@@ -21,9 +21,9 @@ class ZooKeeperListener final : public Listener {
   [[nodiscard]] int descriptor() const override { return session_->descriptor(); }
   [[nodiscard]] Deadline due() const override { return due_; }
 
-  void listen(const Patience& patience) override {
-    const auto until = std::min(patience.until, Deadline::after(base::now(), for_an_answer));
-    auto content = session_->get(node_, Session::Watch::yes, {until, patience.interrupt});
+  void listen(const CallLimit& limit) override {
+    const auto until = std::min(limit.until, Deadline::after(base::now(), for_an_answer));
+    auto content = session_->get(node_, Session::Watch::yes, {until, limit.interrupt});
     if (std::holds_alternative<Fault>(content)) {
       due_ = Deadline::after(base::now(), retry);
       return;
