@@ -2,6 +2,7 @@
 # The contract, kept by every kind of store alike: contract_*.bats are names of this one file.
 load lib/rlock
 load lib/stores
+load lib/contract_stories
 
 # count_up: adds one to the file "count", in a way that loses when two do it at a time.
 count_up() {
@@ -11,12 +12,7 @@ SH
 }
 
 @test "a job runs under the lock, is told so, and its exit code is the exit code" {
-  # shellcheck disable=SC2016
-  attempt -k "$K" -- sh -c 'echo "$RLOCK_KEY $RLOCK_HELD $RLOCK_TOKEN $RLOCK_FENCE"; exit 7'
-  assert_equal "$status" 7
-  assert_silent
-  [[ $output == "$K 1 "*@*'#'*' '[1-9]* ]]
-  wait_free "$K"
+  job_runs_under_the_lock
 }
 
 @test "while one holds, another is turned away with who it is" {
@@ -34,14 +30,7 @@ SH
 }
 
 @test "a waiter runs when the holder has released" {
-  hold holder -k "$K"
-  stand_in_line waiter "$K" -- echo 'my turn'
-  let_go holder
-  assert_success
-  finish waiter
-  assert_success
-  assert_output 'my turn'
-  wait_free "$K"
+  waiter_runs_after_the_release
 }
 
 @test "a wait ends in time" {
@@ -101,19 +90,7 @@ SH
 }
 
 @test "the lock of a holder that was killed passes on" {
-  hold holder -k "$K" --ttl 4s
-  stand_in_line waiter "$K" --ttl 4s -- echo 'my turn'
-  signal KILL holder
-  end_job_of_killed
-  finish waiter
-  assert_success
-  assert_output 'my turn'
-}
-
-# rlock was killed: what its job is to be is another test's matter.
-end_job_of_killed() {
-  touch "$T/holder.go"
-  wait_until gone "${PIDS[holder]}"
+  lock_of_a_killed_holder_passes_on
 }
 
 @test "a waiter that was killed holds up nobody" {
@@ -140,32 +117,11 @@ end_job_of_killed() {
 }
 
 @test "inspect and list show who holds" {
-  hold holder -k "$K" --label nightly
-  attempt inspect "$K"
-  assert_success
-  [[ $output == *"$K"*held*nightly*fence* ]]
-  assert_equal "$(seen "$K" 'd["holders"][0]["label"]')" nightly
-  run json '[each["key"] for each in d["locks"]]' list --json "$K"
-  assert_output "[\"$K\"]"
-  attempt list 'none-such*'
-  assert_success
-  assert_output ''
-  let_go holder
-  attempt inspect -q "$K"
-  assert_equal "$status" 1
+  inspect_and_list_show_the_holder
 }
 
 @test "force-release takes the lock away; the job is stopped, and the next one runs" {
-  hold holder -k "$K"
-  stand_in_line waiter "$K" -- echo 'my turn'
-  attempt force-release --yes "$K"
-  assert_success
-  finish holder
-  assert_equal "$status" 76
-  assert_stderr_line 'lost the lock'
-  finish waiter
-  assert_success
-  assert_output 'my turn'
+  force_release_passes_the_lock_on
 }
 
 @test "cancel has the job stopped, and waits for that" {
@@ -202,15 +158,7 @@ cancelled() {
 }
 
 @test "several keys, all or none" {
-  hold holder -k "$K:b"
-  attempt -k "$K:a" -k "$K:b" -- touch "$T/ran"
-  assert_equal "$status" 75
-  free "$K:a"
-  stand_in_line both "$K:a" -k "$K:b" -- sh -c 'echo "$RLOCK_FENCES" | wc -l'
-  let_go holder
-  finish both
-  assert_success
-  assert_output 2
+  several_keys_all_or_none
 }
 
 @test "readers together, a writer alone" {
@@ -372,7 +320,5 @@ cancelled() {
 }
 
 @test "doctor finds nothing that fails" {
-  attempt doctor "$K"
-  assert_success
-  [[ $output == *locking* ]]
+  doctor_finds_nothing_that_fails
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# One of each kind of store, for the contract suite: the file's name says which. Its tests see nothing but rlock.
+# One of each kind of store, for the contract suite: the file's name, contract_STORE or way_STORE, says which. Its tests see nothing but rlock.
 
 # shellcheck source=tests/lib/sentinel.bash
 source "$LIB/sentinel.bash"
@@ -12,7 +12,8 @@ source "$LIB/zookeeper.bash"
 # shellcheck source=tests/lib/tls.bash
 source "$LIB/tls.bash"
 
-STORE=${BATS_TEST_FILENAME##*/contract_}
+STORE=${BATS_TEST_FILENAME##*/}
+STORE=${STORE#*_}
 STORE=${STORE%.bats}
 
 setup_file() {

@@ -1,0 +1,1 @@
+way_tls.bats
