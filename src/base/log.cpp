@@ -16,7 +16,7 @@ std::atomic<bool> status_shown{false};
 // Back to the first column and wipe: ECMA-48 CR and EL, which every terminal emulator knows.
 constexpr std::string_view wipe = "\r\x1b[K";
 
-// Somebody's name may be a megabyte; what we have to say of it comes first, or can be asked for.
+// A name may be a megabyte; what we have to say of it comes first, or can be asked for.
 constexpr std::size_t longest_line = 4000;
 
 std::string fit(std::string_view text) {
@@ -24,11 +24,11 @@ std::string fit(std::string_view text) {
   return one_line(text.substr(0, longest_line)) + "…";
 }
 
-// What nobody has taken yet, while there is no waiting. More than this is not worth keeping.
+// What has not been taken yet, while lines do not wait. More than this is not worth keeping.
 constexpr std::size_t most_unsaid = std::size_t{64} << 10;
 std::mutex mutex;  // guards the two
 std::string unsaid;
-Haste::AtOnce write_at_once = nullptr;
+NonBlockingStderr::AtOnce write_at_once = nullptr;
 
 void write_waiting(const std::string& text) {
   // stderr is unbuffered, so one fwrite is one write(2).
@@ -52,12 +52,12 @@ Level level() {
   return current;
 }
 
-Haste::Haste(AtOnce at_once) {
+NonBlockingStderr::NonBlockingStderr(AtOnce at_once) {
   const std::lock_guard guard{mutex};
   write_at_once = at_once;
 }
 
-Haste::~Haste() {
+NonBlockingStderr::~NonBlockingStderr() {
   const std::lock_guard guard{mutex};
   write_at_once = nullptr;
   if (!unsaid.empty()) write_waiting(std::exchange(unsaid, {}));

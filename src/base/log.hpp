@@ -15,21 +15,21 @@ void set_level(Level level);
 Level level();
 
 /// Writes one line with a single write, so lines of two threads never mix; a status line on the
-/// terminal is wiped first. What should not reach a terminal is made printable, should somebody
-/// have forgotten it. Any thread.
+/// terminal is wiped first. What should not reach a terminal is made printable, if the caller has
+/// not done so. Any thread.
 void line(std::string_view text);
 
-/// While there is one, no line waits for somebody to read stderr, which may be a pipe that is full
-/// and stays so: what is not taken at once is said with the next line, or at the end, which waits.
-/// Main thread.
-class Haste {
+/// While there is one, no line waits for a reader of stderr, which may be a pipe that is full and
+/// stays so: bytes that are not taken at once are written with the next line, or at the end, which
+/// waits. Main thread.
+class NonBlockingStderr {
  public:
   /// Writes to stderr without waiting, and says how much was taken.
   using AtOnce = std::size_t (*)(std::string_view text);
-  explicit Haste(AtOnce at_once);
-  ~Haste();
-  Haste(const Haste&) = delete;
-  Haste& operator=(const Haste&) = delete;
+  explicit NonBlockingStderr(AtOnce at_once);
+  ~NonBlockingStderr();
+  NonBlockingStderr(const NonBlockingStderr&) = delete;
+  NonBlockingStderr& operator=(const NonBlockingStderr&) = delete;
 };
 
 /// Shows `text` in place of the last status line (no newline). Only for terminals; main thread.

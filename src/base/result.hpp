@@ -40,6 +40,8 @@ class [[nodiscard]] Result {
   T* operator->() { return &std::get<0>(held_); }
   const T* operator->() const { return &std::get<0>(held_); }
 
+  T value_or(T other) && { return *this ? std::get<0>(std::move(held_)) : std::move(other); }
+
   /// Only where there is no value.
   [[nodiscard]] const E& error() const& { return std::get<1>(held_); }
   [[nodiscard]] E&& error() && { return std::get<1>(std::move(held_)); }

@@ -9,7 +9,7 @@
 #include "cmd/output.hpp"
 #include "cmd/plan.hpp"
 #include "cmd/refusal.hpp"
-#include "os/check.hpp"
+#include "os/error.hpp"
 #include "os/file.hpp"
 
 namespace cmd {
@@ -78,8 +78,8 @@ void hand_over(const AcquirePlan& plan, const std::vector<store::Lease>& leases)
     case Handover::print: print(leases.front().token.text() + "\n"); break;
     case Handover::shell: print(for_shell(plan.lock, leases)); break;
     case Handover::github:
-      if (!os::append_to(plan.github_output, for_github(leases))) {
-        os::fail("writing to the file of GITHUB_OUTPUT");
+      if (const auto written = os::append_to(plan.github_output, for_github(leases)); !written) {
+        os::fail("writing to the file of GITHUB_OUTPUT", written.error().number);
       }
       break;
   }
@@ -107,9 +107,9 @@ std::string github_output_in(const Settings& settings) {
         ExitCode::usage,
         "--github-output: GITHUB_OUTPUT is not set, accepted: inside a GitHub Actions step"};
   }
-  if (!os::can_create(file)) {
+  if (const auto creatable = os::can_create(file); !creatable) {
     throw Refusal{ExitCode::usage, fmt::format("--github-output: cannot write '{}': {}",
-                                               base::printable(file), os::describe(errno))};
+                                               base::printable(file), creatable.error().text())};
   }
   return file;
 }

@@ -61,9 +61,9 @@ void read_text(Config& config, const std::string& path, std::string_view text) {
   }
 }
 
-[[noreturn]] void refuse(const std::string& path, const os::NotRead& not_read) {
+[[noreturn]] void refuse(const std::string& path, const os::Error& error) {
   throw Refusal{ExitCode::bad_config, fmt::format("cannot use the config file '{}': {}",
-                                                  base::printable(path), not_read.why)};
+                                                  base::printable(path), error.text())};
 }
 
 }  // namespace
@@ -72,8 +72,8 @@ Config read_config(const std::optional<std::string>& named) {
   Config config;
   if (named) {
     const auto text = os::contents_of_ours(*named);
-    if (const auto* not_read = std::get_if<os::NotRead>(&text)) refuse(*named, *not_read);
-    read_text(config, *named, std::get<std::string>(text));
+    if (!text) refuse(*named, text.error());
+    read_text(config, *named, *text);
     return config;
   }
   for (const auto& path : {users_file(), std::optional<std::string>{system_file}}) {
@@ -81,11 +81,10 @@ Config read_config(const std::optional<std::string>& named) {
     const auto text = os::contents_of_ours(*path);
     // Only a file that is not there is none: one we may not read, or trust, may hold what somebody
     // relies on.
-    const auto* not_read = std::get_if<os::NotRead>(&text);
-    if (not_read == nullptr) {
-      read_text(config, *path, std::get<std::string>(text));
-    } else if (not_read->error != ENOENT && not_read->error != ENOTDIR) {
-      refuse(*path, *not_read);
+    if (text) {
+      read_text(config, *path, *text);
+    } else if (text.error().number != ENOENT && text.error().number != ENOTDIR) {
+      refuse(*path, text.error());
     }
   }
   return config;

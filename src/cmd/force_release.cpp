@@ -14,7 +14,7 @@
 #include "cmd/refusal.hpp"
 #include "cmd/values.hpp"
 #include "hold/waiting_line.hpp"
-#include "os/host.hpp"
+#include "os/stdio.hpp"
 #include "store/open.hpp"
 
 namespace cmd {

@@ -7,8 +7,8 @@
 #include "hold/environment.hpp"
 #include "hold/keeper.hpp"
 #include "hold/supervise.hpp"
-#include "os/check.hpp"
-#include "os/complaints.hpp"
+#include "os/error.hpp"
+#include "os/stdio.hpp"
 
 namespace cmd {
 namespace {
@@ -90,7 +90,8 @@ int conclude(const hold::Ending& ending, RunRecord& record) {
 }  // namespace
 
 int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, RunRecord& record) {
-  const base::log::Haste haste{os::complain_at_once};  // a lease does not wait for a reader
+  const base::log::NonBlockingStderr no_wait{
+      os::write_stderr_at_once};  // a lease does not wait for a reader
   record.granted = base::now();
   for (const auto& lease : record.leases) {
     base::log::detail("holding '{}' with fence {}", base::printable(lease.name.text()),
@@ -106,13 +107,12 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   hold::JobPolicy policy{
       {plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}};
   auto started = os::Guardian::start_job(program, signals, policy.last_moment());
-  if (const auto* failure = std::get_if<os::NotStarted>(&started)) {
-    give_back(plan, keeper, {}, failure->stage == Stage::late);
-    return report_not_started(plan, *failure, record);
+  if (!started) {
+    give_back(plan, keeper, {}, started.error().stage == Stage::late);
+    return report_not_started(plan, started.error(), record);
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
-  const hold::Ending ending =
-      hold::supervise(std::get<os::Guardian>(started), tree, keeper, std::move(policy), signals);
+  const hold::Ending ending = hold::supervise(*started, tree, keeper, std::move(policy), signals);
   record.ended = base::now();
   const int code = conclude(ending, record);
   // Whoever had the job stopped wants the lock.

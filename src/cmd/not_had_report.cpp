@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "cmd/fault_report.hpp"
 #include "hold/waiting_line.hpp"
-#include "os/exit_status.hpp"
+#include "os/child.hpp"
 
 namespace cmd {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "os/check.hpp"
-#include "os/file.hpp"
+#include "os/error.hpp"
+#include "os/stdio.hpp"
 
 namespace cmd {
 

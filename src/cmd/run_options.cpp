@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "cmd/refusal.hpp"
 #include "cmd/values.hpp"
-#include "os/check.hpp"
+#include "os/error.hpp"
 #include "os/file.hpp"
 
 namespace cmd {
@@ -41,10 +41,10 @@ hold::OnLost on_lost_in(const Settings& settings) {
 std::optional<std::string> status_file_in(const Settings& settings) {
   const auto setting = settings.find("status-file");
   if (!setting) return std::nullopt;
-  if (!os::can_create(setting->text)) {
+  if (const auto creatable = os::can_create(setting->text); !creatable) {
     throw Refusal{ExitCode::usage,
                   fmt::format("--status-file: cannot write '{}': {}",
-                              base::printable(setting->text), os::describe(errno))};
+                              base::printable(setting->text), creatable.error().text())};
   }
   return setting->text;
 }

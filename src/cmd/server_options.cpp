@@ -29,12 +29,12 @@ void set_log_level(const Settings& settings) {
 base::Secret password_beside_the_url(const Settings& settings) {
   if (const auto file = settings.find("password-file")) {
     const auto read = os::contents_of_secret(file->text);
-    if (const auto* not_read = std::get_if<os::NotRead>(&read)) {
-      throw Refusal{ExitCode::bad_config, fmt::format("{}: cannot use '{}': {}", file->source,
-                                                      base::printable(file->text), not_read->why)};
+    if (!read) {
+      throw Refusal{ExitCode::bad_config,
+                    fmt::format("{}: cannot use '{}': {}", file->source,
+                                base::printable(file->text), read.error().text())};
     }
-    const auto& text = std::get<std::string>(read);
-    return base::Secret{text.substr(0, text.find_first_of("\r\n"))};
+    return base::Secret{read->substr(0, read->find_first_of("\r\n"))};
   }
   const char* variable = std::getenv("REDISCLI_AUTH");  // as redis-cli reads it
   return base::Secret{variable == nullptr ? "" : variable};

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "cmd/json.hpp"
 #include "hold/waiting_line.hpp"
-#include "os/check.hpp"
+#include "os/error.hpp"
 #include "os/file.hpp"
 
 namespace cmd {
@@ -102,9 +102,10 @@ void note(RunRecord& record, const hold::NotAcquired& not_had) {
 
 void save(const RunRecord& record, const RunPlan& plan, int exit_code) {
   if (!plan.status_file) return;
-  if (!os::replace_contents(*plan.status_file, text_of(record, plan, exit_code))) {
+  const auto written = os::replace_contents(*plan.status_file, text_of(record, plan, exit_code));
+  if (!written) {
     base::log::error("--status-file: cannot write '{}': {}", base::printable(*plan.status_file),
-                     os::describe(errno));
+                     written.error().text());
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include "cmd/plan.hpp"
 #include "hold/acquire.hpp"
-#include "os/exit_status.hpp"
+#include "os/child.hpp"
 
 namespace cmd {
 

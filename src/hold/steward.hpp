@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hold/news.hpp"
-#include "os/exit_status.hpp"
+#include "os/child.hpp"
 #include "os/signals.hpp"
 
 namespace hold {

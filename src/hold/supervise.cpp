@@ -5,7 +5,6 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "os/poll.hpp"
-#include "os/timer.hpp"
 
 namespace hold {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "os/host.hpp"
+#include "os/stdio.hpp"
 
 namespace hold {
 namespace {

@@ -4,7 +4,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "os/check.hpp"
+#include <cerrno>
+
+#include "os/error.hpp"
 #include "os/fd.hpp"
 #include "os/signals.hpp"
 
@@ -23,7 +25,8 @@ struct Orders {
 /// Runs in the child. With vfork() its memory is ours: only system calls, nothing that allocates,
 /// locks or returns.
 [[noreturn]] void carry_out(const Orders& orders) {
-  // Without its guardian nobody can stop the job when rlock is killed: then it dies with that.
+  // Without its guardian no process could stop the job when rlock is killed: so the job dies with
+  // the guardian.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != orders.parent) ::_exit(127);
   if (orders.ignore_child) ::signal(SIGCHLD, SIG_IGN);
@@ -47,7 +50,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 Program::Program(const std::vector<std::string>& argv, const std::vector<std::string>& environment)
     : argv_{pointers(argv)}, environment_{pointers(environment)} {}
 
-std::variant<Child, NotStarted> Child::spawn(const Program& program, const Signals& signals) {
+base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signals& signals) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return NotStarted{NotStarted::Stage::fork, errno};
   const Fd reader{ends[0]};

@@ -2,18 +2,38 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include <csignal>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "os/exit_status.hpp"
+#include "base/result.hpp"
 
 namespace os {
 
 class Signals;
+
+/// How a process ended, as a shell would say it.
+class ExitStatus {
+ public:
+  /// As from waitpid(2), of a process that has ended.
+  explicit ExitStatus(int wait_status) : status_{wait_status} {}
+
+  [[nodiscard]] bool signalled() const { return WIFSIGNALED(status_); }
+  /// The signal it died of; only if signalled().
+  [[nodiscard]] int signal() const { return WTERMSIG(status_); }
+  /// Its own exit code, or 128+N if it died of signal N.
+  [[nodiscard]] int code() const {
+    return signalled() ? signal_code(signal()) : WEXITSTATUS(status_);
+  }
+
+  static int signal_code(int number) { return 128 + number; }
+
+ private:
+  int status_;
+};
 
 /// The command could not be run; the job never existed.
 struct NotStarted {
@@ -47,14 +67,14 @@ class Program {
   std::vector<char*> environment_;
 };
 
-/// A started process. Passive: it waits for nobody by itself; the supervisor asks reap() whenever
+/// A started process. Passive: it waits for nothing by itself; its parent asks reap() whenever
 /// SIGCHLD was taken.
 class Child {
  public:
   /// Runs `program`, found in PATH, with the signal mask and dispositions that `signals` found, and
   /// everything else inherited: process group, terminal, descriptors, limits. To be called before
   /// any thread of ours exists.
-  static std::variant<Child, NotStarted> spawn(const Program& program, const Signals& signals);
+  static base::Result<Child, NotStarted> spawn(const Program& program, const Signals& signals);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 

@@ -1,6 +1,7 @@
 // An owned file descriptor.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -26,11 +27,16 @@ class Fd {
 
   explicit operator bool() const { return number_ >= 0; }
   [[nodiscard]] int number() const { return number_; }
-  /// Hands the descriptor to somebody who will close it.
+  /// Gives the number away; the caller closes it.
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;
 };
+
+/// For a descriptor that a library opened.
+inline void close_on_exec(int fd) {
+  (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
 
 }  // namespace os

@@ -1,19 +1,209 @@
 #include "os/guardian.hpp"
 
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
 
-#include "os/guard.hpp"
+#include "base/log.hpp"
+#include "os/error.hpp"
+#include "os/file.hpp"
 #include "os/poll.hpp"
+#include "os/process_tree.hpp"
+#include "os/signals.hpp"
 
 namespace os {
+
+// ---- the line -----------------------------------------------------------------------------
+
+static_assert(std::is_trivially_copyable_v<Report> && std::is_trivially_copyable_v<Order>);
+
+void GuardianLine::connect(GuardianLine& one, GuardianLine& other) {
+  int ends[2];
+  check(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends),
+        "creating a pair of sockets");
+  one = GuardianLine{Fd{ends[0]}};
+  other = GuardianLine{Fd{ends[1]}};
+}
+
+bool GuardianLine::send_bytes(const void* bytes, std::size_t size) {
+  return ::send(fd_.number(), bytes, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+}
+
+GuardianLine::Taken GuardianLine::take_bytes(void* bytes, std::size_t size) {
+  for (;;) {
+    const ssize_t got = ::recv(fd_.number(), bytes, size, 0);
+    if (got == static_cast<ssize_t>(size)) return Taken::message;
+    if (got == 0) return Taken::hung_up;
+    if (got < 0 && errno == EAGAIN) return Taken::nothing;
+    // The other end left without having read all of ours: said once, before what it wrote to us.
+    if (got < 0 && errno != EINTR && errno != ECONNRESET) fail("reading from the guardian");
+  }
+}
+
+// ---- the guardian's end -------------------------------------------------------------------
+
 namespace {
 
-// To load a command. What takes longer hangs, and then we listen to who wants us to stop; other
-// signals have nobody to go to yet.
+// Between two rounds of KILL, for what forked while we were looking.
+constexpr base::Millis kill_rounds{10};
+
+constexpr std::string_view guardian_name = "guardian";
+// Reading one's own command line takes as long as a short job has.
+constexpr base::Millis short_job{20};
+
+/// A kill of rlock by its command line (pkill -f) must not hit the guardian as well.
+void change_command_line() {
+  const std::size_t room = contents_of("/proc/self/cmdline").value_or("").size();
+  if (room <= guardian_name.size()) return;
+  std::memset(::program_invocation_name, 0, room);  // where the kernel reads the command line
+  guardian_name.copy(::program_invocation_name, guardian_name.size());
+}
+
+void block_all_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, nullptr);
+}
+
+/// What the guardian does, in a process of its own (see Guardian).
+class GuardianProcess {
+ public:
+  /// In a fresh fork, with one thread. `until`: as Guardian's.
+  GuardianProcess(GuardianLine line, Signals& signals, pid_t rlock, base::Deadline until)
+      : line_{std::move(line)}, signals_{signals}, rlock_{rlock}, until_{until} {}
+
+  /// To the end of the process.
+  [[noreturn]] void run(const Program& program);
+
+ private:
+  void start_job(const Program& program);
+  void watch();
+  void take_orders();
+  void look_at_children();
+  [[noreturn]] void leave(const Report& last);
+  [[nodiscard]] bool must_kill() const { return alone_ || until_.passed(base::now()); }
+  [[nodiscard]] base::Deadline due() const;
+  void kill_tree();
+
+  GuardianLine line_;
+  Signals& signals_;
+  ProcessTree tree_;
+  pid_t rlock_;
+  base::Deadline until_;
+  pid_t job_ = 0;
+  std::optional<Report> end_{};  // of the job's process
+  bool alone_ = false;           // rlock is gone
+  bool told_ = false;
+};
+
+void GuardianProcess::run(const Program& program) {
+  try {
+    start_job(program);
+    block_all_signals();
+    ::setsid();  // not before: the job belongs to rlock's session and process group
+    ::prctl(PR_SET_NAME, guardian_name.data());  // killall is not for us
+    watch();
+  } catch (const std::exception& error) {
+    base::log::error("the guardian of the job: {}", error.what());
+  }
+  ::_exit(1);  // rlock inherits what is left of the job
+}
+
+void GuardianProcess::start_job(const Program& program) {
+  const auto spawned = Child::spawn(program, signals_);
+  if (!spawned) {
+    const bool forked = spawned.error().stage == NotStarted::Stage::exec;
+    const auto kind = forked ? Report::Kind::not_executed : Report::Kind::not_forked;
+    line_.send(Report{kind, 0, spawned.error().error});
+    ::_exit(0);
+  }
+  job_ = spawned->pid();
+  line_.send(Report{Report::Kind::started, job_, 0});
+}
+
+void GuardianProcess::watch() {
+  base::Deadline settled = base::Deadline::after(base::now(), short_job);
+  for (;;) {
+    const int line = alone_ ? -1 : line_.descriptor();
+    (void)wait_for(line, Want::read, {std::min(due(), settled), signals_.descriptor()});
+    if (settled.passed(base::now())) {
+      change_command_line();
+      settled = base::Deadline::never();
+    }
+    (void)signals_.take();
+    look_at_children();
+    // The orders before the clock: one may say that the lease was extended.
+    take_orders();
+    if (must_kill()) kill_tree();
+  }
+}
+
+base::Deadline GuardianProcess::due() const {
+  return must_kill() ? base::Deadline::after(base::now(), kill_rounds) : until_;
+}
+
+void GuardianProcess::take_orders() {
+  for (bool more = !alone_; more;) {
+    base::match(
+        line_.take<Order>(), [&](std::monostate) { more = false; },
+        [&](const Order& order) {
+          if (order.kind == Order::Kind::keep_until) {
+            until_ = base::Deadline::at(order.until);
+          } else if (!end_) {
+            (void)::kill(job_, order.signal);
+          }
+        },
+        [&](HungUp) { alone_ = true, more = false; });
+  }
+}
+
+void GuardianProcess::look_at_children() {
+  while (const auto change = reap()) {
+    if (change->pid != job_) continue;
+    const bool ended = change->kind == Change::Kind::ended;
+    if (ended && tree_.empty()) leave({Report::Kind::all_ended, job_, change->status});
+    const Report report{ended ? Report::Kind::ended : Report::Kind::stopped, job_, change->status};
+    if (ended) end_ = report;
+    line_.send(report);
+  }
+  if (end_ && tree_.empty()) ::_exit(0);
+}
+
+/// When rlock hears the last report, the guardian has nothing of rlock's any more and only exits,
+/// for which rlock need not wait.
+void GuardianProcess::leave(const Report& last) {
+  const auto line = static_cast<unsigned>(line_.descriptor());
+  if (line > 3) ::close_range(3, line - 1, 0);
+  ::close_range(line + 1, ~0U, 0);
+  line_.send(last);
+  ::_exit(0);
+}
+
+void GuardianProcess::kill_tree() {
+  if (!std::exchange(told_, true) && !end_) {
+    base::log::error("process {} {}; killing its job", rlock_,
+                     alone_ ? "was killed" : "stands still, and its time is over");
+  }
+  // Without /proc, at least the job itself.
+  if (tree_.signal(SIGKILL) == 0 && !end_) (void)::kill(job_, SIGKILL);
+  look_at_children();
+}
+
+}  // namespace
+
+// ---- rlock's end --------------------------------------------------------------------------
+
+namespace {
+
+// To load a command. A load that takes longer hangs; from then on we listen for a signal that wants
+// us to stop. There is no job yet for the other signals to go to.
 constexpr base::Millis usual_start{1'000};
 
 bool ends_us(int signal) {
@@ -22,11 +212,11 @@ bool ends_us(int signal) {
 
 }  // namespace
 
-std::variant<Guardian, NotStarted> Guardian::start_job(const Program& program, Signals& signals,
+base::Result<Guardian, NotStarted> Guardian::start_job(const Program& program, Signals& signals,
                                                        base::Deadline until) {
-  GuardLine ours;
-  GuardLine its;
-  GuardLine::connect(ours, its);
+  GuardianLine ours;
+  GuardianLine its;
+  GuardianLine::connect(ours, its);
   const pid_t self = ::getpid();
   // A true fork: processes that share their memory are killed together when it runs out.
   const pid_t pid = ::fork();
@@ -38,7 +228,7 @@ std::variant<Guardian, NotStarted> Guardian::start_job(const Program& program, S
     return guardian;
   }
   ours.close();
-  Guard{std::move(its), signals, self, until}.stand(program);
+  GuardianProcess{std::move(its), signals, self, until}.run(program);
 }
 
 Guardian::Guardian(Guardian&& other) noexcept

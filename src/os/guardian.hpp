@@ -1,33 +1,102 @@
-// The job's process, with somebody who sees to it that it does not outlive us.
+// The guardian of the job: a small process between rlock and the job that sees to it that the job
+// does not outlive rlock. Both ends, and the line between them.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
+#include <utility>
 #include <variant>
 
+#include "base/clock.hpp"
+#include "base/result.hpp"
 #include "os/child.hpp"
-#include "os/guard_line.hpp"
+#include "os/fd.hpp"
 
 namespace os {
 
-/// rlock's hand on the job and on its guardian, a small process between the two (see Guard). Should
-/// rlock be killed, the guardian kills the whole tree; should the guardian be killed, the kernel
-/// kills the job's process, and its orphans come to us, who must be a subreaper. Neither has memory
-/// in common with the other, so that no single choice of the kernel's out-of-memory killer takes
-/// both. Main thread.
+// ---- the line ------------------------------------------------------------------------------
+
+/// From the guardian: what became of the job's process. With `all_ended`, nothing is left of the
+/// tree either, nor of the guardian but what it takes to exit.
+struct Report {
+  enum class Kind { started, not_forked, not_executed, stopped, ended, all_ended } kind;
+  pid_t job;
+  int value;  // errno, or the status as from waitpid(2)
+};
+
+/// To the guardian: a signal for the job's process, or the time that rlock sets itself.
+struct Order {
+  enum class Kind { signal, keep_until } kind;
+  int signal;
+  base::Moment until;
+};
+
+struct HungUp {};  // the process at the other end is gone
+
+/// One end of a pair of sockets that carry whole messages between two processes of one program.
+/// Neither end ever blocks in send(): a message that finds no room is lost, and reported as such.
+class GuardianLine {
+ public:
+  GuardianLine() = default;  // not connected
+  static void connect(GuardianLine& one, GuardianLine& other);
+
+  void close() { fd_ = Fd{}; }
+
+  bool send(const Report& report) { return send_bytes(&report, sizeof report); }
+  bool send(const Order& order) { return send_bytes(&order, sizeof order); }
+
+  /// The next message, or nothing if none is there. Never blocks.
+  template <class Message>
+  std::variant<std::monostate, Message, HungUp> take() {
+    Message message{};
+    switch (take_bytes(&message, sizeof message)) {
+      case Taken::message: return message;
+      case Taken::nothing: return std::monostate{};
+      case Taken::hung_up: break;
+    }
+    return HungUp{};
+  }
+
+  /// Readable while there is a message, or when the other end is gone.
+  [[nodiscard]] int descriptor() const { return fd_.number(); }
+
+ private:
+  enum class Taken { message, nothing, hung_up };
+  explicit GuardianLine(Fd fd) : fd_{std::move(fd)} {}
+  bool send_bytes(const void* bytes, std::size_t size);
+  Taken take_bytes(void* bytes, std::size_t size);
+
+  Fd fd_;
+};
+
+// ---- rlock's end ---------------------------------------------------------------------------
+
+/// rlock's hand on the job and on its guardian. The guardian is the job's parent, and the subreaper
+/// of all that descends from it. It starts the job, reports what becomes of it, and kills the whole
+/// tree when rlock dies, whatever it dies of, or lets the time pass that it has set itself. Should
+/// the guardian be killed, the kernel kills the job's process, and its orphans come to us, who must
+/// be a subreaper. Neither has memory in common with the other, so that no single choice of the
+/// kernel's out-of-memory killer takes both.
+///
+/// The guardian has another name, command line, session and process group than rlock, so that what
+/// is meant for rlock does not hit it, and blocks every signal that can be blocked. It keeps every
+/// descriptor of rlock's as long as it has a tree to guard: a lock that the kernel frees when its
+/// holder is gone is free when the job is gone, too. Main thread.
 class Guardian {
  public:
   /// Starts the guardian, and the command as Child::spawn() does. If `until` passes and was not
   /// moved, the tree is killed, or not started any more: loading a command can take for ever where
   /// a file server is silent. To be called before any thread of ours exists.
-  static std::variant<Guardian, NotStarted> start_job(const Program& program, Signals& signals,
+  static base::Result<Guardian, NotStarted> start_job(const Program& program, Signals& signals,
                                                       base::Deadline until);
   Guardian(Guardian&& other) noexcept;
   Guardian& operator=(Guardian&&) = delete;
   /// Dismisses it, and leaves no zombie behind.
   ~Guardian();
 
-  /// What is left of the tree is nobody's from then on but ours, and what the guardian had of our
-  /// descriptors is closed.
+  /// From then on what is left of the tree is ours alone, and the guardian's copies of our
+  /// descriptors are closed.
   void dismiss();
 
   /// To the job's own process; nothing happens once it has ended.
@@ -37,19 +106,19 @@ class Guardian {
   /// Readable while take() has something to say; so it has after SIGCHLD. -1 once nothing comes.
   [[nodiscard]] int descriptor() const { return hung_up_ ? -1 : line_.descriptor(); }
   /// What became of the job's process; all our other children that ended are reaped on the way.
-  /// A job whose end nobody saw was killed. Never blocks.
+  /// A job whose end was not reported was killed. Never blocks.
   std::optional<Change> take();
   /// It ended before the job did: was killed, that is, by a person or for want of memory.
   [[nodiscard]] bool was_killed() const { return killed_; }
 
  private:
-  Guardian(GuardLine line, pid_t pid, base::Deadline until)
+  Guardian(GuardianLine line, pid_t pid, base::Deadline until)
       : line_{std::move(line)}, guardian_{pid}, until_{until} {}
   std::optional<NotStarted> await_start(Signals& signals);
   std::optional<Change> hear();
   Change over(Change change);
 
-  GuardLine line_;
+  GuardianLine line_;
   pid_t guardian_;  // 0 once it was reaped, or belongs to another
   pid_t job_ = 0;   // unknown if the guardian was killed before it could tell
   bool hung_up_ = false;

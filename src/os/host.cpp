@@ -1,13 +1,24 @@
 #include "os/host.hpp"
 
 #include <pwd.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdlib>
 
+#include "os/error.hpp"
+
 namespace os {
+namespace {
+
+void fill_randomly(void* buffer, std::size_t size) {
+  // Up to 256 bytes come whole or not at all (getrandom(2)); no caller asks for more.
+  if (::getrandom(buffer, size, 0) != static_cast<ssize_t>(size)) fail("asking for random bytes");
+}
+
+}  // namespace
 
 std::string user_name() {
   // The environment first: the password database may be a network service away.
@@ -54,12 +65,22 @@ std::size_t descriptor_limit() {
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
-bool stderr_is_terminal() {
-  return ::isatty(STDERR_FILENO) == 1;
+std::string random_hex(std::size_t bytes) {
+  std::vector<unsigned char> raw(bytes);
+  fill_randomly(raw.data(), raw.size());
+  constexpr const char* digits = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : raw) {
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
 }
 
-bool stdin_is_terminal() {
-  return ::isatty(STDIN_FILENO) == 1;
+std::int64_t random_between(std::int64_t low, std::int64_t high) {
+  std::uint64_t raw = 0;
+  fill_randomly(&raw, sizeof raw);
+  return low + static_cast<std::int64_t>(raw % static_cast<std::uint64_t>(high - low + 1));
 }
 
 }  // namespace os

@@ -1,7 +1,8 @@
-// Who and where we are, for people who ask who holds a lock.
+// What the host knows: who and where we are, the environment, limits, random numbers.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,11 +17,15 @@ int process_id();
 std::string user_number();
 /// Where locks of this host lie that need not outlive it: the same for cron and for a login.
 std::string runtime_directory();
-/// "NAME=value" each, in order; valid until somebody changes the environment.
+/// "NAME=value" each, in order; valid until the environment changes.
 std::vector<std::string_view> environment();
 /// How many descriptors this process may have open at a time (RLIMIT_NOFILE, the soft one).
 std::size_t descriptor_limit();
-bool stderr_is_terminal();
-bool stdin_is_terminal();
+
+/// `bytes` random bytes of getrandom(2) as lower-case hex digits.
+std::string random_hex(std::size_t bytes);
+
+/// Uniform in [low, high]; for jitter.
+std::int64_t random_between(std::int64_t low, std::int64_t high);
 
 }  // namespace os

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <optional>
 
-#include "os/check.hpp"
+#include "os/error.hpp"
 #include "os/fd.hpp"
 
 namespace os {

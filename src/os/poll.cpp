@@ -1,10 +1,12 @@
 #include "os/poll.hpp"
 
 #include <poll.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
 
 #include <array>
 
-#include "os/check.hpp"
+#include "os/error.hpp"
 
 namespace os {
 namespace {
@@ -60,6 +62,33 @@ bool wait_any(const std::vector<int>& fds, const std::vector<int>& pipes, base::
   }
   return std::any_of(polled.begin(), polled.begin() + static_cast<std::ptrdiff_t>(pipes.size()),
                      [](const pollfd& each) { return each.revents != 0; });
+}
+
+PollSet::PollSet(const std::vector<int>& fds)
+    : fd_{check(::epoll_create1(EPOLL_CLOEXEC), "creating an epoll instance")} {
+  for (const int fd : fds) {
+    if (fd < 0) continue;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    check(::epoll_ctl(fd_.number(), EPOLL_CTL_ADD, fd, &event), "watching a descriptor");
+  }
+}
+
+Timer::Timer()
+    : fd_{check(timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC), "creating a timer")} {}
+
+void Timer::set(base::Deadline deadline) {
+  if (deadline == set_) return;
+  set_ = deadline;
+  itimerspec spec{};
+  if (!deadline.is_never()) {
+    // A zero time would disarm; the epoch of this clock is the boot, so 1 ns is long past.
+    const auto at = std::max(deadline.moment().time_since_epoch(), std::chrono::nanoseconds{1});
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at);
+    spec.it_value.tv_sec = seconds.count();
+    spec.it_value.tv_nsec = (at - seconds).count();
+  }
+  check(timerfd_settime(fd_.number(), TFD_TIMER_ABSTIME, &spec, nullptr), "setting a timer");
 }
 
 }  // namespace os

@@ -1,15 +1,17 @@
-// Waiting for a descriptor, never longer than its limit.
+// Waiting for descriptors and moments.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "os/fd.hpp"
 
 namespace os {
 
 /// How long a call may take: until a moment, or until the descriptor `interrupt` (not owned, -1 for
 /// none) becomes readable, whichever comes first. The interrupt is level-triggered and is not
-/// consumed here: whoever owns it reads it.
+/// consumed here: its owner reads it.
 struct CallLimit {
   base::Deadline until;
   int interrupt = -1;
@@ -24,7 +26,7 @@ enum class Want { read, write };
 enum class Ready { yes, timed_out, interrupted };
 
 /// Waits until `fd` can be read from or written to; errors and hang-ups count as ready, too. An
-/// interrupt wins over data, so that nobody has to wait behind a chatty server.
+/// interrupt wins over data, so that it never waits behind a chatty server.
 Ready wait_for(int fd, Want want, const CallLimit& limit);
 
 /// Whether it can be read from now; never for -1.
@@ -33,8 +35,34 @@ bool is_readable(int fd);
 /// Waits until one of `fds` (-1 is skipped) is readable or the deadline passed.
 void wait_any(const std::vector<int>& fds, base::Deadline until);
 
-/// The same, or until the other end of one of `pipes` is gone, whatever there is to read in it;
+/// The same, or until the other end of one of `pipes` is gone, even if there is still data to read;
 /// says whether one is.
 bool wait_any(const std::vector<int>& fds, const std::vector<int>& pipes, base::Deadline until);
+
+/// Several descriptors behind one (epoll(7)): descriptor() is readable while one of them is. It
+/// does not own them. Those that are -1 are skipped.
+class PollSet {
+ public:
+  explicit PollSet(const std::vector<int>& fds);
+  [[nodiscard]] int descriptor() const { return fd_.number(); }
+
+ private:
+  Fd fd_;
+};
+
+/// An alarm on CLOCK_BOOTTIME. Readable once its deadline passed, also when the machine slept
+/// through it: poll()'s own timeout counts on a clock that sleeps too, and a lease must not. One
+/// thread at a time.
+class Timer {
+ public:
+  Timer();
+  /// Replaces what was set; never() disarms. Setting what is already set costs nothing.
+  void set(base::Deadline deadline);
+  [[nodiscard]] int descriptor() const { return fd_.number(); }
+
+ private:
+  Fd fd_;
+  base::Deadline set_ = base::Deadline::never();
+};
 
 }  // namespace os

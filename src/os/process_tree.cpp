@@ -18,7 +18,7 @@ extern "C" {  // glibc 2.36 forgot to say so itself
 #include <string>
 #include <string_view>
 
-#include "os/check.hpp"
+#include "os/error.hpp"
 #include "os/fd.hpp"
 #include "os/file.hpp"
 
@@ -54,7 +54,7 @@ std::optional<Process> look_at(pid_t pid) {
 
 std::vector<pid_t> numbered_entries(const char* path) {
   std::vector<pid_t> numbers;
-  for_each_name(path, [&](std::string_view name) {
+  (void)for_each_name(path, [&](std::string_view name) {
     pid_t number = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
     if (error == std::errc{} && end == name.data() + name.size()) numbers.push_back(number);

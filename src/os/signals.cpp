@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "os/check.hpp"
+#include "os/error.hpp"
 
 namespace os {
 namespace {

@@ -5,11 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <optional>
 
 #include "base/text.hpp"
-#include "os/check.hpp"
 #include "os/fd.hpp"
 #include "os/file.hpp"
 
@@ -20,15 +18,11 @@ constexpr mode_t others_write = S_IWGRP | S_IWOTH;
 constexpr mode_t group_reads = S_IRGRP;
 constexpr mode_t others_access = S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
 
-using Objection = std::optional<NotRead>;
-
-Objection failed() {
-  return NotRead{errno, describe(errno)};
-}
+using Objection = std::optional<Error>;
 
 template <class... Values>
 Objection object(fmt::format_string<Values...> format, Values&&... values) {
-  return NotRead{0, fmt::format(format, std::forward<Values>(values)...)};
+  return Error{0, fmt::format(format, std::forward<Values>(values)...)};
 }
 
 bool is_ours(const struct stat& status) {
@@ -43,7 +37,7 @@ std::string word(const std::string& path) {
 /// In a sticky directory others cannot take away what is ours.
 Objection object_to_directory(int directory, const std::string& path) {
   struct stat status {};
-  if (::fstat(directory, &status) != 0) return failed();
+  if (::fstat(directory, &status) != 0) return last_error();
   const std::string name = directory_of(path);
   if (!is_ours(status)) {
     return object("its directory belongs to user {}, not to you or root: chown {} {}",
@@ -59,7 +53,7 @@ Objection object_to_directory(int directory, const std::string& path) {
 /// nothing that they could have put there.
 Objection object_to_file(const Fd& file, const std::string& path) {
   struct stat status {};
-  if (::fstat(file.number(), &status) != 0) return failed();
+  if (::fstat(file.number(), &status) != 0) return last_error();
   if (S_ISCHR(status.st_mode)) return std::nullopt;
   if (!is_ours(status)) {
     return object("it belongs to user {}, not to you or root: chown {} {}", status.st_uid,
@@ -74,22 +68,17 @@ Objection object_to_file(const Fd& file, const std::string& path) {
 /// A link in a sticky directory may be anybody's.
 Objection object_to_link(int directory, const char* name, const std::string& path) {
   struct stat status {};
-  if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return failed();
+  if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return last_error();
   if (!S_ISLNK(status.st_mode) || is_ours(status)) return std::nullopt;
   return object("it is a link that belongs to user {}, not to you or root: rm {}", status.st_uid,
                 word(path));
 }
 
-std::variant<std::string, NotRead> contents(const Fd& file) {
-  if (auto text = contents_of(file)) return *std::move(text);
-  return *failed();
-}
-
 /// Opens it too, because a mode alone may be another file's.
-std::variant<Fd, NotRead> open_secret(const std::string& path) {
+Result<Fd> open_secret(const std::string& path) {
   Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   struct stat status {};
-  if (!file || ::fstat(file.number(), &status) != 0) return *failed();
+  if (!file || ::fstat(file.number(), &status) != 0) return last_error();
   const mode_t allowed = status.st_uid == 0 ? group_reads : 0;
   if (!S_ISCHR(status.st_mode) && (status.st_mode & others_access & ~allowed) != 0) {
     return *object("others may read it: chmod go= {}", word(path));
@@ -99,31 +88,31 @@ std::variant<Fd, NotRead> open_secret(const std::string& path) {
 
 }  // namespace
 
-std::variant<std::string, NotRead> contents_of_ours(const std::string& path) {
+Result<std::string> contents_of_ours(const std::string& path) {
   // Most hosts have none, which this first look settles.
   struct stat ignored {};
-  if (::stat(path.c_str(), &ignored) != 0) return *failed();
+  if (::stat(path.c_str(), &ignored) != 0) return last_error();
   const Fd directory{::open(directory_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-  if (!directory) return *failed();
+  if (!directory) return last_error();
   const char* name = path.c_str() + path.rfind('/') + 1;
   if (auto objection = object_to_directory(directory.number(), path)) return *objection;
   if (auto objection = object_to_link(directory.number(), name, path)) return *objection;
   const Fd file{::openat(directory.number(), name, O_RDONLY | O_CLOEXEC)};
-  if (!file) return *failed();
+  if (!file) return last_error();
   if (auto objection = object_to_file(file, path)) return *objection;
-  return contents(file);
+  return contents_of(file);
 }
 
-std::variant<std::string, NotRead> contents_of_secret(const std::string& path) {
+Result<std::string> contents_of_secret(const std::string& path) {
   auto file = open_secret(path);
-  if (auto* not_read = std::get_if<NotRead>(&file)) return std::move(*not_read);
-  return contents(std::get<Fd>(file));
+  if (!file) return std::move(file).error();
+  return contents_of(*file);
 }
 
-std::variant<std::monostate, NotRead> look_at_secret(const std::string& path) {
+Result<Done> check_secret(const std::string& path) {
   auto file = open_secret(path);
-  if (auto* not_read = std::get_if<NotRead>(&file)) return std::move(*not_read);
-  return std::monostate{};
+  if (!file) return std::move(file).error();
+  return Done{};
 }
 
 }  // namespace os

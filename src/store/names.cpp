@@ -5,7 +5,6 @@
 
 #include "base/text.hpp"
 #include "os/host.hpp"
-#include "os/random.hpp"
 
 namespace store {
 namespace {

@@ -6,10 +6,10 @@
 #include <chrono>
 #include <filesystem>
 
-#include "os/check.hpp"
+#include "os/error.hpp"
 #include "os/file.hpp"
 #include "os/host.hpp"
-#include "os/sharing.hpp"
+#include "os/ipc.hpp"
 #include "store/local/writing.hpp"
 
 namespace store::local {
@@ -30,20 +30,22 @@ Fault trouble(const std::string& place, int error) {
 std::variant<os::Sharing, Fault, std::monostate> ready(const std::string& directory,
                                                        const std::string& place, bool create) {
   const auto found = os::sharing_in(directory, create);
-  if (const int* error = std::get_if<int>(&found)) {
-    if (*error == ENOENT) return std::monostate{};
-    if (*error != EPERM) return trouble(directory, *error);
+  if (!found) {
+    const int error = found.error().number;
+    if (error == ENOENT) return std::monostate{};
+    if (error != EPERM) return trouble(directory, error);
     return Fault{Fault::Kind::denied,
                  directory +
                      ": everybody may write there, and take away what others made: name a "
                      "directory of your own, or chmod o-w"};
   }
-  const auto& sharing = std::get<os::Sharing>(found);
-  const bool done = sharing.is_sticky ? os::is_private_directory(place, create)
-                                      : !create || os::make_directory(place, sharing);
-  if (done) return sharing;
-  if (errno == ENOENT) return std::monostate{};
-  return trouble(place, errno);
+  const os::Sharing sharing = *found;
+  if (!sharing.is_sticky && !create) return sharing;
+  const auto made =
+      sharing.is_sticky ? os::private_directory(place, create) : os::make_directory(place, sharing);
+  if (made) return sharing;
+  if (made.error().number == ENOENT) return std::monostate{};
+  return trouble(place, made.error().number);
 }
 
 }  // namespace
@@ -54,26 +56,35 @@ std::variant<Ledger, Fault> Ledger::open(const LocalDirectory& directory, const 
   auto place = place_of(directory, name);
   if (!place) return Fault{Fault::Kind::unusable, "the key is too long for the name of a file"};
   const std::string& root = directory.private_root;
-  if (!root.empty() && !os::is_private_directory(root, create)) {
-    if (create || errno != ENOENT) return trouble(root, errno);
+  if (!root.empty()) {
+    const auto ours = os::private_directory(root, create);
+    const int error = ours ? 0 : ours.error().number;
+    if (error != 0 && (create || error != ENOENT)) return trouble(root, error);
   }
   for (;;) {
     const auto way = ready(directory.path, *place, create);
     const auto* sharing = std::get_if<os::Sharing>(&way);
     const auto* fault = std::get_if<Fault>(&way);
     if (fault != nullptr) return *fault;
-    auto file = sharing == nullptr
-                    ? std::nullopt
-                    : os::LockedFile::open(*place + file_name, missing, *sharing, limit);
-    const bool is_gone = sharing == nullptr || (!file && errno == ENOENT);
+    std::unique_ptr<os::LockedFile> file;
+    int error = ENOENT;
+    if (sharing != nullptr) {
+      auto opened = os::LockedFile::open(*place + file_name, missing, *sharing, limit);
+      if (opened) {
+        file = std::make_unique<os::LockedFile>(*std::move(opened));
+      } else {
+        error = opened.error().number;
+      }
+    }
+    const bool is_gone = file == nullptr && error == ENOENT;
     if (file || (is_gone && !create)) {
       Ledger ledger{directory.remembers,
                     {*place, sharing == nullptr ? os::Sharing{} : *sharing},
-                    file ? std::make_unique<os::LockedFile>(*std::move(file)) : nullptr};
-      if (ledger.read()) return ledger;
-      return trouble(*place, errno);
+                    std::move(file)};
+      if (const auto read = ledger.read(); !read) return trouble(*place, read.error().number);
+      return ledger;
     }
-    if (!is_gone) return trouble(*place, errno);
+    if (!is_gone) return trouble(*place, error);
     // Somebody who was the last one may have taken the directory away.
     const auto pause = limit.at_most(Deadline::after(base::now(), Millis{1}));
     const bool interrupted = os::wait_for(-1, os::Want::read, pause) == os::Ready::interrupted;
@@ -99,20 +110,22 @@ Ledger::~Ledger() {
 Ledger::Ledger(bool remembers, SeatFiles files, std::unique_ptr<os::LockedFile> file)
     : remembers_{remembers}, roster_{std::move(files)}, file_{std::move(file)} {}
 
-bool Ledger::read() {
-  if (!file_) return true;
-  const auto numbers = numbers_in(file_->text());
+os::Result<os::Done> Ledger::read() {
+  if (!file_) return os::Done{};
+  const auto text = file_->text();
+  if (!text) os::fail("reading a lock's file", text.error().number);
+  const auto numbers = numbers_in(*text);
   if (numbers.size() == 2) {
     last_fence_ = numbers[0];
     last_seat_ = numbers[1];
   }
-  if (!roster_.read()) {
+  if (auto read = roster_.read(); !read) {
     remembers_ = true;  // who knows who is there
-    return false;
+    return read;
   }
   // Should the file have been removed, no number may come again.
   last_seat_ = std::max(last_seat_, roster_.last_seat());
-  return true;
+  return os::Done{};
 }
 
 std::optional<Fence> Ledger::last_fence() const {
@@ -125,7 +138,9 @@ bool Ledger::may_hold(std::uint64_t seat, Mode mode) {
 }
 
 void Ledger::write_numbers() const {
-  file_->overwrite(twenty_digits(last_fence_) + " " + twenty_digits(last_seat_) + "\n");
+  const auto written =
+      file_->overwrite(twenty_digits(last_fence_) + " " + twenty_digits(last_seat_) + "\n");
+  if (!written) os::fail("writing a lock's file", written.error().number);
 }
 
 Seat Ledger::take_seat(const Token& token, const Mode& mode) {
@@ -140,15 +155,15 @@ Fence Ledger::grant(std::uint64_t seat) {
       std::chrono::system_clock::now().time_since_epoch());
   last_fence_ = std::max(last_fence_ + 1, static_cast<Fence>(micros.count()));
   write_numbers();
-  const bool written = roster_.change(seat, [&](Entry& entry) {
+  const auto written = roster_.change(seat, [&](Entry& entry) {
     entry.fence = last_fence_;
     entry.since = wall_now();
   });
-  if (!written) os::fail("writing " + files().place());
+  if (!written) os::fail("writing " + files().place(), written.error().number);
   return last_fence_;
 }
 
-bool Ledger::keep(std::uint64_t seat, WallTime until) {
+os::Result<os::Done> Ledger::keep(std::uint64_t seat, WallTime until) {
   return roster_.change(seat, [&](Entry& entry) { entry.kept = until; });
 }
 

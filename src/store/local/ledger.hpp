@@ -7,8 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "os/file_lock.hpp"
-#include "os/named_pipe.hpp"
+#include "os/ipc.hpp"
 #include "store/local/directory.hpp"
 #include "store/local/entry.hpp"
 #include "store/local/roster.hpp"
@@ -52,9 +51,8 @@ class Ledger {
   Seat take_seat(const Token& token, const Mode& mode);
   /// Makes a waiter a holder.
   Fence grant(std::uint64_t seat);
-  /// It stays a holder until then, with or without its process. False, with errno, if that could
-  /// not be written.
-  [[nodiscard]] bool keep(std::uint64_t seat, WallTime until);
+  /// It stays a holder until then, with or without its process.
+  os::Result<os::Done> keep(std::uint64_t seat, WallTime until);
 
   void tell(std::uint64_t seat, const std::string& line) const;
   /// Has the first waiter look again, once the ledger is open to others: or it would come to a
@@ -70,8 +68,7 @@ class Ledger {
 
  private:
   Ledger(bool remembers, SeatFiles files, std::unique_ptr<os::LockedFile> file);
-  /// False, with errno.
-  bool read();
+  os::Result<os::Done> read();
   [[nodiscard]] const SeatFiles& files() const { return roster_.files(); }
   void write_numbers() const;
 

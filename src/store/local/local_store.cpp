@@ -1,8 +1,5 @@
 #include "store/local/local_store.hpp"
 
-#include <cerrno>
-
-#include "os/check.hpp"
 #include "store/local/ledger.hpp"
 #include "store/local/terms.hpp"
 #include "store/local/vigil.hpp"
@@ -152,9 +149,9 @@ Release LocalStore::let_go(const LockName& name, const Token& token, Millis min_
   const auto seat = entry->seat;
   const WallTime until = entry->since + min_hold.count();
   if (until > wall_now()) {
-    if (!ledger.keep(seat, until)) {
+    if (const auto kept = ledger.keep(seat, until); !kept) {
       return Fault{Fault::Kind::unavailable,
-                   "--min-hold cannot be written: " + os::describe(errno)};
+                   "--min-hold cannot be written: " + kept.error().text()};
     }
     ledger.wake_first();  // it has to know until when
   } else {

@@ -1,15 +1,14 @@
 #include "store/local/roster.hpp"
 
 #include <algorithm>
-#include <cerrno>
 
 namespace store::local {
 
-bool Roster::read() {
-  const auto seats = files_.list();
-  if (!seats) return false;
+os::Result<os::Done> Roster::read() {
+  auto seats = files_.list();
+  if (!seats) return std::move(seats).error();
   for (const SeatNames& names : *seats) places_.push_back({names, std::nullopt});
-  return true;
+  return os::Done{};
 }
 
 const Entry* Roster::look_at(std::size_t index) {
@@ -83,11 +82,8 @@ os::NamedPipe Roster::add(const Entry& entry) {
   return pipe;
 }
 
-bool Roster::change(std::uint64_t seat, const std::function<void(Entry&)>& how) {
-  if (find(seat) == nullptr) {
-    errno = ENOENT;
-    return false;
-  }
+os::Result<os::Done> Roster::change(std::uint64_t seat, const std::function<void(Entry&)>& how) {
+  if (find(seat) == nullptr) return os::Error{ENOENT, {}};
   Place& place = places_[index_of(seat)];
   how(*place.entry);
   place.names.granted = true;

@@ -20,8 +20,7 @@ class Roster {
  public:
   /// Empty until it is read.
   explicit Roster(SeatFiles files) : files_{std::move(files)} {}
-  /// False, with errno, if that cannot be.
-  [[nodiscard]] bool read();
+  os::Result<os::Done> read();
   [[nodiscard]] const SeatFiles& files() const { return files_; }
 
   // Looks at every one: for people who ask.
@@ -41,9 +40,8 @@ class Roster {
 
   /// As the last one, with its pipe.
   os::NamedPipe add(const Entry& entry);
-  /// What was granted to a holder, or to who becomes one. False, with errno, if it could not be
-  /// written, or if nobody is there any more.
-  [[nodiscard]] bool change(std::uint64_t seat, const std::function<void(Entry&)>& how);
+  /// What was granted to a holder, or to a waiter that becomes one. ENOENT if the seat is empty.
+  os::Result<os::Done> change(std::uint64_t seat, const std::function<void(Entry&)>& how);
   void remove(std::uint64_t seat);
 
   /// A seat for who has none yet.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "os/check.hpp"
+#include "os/error.hpp"
 #include "os/file.hpp"
 #include "store/local/writing.hpp"
 
@@ -30,12 +30,12 @@ std::string SeatFiles::path_of(std::uint64_t seat, const char* suffix) const {
   return place_ + "/" + twenty_digits(seat) + suffix;
 }
 
-std::optional<std::vector<SeatNames>> SeatFiles::list() const {
+os::Result<std::vector<SeatNames>> SeatFiles::list() const {
   std::vector<SeatNames> seats;
-  const bool read = os::for_each_name(place_, [&](std::string_view file) {
+  auto read = os::for_each_name(place_, [&](std::string_view file) {
     if (auto names = names_in(file)) seats.push_back(*names);
   });
-  if (!read) return std::nullopt;
+  if (!read) return std::move(read).error();
   // Of one seat, what says that it holds comes first.
   std::sort(seats.begin(), seats.end(), [](const SeatNames& a, const SeatNames& b) {
     return a.number != b.number ? a.number < b.number : a.granted && !b.granted;
@@ -70,15 +70,14 @@ std::optional<Entry> SeatFiles::living(const SeatNames& names) const {
 
 os::NamedPipe SeatFiles::create(const Entry& entry) const {
   // The pipe comes last: with it, we are there.
-  if (!os::write_contents(path_of(entry.seat, who), text_of(entry), sharing_)) {
-    os::fail("writing " + place_);
-  }
+  const auto written = os::write_contents(path_of(entry.seat, who), text_of(entry), sharing_);
+  if (!written) os::fail("writing " + place_, written.error().number);
   auto pipe = os::NamedPipe::create(pipe_of(entry.seat), sharing_);
-  if (!pipe) os::fail("making a pipe in " + place_);
+  if (!pipe) os::fail("making a pipe in " + place_, pipe.error().number);
   return *std::move(pipe);
 }
 
-bool SeatFiles::write_grant(const Entry& entry) const {
+os::Result<os::Done> SeatFiles::write_grant(const Entry& entry) const {
   const auto kept = static_cast<std::uint64_t>(entry.kept.value_or(0));
   const auto since = static_cast<std::uint64_t>(entry.since);
   const auto text = fmt::format("{} {} {}\n", twenty_digits(entry.fence.value_or(0)),

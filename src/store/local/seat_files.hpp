@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "os/named_pipe.hpp"
+#include "os/ipc.hpp"
 #include "store/local/entry.hpp"
 
 namespace store::local {
@@ -27,16 +27,16 @@ class SeatFiles {
       : place_{std::move(place)}, sharing_{sharing} {}
 
   [[nodiscard]] const std::string& place() const { return place_; }
-  /// In the order of arrival. Nothing, with errno, if the directory cannot be read.
-  [[nodiscard]] std::optional<std::vector<SeatNames>> list() const;
+  /// In the order of arrival.
+  [[nodiscard]] os::Result<std::vector<SeatNames>> list() const;
   /// Who sits there; nothing if its process is gone, and it was not kept for longer than that. Of
   /// one that lives and cannot be read (another user's), the worst is assumed.
   [[nodiscard]] std::optional<Entry> living(const SeatNames& names) const;
   /// Makes its pipe, which this process owns: from now on it is there. An exception (os::fail) if
   /// that cannot be, as on a full disk.
   [[nodiscard]] os::NamedPipe create(const Entry& entry) const;
-  /// What was granted. False, with errno.
-  [[nodiscard]] bool write_grant(const Entry& entry) const;
+  /// What was granted.
+  [[nodiscard]] os::Result<os::Done> write_grant(const Entry& entry) const;
   void remove(std::uint64_t seat) const;
   [[nodiscard]] std::string pipe_of(std::uint64_t seat) const { return path_of(seat, ""); }
 

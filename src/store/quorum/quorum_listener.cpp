@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "os/poll_set.hpp"
+#include "os/poll.hpp"
 #include "store/quorum/round.hpp"
 #include "store/quorum/tally.hpp"
 

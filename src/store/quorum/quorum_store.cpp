@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "os/random.hpp"
+#include "os/host.hpp"
 #include "store/quorum/bid.hpp"
 #include "store/quorum/quorum_listener.hpp"
 #include "store/quorum/tally.hpp"

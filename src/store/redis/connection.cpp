@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 #include "base/text.hpp"
-#include "os/socket.hpp"
+#include "os/net.hpp"
 #include "store/redis/tls.hpp"
 
 namespace store::redis {
@@ -110,16 +110,14 @@ Fault on_the_way(const RedisServer::Tcp& where, Fault fault) {
 std::variant<Connection, Fault> Connection::open(const RedisServer::Address& address,
                                                  const RedisServer::Access& access,
                                                  const CallLimit& limit) {
-  os::Connected connected = base::match(
+  os::Result<os::Fd> connected = base::match(
       address,
       [&](const RedisServer::Tcp& tcp) { return os::connect_tcp(tcp.host, tcp.port, limit); },
       [&](const RedisServer::Unix& unix_) { return os::connect_unix(unix_.path, limit); });
-  if (const auto* failed = std::get_if<os::NotConnected>(&connected)) {
-    return Fault{Fault::Kind::unreachable, failed->why};
-  }
-  redisContext* context = redisConnectFd(std::get<os::Fd>(connected).number());
+  if (!connected) return Fault{Fault::Kind::unreachable, connected.error().text()};
+  redisContext* context = redisConnectFd(connected->number());
   if (context == nullptr) throw std::bad_alloc{};
-  (void)std::get<os::Fd>(connected).release();  // the context closes it
+  (void)connected->release();  // the context closes it
   Connection connection{context};
   connection.allowance_->rule(*context->reader);
   const auto* tcp = std::get_if<RedisServer::Tcp>(&address);

@@ -1,6 +1,6 @@
 #include "store/redis/nap.hpp"
 
-#include "os/random.hpp"
+#include "os/host.hpp"
 
 namespace store::redis {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "os/random.hpp"
+#include "os/host.hpp"
 #include "store/redis/answers.hpp"
 #include "store/redis/companions.hpp"
 #include "store/redis/link.hpp"

@@ -4,7 +4,6 @@
 
 #include <optional>
 
-#include "os/check.hpp"
 #include "os/file.hpp"
 #include "os/trusted_file.hpp"
 
@@ -15,8 +14,9 @@ using Trouble = std::optional<std::string>;  // nothing if all is well
 
 /// OpenSSL has no good word for a file that is not there.
 Trouble unreadable(const char* what, const std::string& file) {
-  if (os::contents_of(file)) return std::nullopt;
-  return fmt::format("cannot read the {} '{}': {}", what, file, os::describe(errno));
+  const auto text = os::contents_of(file);
+  if (text) return std::nullopt;
+  return fmt::format("cannot read the {} '{}': {}", what, file, text.error().text());
 }
 
 Trouble load_files(const OpenSsl& library, SSL_CTX* context, const RedisServer::Tls& tls) {
@@ -32,9 +32,8 @@ Trouble load_files(const OpenSsl& library, SSL_CTX* context, const RedisServer::
   }
   if (tls.certificate_file.empty()) return std::nullopt;
   if (auto trouble = unreadable("certificate", tls.certificate_file)) return trouble;
-  const auto key = os::look_at_secret(tls.key_file);
-  if (const auto* not_read = std::get_if<os::NotRead>(&key)) {
-    return fmt::format("cannot use the key '{}': {}", tls.key_file, not_read->why);
+  if (const auto key = os::check_secret(tls.key_file); !key) {
+    return fmt::format("cannot use the key '{}': {}", tls.key_file, key.error().text());
   }
   if (library.SSL_CTX_use_certificate_chain_file(context, tls.certificate_file.c_str()) != 1) {
     return cannot("certificate", tls.certificate_file);

@@ -1,6 +1,6 @@
 #include "store/zookeeper/allowance.hpp"
 
-#include "os/socket.hpp"
+#include "os/net.hpp"
 
 namespace store::zookeeper {
 

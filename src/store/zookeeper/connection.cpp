@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "os/file.hpp"
+#include "os/net.hpp"
 #include "os/poll.hpp"
-#include "os/socket.hpp"
 
 namespace store::zookeeper {
 namespace {

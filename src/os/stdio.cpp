@@ -1,4 +1,4 @@
-#include "os/complaints.hpp"
+#include "os/stdio.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +29,22 @@ ssize_t write_to_a_second_one(std::string_view text) {
 
 }  // namespace
 
-std::size_t complain_at_once(std::string_view text) {
+void occupy_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest number that is free is this one.
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR | O_CLOEXEC);
+  }
+}
+
+bool stdin_is_terminal() {
+  return ::isatty(STDIN_FILENO) == 1;
+}
+
+bool stderr_is_terminal() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
+std::size_t write_stderr_at_once(std::string_view text) {
   struct stat kind {};
   if (::fstat(STDERR_FILENO, &kind) != 0) return text.size();
   ssize_t size = 0;
@@ -38,7 +53,8 @@ std::size_t complain_at_once(std::string_view text) {
   } else if (S_ISSOCK(kind.st_mode)) {
     size = ::send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   } else {
-    size = ::write(STDERR_FILENO, text.data(), text.size());  // a file: nobody to wait for
+    size =
+        ::write(STDERR_FILENO, text.data(), text.size());  // a file: there is no reader to wait for
   }
   if (size >= 0) return static_cast<std::size_t>(size);
   return errno == EAGAIN || errno == EINTR ? 0 : text.size();

@@ -1,0 +1,146 @@
+#include "os/net.hpp"
+
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include "os/mailbox.hpp"
+
+namespace os {
+namespace {
+
+// ---- names to addresses --------------------------------------------------------------------
+
+/// A list, in the order of RFC 6724, for stream sockets.
+using Addresses = std::shared_ptr<const addrinfo>;
+
+Error reason(std::string why) {
+  return {0, std::move(why)};
+}
+
+Result<Addresses> look_up(const std::string& host, const std::string& port, int flags) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  addrinfo* list = nullptr;
+  if (const int rc = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &list); rc != 0) {
+    return rc == EAI_SYSTEM ? last_error() : reason(::gai_strerror(rc));
+  }
+  return Addresses{list, &::freeaddrinfo};
+}
+
+Result<Addresses> resolve(const std::string& host, const std::string& port,
+                          const CallLimit& limit) {
+  auto given = look_up(host, port, AI_NUMERICHOST);
+  if (given) return given;
+
+  // Shared with the thread, for as long as that takes.
+  const auto answer = std::make_shared<Mailbox<Result<Addresses>>>();
+  try {
+    std::thread{[answer, host, port] { answer->post(look_up(host, port, 0)); }}.detach();
+  } catch (const std::system_error& error) {
+    return reason(error.what());
+  }
+  switch (wait_for(answer->descriptor(), Want::read, limit)) {
+    case Ready::timed_out: return reason("no answer from the name servers");
+    case Ready::interrupted: return reason("interrupted");
+    case Ready::yes: break;
+  }
+  return *answer->take();
+}
+
+// ---- connections ---------------------------------------------------------------------------
+
+constexpr int stream = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+
+Result<Fd> finish_connect(Fd fd, const sockaddr* address, socklen_t size, const CallLimit& limit) {
+  if (::connect(fd.number(), address, size) == 0) return fd;
+  // A full backlog of a Unix socket says EAGAIN; that is "later", which the caller decides about.
+  if (errno != EINPROGRESS) return last_error();
+  switch (wait_for(fd.number(), Want::write, limit)) {
+    case Ready::timed_out: return reason("no answer to the connection attempt");
+    case Ready::interrupted: return reason("interrupted");
+    case Ready::yes: break;
+  }
+  int error = 0;
+  socklen_t length = sizeof error;
+  check(::getsockopt(fd.number(), SOL_SOCKET, SO_ERROR, &error, &length), "asking a socket");
+  if (error != 0) return Error{error, {}};
+  return fd;
+}
+
+void set_option(const Fd& fd, int layer, int option, int value) {
+  // Wishes only: a socket without them still works.
+  (void)::setsockopt(fd.number(), layer, option, &value, sizeof value);
+}
+
+void tune(const Fd& fd) {
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  // A waiter may be silent for a heartbeat; middleboxes that forget quiet connections, and servers
+  // that vanished without a word, show within 30 s.
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+}  // namespace
+
+Result<Fd> connect_unix(const std::string& path, const CallLimit& limit) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return reason("the socket's path is too long");
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  Fd fd{::socket(AF_UNIX, stream, 0)};
+  if (!fd) return last_error();
+  return finish_connect(std::move(fd), reinterpret_cast<const sockaddr*>(&address), sizeof address,
+                        limit);
+}
+
+Result<Fd> connect_tcp(const std::string& host, const std::string& port, const CallLimit& limit) {
+  auto resolved = resolve(host, port, limit);
+  if (!resolved) return std::move(resolved).error();
+
+  Result<Fd> last = reason("the name has no address");
+  for (const addrinfo* entry = resolved->get(); entry != nullptr; entry = entry->ai_next) {
+    Fd fd{::socket(entry->ai_family, stream, 0)};
+    if (!fd) {
+      last = last_error();  // e.g. no IPv6 on this host: the next may do
+      continue;
+    }
+    // A silent first address must leave time for the others: an even share of what is left.
+    std::size_t remaining = 0;
+    for (const addrinfo* rest = entry; rest != nullptr; rest = rest->ai_next) ++remaining;
+    const base::Moment now = base::now();
+    const auto share = limit.until.left(now) / remaining;
+    last = finish_connect(std::move(fd), entry->ai_addr, entry->ai_addrlen,
+                          limit.at_most(base::Deadline::after(now, share)));
+    if (last) {
+      tune(*last);
+      break;
+    }
+  }
+  return last;
+}
+
+std::uint64_t bytes_received(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  const bool told = ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+  return told ? info.tcpi_bytes_received : 0;
+}
+
+void hang_up(int fd) {
+  ::shutdown(fd, SHUT_RDWR);
+}
+
+}  // namespace os

@@ -1,0 +1,21 @@
+// The standard descriptors: stdin, stdout, stderr.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace os {
+
+/// Where stdin, stdout or stderr is closed, opens /dev/null in its place, so that no descriptor of
+/// ours gets its number. Close-on-exec: the job finds them as we did. Before anything is opened.
+void occupy_standard_descriptors();
+
+bool stdin_is_terminal();
+bool stderr_is_terminal();
+
+/// Writes to stderr without waiting for a reader, and says how many bytes were taken. The
+/// descriptor keeps its mode: the job shares it, and not every program can live with O_NONBLOCK.
+/// Bytes that no reader will ever take count as taken. Any thread.
+std::size_t write_stderr_at_once(std::string_view text);
+
+}  // namespace os
