@@ -15,9 +15,11 @@ now_ms() {
 # wait_until COMMAND [ARG...]: polls until it succeeds, for $PATIENCE s; 20 are long enough for a sanitizer on a busy
 # machine.
 wait_until() {
-  local deadline=$(($(now_ms) + ${PATIENCE:-20} * 1000))
+  local now=$EPOCHREALTIME deadline
+  deadline=$((${now/[.,]/} + ${PATIENCE:-20} * 1000000))
   until "$@"; do
-    if (($(now_ms) > deadline)); then
+    now=$EPOCHREALTIME
+    if ((${now/[.,]/} > deadline)); then
       echo "never became true: $*"
       return 1
     fi
@@ -35,9 +37,14 @@ in_state() {
   [[ $(process_state "$pid") == "$wanted" ]]
 }
 
+# says FILE TEXT: without a fork, since it is what most polls ask; a zero byte ends a part that is looked at.
 says() {
-  local file=$1 text=$2
-  grep -qsaF -e "$text" "$file"
+  local file=$1 text=$2 part
+  [[ -r $file ]] || return 1
+  while IFS= read -rd '' part || [[ -n $part ]]; do
+    [[ $part != *"$text"* ]] || return 0
+  done <"$file"
+  return 1
 }
 
 unsaid() {

@@ -61,14 +61,27 @@ await_redis() {
 
 # A zombie is gone: only its parent has not looked yet.
 process_alive() {
-  local pid=$1 state
-  state=$(process_state "$pid")
+  local state
+  read_process_state "$1"
   [[ -n $state && $state != [ZX] ]]
 }
 
 process_state() {
-  local pid=$1
-  sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null || true
+  local state
+  read_process_state "$1"
+  echo "$state"
+}
+
+# read_process_state PID: into the caller's variable `state`, without a fork: thousands of polls ask for it.
+read_process_state() {
+  local pid=$1 name value
+  state=''
+  while read -r name value _; do
+    if [[ $name == State: ]]; then
+      state=$value
+      break
+    fi
+  done 2>/dev/null <"/proc/$pid/status" || true
 }
 
 await_process_state() {
