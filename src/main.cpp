@@ -5,16 +5,15 @@
 
 #include "base/log.hpp"
 #include "base/result.hpp"
-#include "cmd/output.hpp"
 #include "cmd/parse.hpp"
-#include "cmd/refusal.hpp"
-#include "cmd/veil.hpp"
+#include "cmd/present.hpp"
+#include "cmd/scrub_argv.hpp"
 
 int main(int argc, char** argv) {
   cmd::secure_output();
   try {
     const std::vector<std::string> words{argv + 1, argv + argc};
-    cmd::veil({argv + 1, argv + argc});
+    cmd::scrub_argv({argv + 1, argv + argc});
     auto parsed = cmd::parse(words);
     return base::match(
         std::move(parsed), [](cmd::Act&& act) { return act(); },
@@ -22,9 +21,9 @@ int main(int argc, char** argv) {
           cmd::print(answer.text);
           return static_cast<int>(cmd::ExitCode::ok);
         });
-  } catch (const cmd::Refusal& refusal) {
-    base::log::error("{}", refusal.line);
-    return refusal.code;
+  } catch (const cmd::UsageError& error) {
+    base::log::error("{}", error.line);
+    return error.code;
   } catch (const std::system_error& error) {
     base::log::error("{}", error.what());
     return cmd::ExitCode::system_refused;

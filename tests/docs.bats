@@ -7,7 +7,7 @@ COMMANDS=('' inspect list cancel force-release acquire refresh release check doc
 
 # options_in_help [COMMAND]: its long options, sorted.
 options_in_help() {
-  rlock "$@" --help | sed -n '/^Options:/,/^$/p' | grep -oE -e '^ +(-. )?--[a-z][a-z-]+' | grep -oE -e '--.*' | sort -u
+  rlock "$@" --help | grep -oE -e '^ {2,6}(-., )?--[a-z][a-z-]+' | grep -oE -e '--.*' | sort -u
 }
 
 man_text() {
@@ -22,7 +22,7 @@ options_in_man() {
 @test "the list of commands is that of the program, and the man page shows each" {
   local command
   printf '%s\n' "${COMMANDS[@]}" | sed '/^$/d' | sort >"$T/ours"
-  rlock --help | sed -n '/^Without -k/,/^$/s/^  \([a-z-]*\) .*/\1/p' | sort >"$T/help"
+  rlock --help | sed -n '/^Without -k/,/^$/s/^  \([a-z-]\+\) .*/\1/p' | sort >"$T/help"
   diff "$T/ours" "$T/help"
   while read -r command; do
     man_text | grep -qE "^\.Cm $command( |$)" || fail "not in the SYNOPSIS: $command"

@@ -1,14 +1,12 @@
-#include "cmd/acquire.hpp"
-
+// rlock acquire: take locks, leave them held, and hand their token to the steps that follow.
 #include <fmt/format.h>
 
 #include <cstdlib>
 
 #include "base/text.hpp"
-#include "cmd/not_had_report.hpp"
-#include "cmd/output.hpp"
-#include "cmd/plan.hpp"
-#include "cmd/refusal.hpp"
+#include "cmd/claim_options.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/present.hpp"
 #include "os/error.hpp"
 #include "os/file.hpp"
 
@@ -18,12 +16,13 @@ namespace {
 // Of the lease so much must be left when the token is handed over: none in particular.
 constexpr base::Millis no_grace{0};
 
-void declare_acquire(Settings& settings) {
-  declare_claim(settings, "how long the lock is held, unless refreshed; required");
-  settings.flag("--export", "print variables for eval in place of the token");
-  settings.flag("--github-output", "append token, key and fence to the file of $GITHUB_OUTPUT");
-  declare_server_options(settings);
-}
+enum class Handover { print, shell, github };
+
+struct AcquirePlan {
+  ClaimPlan lock;
+  Handover handover;
+  std::string github_output;  // a file's path, for Handover::github
+};
 
 std::string joined(const std::vector<store::Lease>& leases, bool with_fence) {
   std::string text;
@@ -72,7 +71,8 @@ std::string for_github(const std::vector<store::Lease>& leases) {
   return text + output_line("fences", joined(leases, true), token);
 }
 
-/// Throws std::system_error if nobody can be told; then nobody could give the lock back either.
+/// Throws std::system_error if that fails; then the locks are given back: without the token nothing
+/// else could do that.
 void hand_over(const AcquirePlan& plan, const std::vector<store::Lease>& leases) {
   switch (plan.handover) {
     case Handover::print: print(leases.front().token.text() + "\n"); break;
@@ -89,13 +89,13 @@ int execute(const AcquirePlan& plan) {
   os::Signals signals;
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
                                    {plan.lock.claims(), plan.lock.wait, no_grace}, signals);
-  if (const auto* not_had = std::get_if<hold::NotAcquired>(&acquisition)) {
-    return report_not_had(plan.lock, *not_had);
+  if (const auto* not_acquired = std::get_if<hold::NotAcquired>(&acquisition)) {
+    return report_not_acquired(plan.lock, *not_acquired);
   }
   auto& locks = std::get<hold::HeldLocks>(acquisition);
   hand_over(plan, locks.leases());
-  // From here on they belong to whoever has the token.
-  for (auto& kept : std::move(locks).give_back()) kept.held.give_up();
+  // From here on they belong to the reader of the token.
+  for (auto& returned : std::move(locks).give_back()) returned.held.give_up();
   return ExitCode::ok;
 }
 
@@ -103,34 +103,34 @@ std::string github_output_in(const Settings& settings) {
   if (!settings.is_on("github-output")) return "";
   const char* file = std::getenv("GITHUB_OUTPUT");
   if (file == nullptr || *file == '\0') {
-    throw Refusal{
+    throw UsageError{
         ExitCode::usage,
         "--github-output: GITHUB_OUTPUT is not set, accepted: inside a GitHub Actions step"};
   }
   if (const auto creatable = os::can_create(file); !creatable) {
-    throw Refusal{ExitCode::usage, fmt::format("--github-output: cannot write '{}': {}",
-                                               base::printable(file), creatable.error().text())};
+    throw UsageError{ExitCode::usage, fmt::format("--github-output: cannot write '{}': {}",
+                                                  base::printable(file), creatable.error().text())};
   }
   return file;
 }
 
-Act understand_acquire(const Settings& settings, const std::vector<std::string>& operands) {
+Act resolve_acquire(const Settings& settings, const std::vector<std::string>& operands) {
   if (!operands.empty()) {
     throw not_accepted("COMMAND", operands.front(), "-k KEY, and no operands");
   }
   if (settings.all("key").empty()) {
-    throw Refusal{ExitCode::usage, "no KEY given, accepted: -k KEY"};
+    throw UsageError{ExitCode::usage, "no KEY given, accepted: -k KEY"};
   }
   const auto ttl = ttl_in(settings);
   if (!ttl) {
-    throw Refusal{ExitCode::usage,
-                  "no --ttl given, accepted: how long the lock is held; nobody refreshes it"};
+    throw UsageError{ExitCode::usage,
+                     "no --ttl given, accepted: how long the lock is held; nobody refreshes it"};
   }
   if (settings.is_on("export") && settings.is_on("github-output")) {
-    throw Refusal{ExitCode::usage, "--export and --github-output contradict each other"};
+    throw UsageError{ExitCode::usage, "--export and --github-output contradict each other"};
   }
-  AcquirePlan plan{understand_claim(settings, *ttl, *store::Label::from("acquire")),
-                   Handover::print, github_output_in(settings)};
+  AcquirePlan plan{resolve_claim(settings, *ttl, *store::Label::from("acquire")), Handover::print,
+                   github_output_in(settings)};
   require(plan.lock.server, store::Feature::steps, "acquire");
   if (settings.is_on("export")) plan.handover = Handover::shell;
   if (!plan.github_output.empty()) plan.handover = Handover::github;
@@ -141,16 +141,16 @@ Act understand_acquire(const Settings& settings, const std::vector<std::string>&
 
 const Command acquire_command{
     "acquire",
+    of::acquire,
     "acquire [OPTIONS] -k KEY --ttl DUR",
     "take a lock and leave it held; prints its token",
-    "For steps that are separate processes: nobody refreshes the lock, and nobody stops anything\n"
-    "when it ends. Exits as a run does: 0 if it was had, 75 if not.\n"
+    "For steps that are separate processes: nothing refreshes the lock, and nothing\n"
+    "stops a step when it ends. Exits as a run does: 0 if it was had, 75 if not.\n"
     "\n"
     "Examples:\n"
     "  token=$(rlock acquire -k deploy --ttl 30m --wait 10m)\n"
     "  eval \"$(rlock acquire -k deploy --ttl 30m --export)\"; ...; rlock release\n"
     "  rlock acquire -k deploy --ttl 30m --github-output",
-    declare_acquire,
-    understand_acquire};
+    resolve_acquire};
 
 }  // namespace cmd

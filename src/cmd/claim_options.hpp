@@ -1,13 +1,11 @@
 // Which locks, how, and for how long: what a run and `acquire` ask for alike.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "cmd/server_options.hpp"
 #include "hold/acquire.hpp"
-#include "store/feature.hpp"
 
 namespace cmd {
 
@@ -32,17 +30,17 @@ struct ClaimPlan {
   [[nodiscard]] std::string shown_keys() const;
 };
 
-/// `ttl_help` is what --ttl means to the command.
-void declare_claim(Settings& settings, const char* ttl_help);
-/// Throws Refusal. `label` is for a claim that says none.
-ClaimPlan understand_claim(const Settings& settings, store::Ttl ttl, const store::Label& label);
+/// `label` is for a claim that names none. Throws UsageError.
+ClaimPlan resolve_claim(const Settings& settings, store::Ttl ttl, const store::Label& label);
 
-/// Throws Refusal if the option that needs it cannot be had with that kind of server.
-void require(const ServerChoice& server, store::Feature feature, std::string_view option);
-
-/// A TTL, if one was set anywhere. Throws Refusal.
+/// A TTL, if one was set anywhere. Throws UsageError.
 std::optional<store::Ttl> ttl_in(const Settings& settings);
-/// A number from `least` to `most`. Throws Refusal.
-unsigned number_in(const Setting& setting, unsigned least, unsigned most);
+/// As resolve_claim() reads them, for a step that has no claim. Throw UsageError.
+store::LockName key_of(std::string_view source, const std::string& text);
+/// Keys of locks that go together: sorted, each once. Of several none may hold a newline, because
+/// RLOCK_FENCES has a line for each.
+std::vector<store::LockName> sorted_keys(std::vector<store::LockName> keys);
+/// The one KEY operand of a subcommand.
+store::LockName only_key(const std::vector<std::string>& operands);
 
 }  // namespace cmd

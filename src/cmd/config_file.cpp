@@ -1,11 +1,12 @@
 #include "cmd/config_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
 #include "base/text.hpp"
-#include "cmd/refusal.hpp"
-#include "cmd/settings.hpp"
+#include "cmd/options.hpp"
+#include "cmd/report.hpp"
 #include "os/trusted_file.hpp"
 
 namespace cmd {
@@ -35,25 +36,32 @@ bool is_like_a_name(std::string_view text) {
   return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos;
 }
 
-/// One line of a file. Values that are there already stay: they come from a file that goes before.
+/// Values that are there already stay.
 void read_line(Config& config, const std::string& path, std::size_t number, std::string_view line) {
   if (line.empty() || line.front() == '#') return;
   const std::string where = fmt::format("{}:{}", base::printable(path), number);
   const auto equals = line.find('=');
-  // A file that holds nothing but a password may have been named by mistake: what is no name is not
-  // repeated.
+  // A file that holds nothing but a password may have been named by mistake: only what looks like a
+  // name is repeated.
   if (equals == std::string_view::npos) {
     throw not_accepted(where, hidden, "'name = value' or a '# comment'", ExitCode::bad_config);
   }
   const std::string name{trimmed(line.substr(0, equals))};
-  if (!Settings::may_stand_in_config(name)) {
-    throw not_accepted(where, is_like_a_name(name) ? name : hidden, Settings::config_names(),
+  if (!may_stand_in_config(name)) {
+    throw not_accepted(where, is_like_a_name(name) ? name : hidden, names_in_config(),
                        ExitCode::bad_config);
   }
   config.try_emplace(name, ConfigValue{std::string{trimmed(line.substr(equals + 1))}, where});
 }
 
-void read_text(Config& config, const std::string& path, std::string_view text) {
+[[noreturn]] void refuse(const std::string& path, const os::Error& error) {
+  throw UsageError{ExitCode::bad_config, fmt::format("cannot use the config file '{}': {}",
+                                                     base::printable(path), error.text())};
+}
+
+}  // namespace
+
+void read_config_text(Config& config, const std::string& path, std::string_view text) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     const auto end = std::min(text.find('\n'), text.size());
     read_line(config, path, number, trimmed(text.substr(0, end)));
@@ -61,28 +69,21 @@ void read_text(Config& config, const std::string& path, std::string_view text) {
   }
 }
 
-[[noreturn]] void refuse(const std::string& path, const os::Error& error) {
-  throw Refusal{ExitCode::bad_config, fmt::format("cannot use the config file '{}': {}",
-                                                  base::printable(path), error.text())};
-}
-
-}  // namespace
-
 Config read_config(const std::optional<std::string>& named) {
   Config config;
   if (named) {
     const auto text = os::contents_of_ours(*named);
     if (!text) refuse(*named, text.error());
-    read_text(config, *named, *text);
+    read_config_text(config, *named, *text);
     return config;
   }
   for (const auto& path : {users_file(), std::optional<std::string>{system_file}}) {
     if (!path) continue;
     const auto text = os::contents_of_ours(*path);
-    // Only a file that is not there is none: one we may not read, or trust, may hold what somebody
-    // relies on.
+    // Only a file that does not exist is passed over: one that we may not read, or do not trust,
+    // may hold what somebody relies on.
     if (text) {
-      read_text(config, *path, *text);
+      read_config_text(config, *path, *text);
     } else if (text.error().number != ENOENT && text.error().number != ENOTDIR) {
       refuse(*path, text.error());
     }

@@ -1,13 +1,12 @@
-#include "cmd/doctor.hpp"
-
+// rlock doctor [KEY]: is this server fit to hold locks?
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "cmd/claim_options.hpp"
+#include "cmd/commands.hpp"
 #include "cmd/json.hpp"
-#include "cmd/output.hpp"
-#include "cmd/plan.hpp"
-#include "cmd/values.hpp"
+#include "cmd/present.hpp"
 #include "store/open.hpp"
 
 namespace cmd {
@@ -15,15 +14,16 @@ namespace {
 
 using store::Finding;
 
-// For all questions together: whoever asks looks at the screen.
+// For all questions together: a person waits for the answer.
 constexpr base::Millis longest_examination{20'000};
-// Nobody's lock, unless somebody names one to be looked at.
+// A key of no job, unless the command line names one.
 constexpr const char* default_key = "rlock:doctor";
 
-void declare_doctor(Settings& settings) {
-  settings.flag("--json", "one JSON object in place of the table");
-  declare_server_options(settings);
-}
+struct DoctorPlan {
+  ServerChoice server;
+  store::LockName key;
+  bool json;
+};
 
 const char* name_of(Finding::Verdict verdict) {
   switch (verdict) {
@@ -74,9 +74,9 @@ int execute(const DoctorPlan& plan) {
   return fit ? ExitCode::ok : ExitCode::not_found_here;
 }
 
-Act understand_doctor(const Settings& settings, const std::vector<std::string>& operands) {
-  const DoctorPlan plan{understand_server_options(settings),
-                        operands.empty() ? key_in("KEY", default_key) : only_key(operands),
+Act resolve_doctor(const Settings& settings, const std::vector<std::string>& operands) {
+  const DoctorPlan plan{resolve_server(settings),
+                        operands.empty() ? key_of("KEY", default_key) : only_key(operands),
                         settings.is_on("json")};
   return [plan] { return execute(plan); };
 }
@@ -85,17 +85,16 @@ Act understand_doctor(const Settings& settings, const std::vector<std::string>& 
 
 const Command doctor_command{
     "doctor",
+    of::doctor,
     "doctor [OPTIONS] [KEY]",
     "is this server fit to hold locks?",
-    "Asks the server about itself, and takes and releases KEY (rlock:doctor) as a run would; a "
-    "lock\n"
-    "that somebody holds is not disturbed. What the server does not let us ask is said to be\n"
-    "unknown. Exits 0 if it is fit, 1 if something fails.\n"
+    "Asks the server about itself, and takes and releases KEY (rlock:doctor) as a run\n"
+    "would; a lock that somebody holds is not disturbed. What the server does not let\n"
+    "us ask is said to be unknown. Exits 0 if it is fit, 1 if something fails.\n"
     "\n"
     "Examples:\n"
     "  rlock doctor\n"
     "  rlock doctor -S redis://lock1/0 --json batch:task:list",
-    declare_doctor,
-    understand_doctor};
+    resolve_doctor};
 
 }  // namespace cmd

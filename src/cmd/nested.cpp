@@ -2,8 +2,6 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "cmd/fault_report.hpp"
-#include "cmd/holders.hpp"
 #include "hold/waiting_line.hpp"
 
 namespace cmd {
@@ -31,7 +29,7 @@ std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
   for (std::size_t i = 0; i < outer.keys.size(); ++i) {
     const auto& key = outer.keys[i];
     const auto& token = outer.holds[i].token;
-    const auto standing = store->check(key, token, soon());
+    const auto standing = store->check(key, token, admin_limit());
     if (const auto* fault = std::get_if<store::Fault>(&standing)) {
       return report_fault(plan.server, *fault);
     }
@@ -53,7 +51,7 @@ std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
 bool any_still_held(const OuterLocks& outer, const ClaimPlan& plan) {
   const auto store = plan.open_store();
   for (std::size_t i = 0; i < outer.keys.size(); ++i) {
-    const auto standing = store->check(outer.keys[i], outer.holds[i].token, soon());
+    const auto standing = store->check(outer.keys[i], outer.holds[i].token, admin_limit());
     if (std::holds_alternative<store::StillOurs>(standing)) return true;
   }
   return false;

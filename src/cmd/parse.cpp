@@ -2,20 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
-#include "base/text.hpp"
-#include "cmd/acquire.hpp"
-#include "cmd/cancel.hpp"
-#include "cmd/check.hpp"
-#include "cmd/doctor.hpp"
-#include "cmd/force_release.hpp"
-#include "cmd/inspect.hpp"
-#include "cmd/list.hpp"
-#include "cmd/refresh.hpp"
-#include "cmd/refusal.hpp"
-#include "cmd/release.hpp"
-#include "cmd/run.hpp"
-#include "cmd/words.hpp"
 #include "version.hpp"
 
 namespace cmd {
@@ -31,86 +19,132 @@ const Command* subcommand_named(const std::string& word) {
   return found == subcommands.end() ? nullptr : *found;
 }
 
-Settings options_of(const Command& command) {
-  Settings settings;
-  command.declare(settings);
-  settings.flag("-h,--help", "print this help");
-  if (*command.name == '\0') settings.flag("-V,--version", "print the version");
-  return settings;
-}
-
-std::string help(const Command& command, const Settings& settings) {
-  std::string text = fmt::format("{}\n\nUsage: rlock {}\n", command.purpose, command.usage);
-  if (*command.name == '\0') {
-    for (const Command* each : subcommands) text += fmt::format("       rlock {}\n", each->usage);
-    text += "\nWithout -k the first word is one of these commands:\n";
-    for (const Command* each : subcommands) {
-      text += fmt::format("  {:<15} {}\n", each->name, each->purpose);
-    }
-  }
-  return text + "\nOptions:\n" + settings.help() + "\n" + command.examples + "\n";
-}
-
-void require_key(const Settings& settings, const Words& words) {
+void require_key(const Settings& settings, const SplitArgv& words) {
   if (settings.on_command_line("key")) return;
   if (words.operands.empty()) {
-    throw Refusal{ExitCode::usage,
-                  "nothing to do: give -k KEY and a command to run under it; see rlock --help"};
+    throw UsageError{ExitCode::usage,
+                     "nothing to do: give -k KEY and a command to run under it; see rlock --help"};
   }
-  throw Refusal{ExitCode::usage,
-                fmt::format("'{}' is no rlock command, and no -k KEY was given to run it under; "
-                            "see rlock --help",
-                            shown(words.operands.front()))};
+  const std::string& word = words.operands.front();
+  std::vector<std::string_view> known;
+  for (const Command* each : subcommands) known.emplace_back(each->name);
+  const auto meant = likely_meant(word, known);
+  const std::string guess = meant.empty() ? "" : fmt::format("did you mean '{}'? ", meant);
+  throw UsageError{ExitCode::usage,
+                   fmt::format("'{}' is no rlock command, and no -k KEY was given to run it under; "
+                               "{}see rlock --help",
+                               shown_word(word), guess)};
 }
 
-std::variant<Act, Answer> parse_command(const Command& command, Settings settings,
-                                        const Words& words) {
-  settings.parse(command.name, words.options);
-  if (settings.is_on("help")) return Answer{help(command, settings)};
+/// The options in a word that begins with one dash: letters of flags, then perhaps that of an
+/// option with a value, which is the rest of the word, or the next one where there is no rest.
+/// Returns whether it wants the next one.
+bool read_cluster(const std::string& word, const Settings& settings,
+                  std::vector<const Option*>& meant) {
+  for (std::size_t i = 1; i < word.size(); ++i) {
+    const Option* option = settings.option_written(std::string{'-', word[i]});
+    if (option == nullptr) continue;
+    meant.push_back(option);
+    if (option->takes_value()) return i + 1 == word.size();
+  }
+  return false;
+}
+
+std::variant<Act, Answer> resolve(const Command& command, Settings settings,
+                                  const SplitArgv& words) {
+  settings.parse(words.options, words.meant);
+  if (settings.is_on("help")) return Answer{help_text(command)};
   if (settings.is_on("version")) return Answer{fmt::format("rlock {}\n", version)};
   if (&command == &run_command) require_key(settings, words);
   settings.read_elsewhere();
-  return command.understand(settings, words.operands);
+  return command.resolve(settings, words.operands);
 }
 
 /// A subcommand's options may stand before its name, on both sides of its operands, and end at
 /// "--".
 std::variant<Act, Answer> parse_subcommand(const Command& command,
-                                           std::vector<std::string> options_before,
-                                           const std::vector<std::string>& rest) {
-  Settings settings = options_of(command);
-  Words all{std::move(options_before), {}};
-  std::vector<std::string> left = rest;
+                                           const std::vector<std::string>& options_before,
+                                           std::vector<std::string> left) {
+  Settings settings{command.name, command.bit};
+  SplitArgv all = split_argv(options_before, settings);
+  all.operands
+      .clear();  // what the run's option takes for its value, and this command does not know
   while (!left.empty()) {
-    const Words words = cut(left, settings);
+    const SplitArgv words = split_argv(left, settings);
     all.options.insert(all.options.end(), words.options.begin(), words.options.end());
+    all.meant.insert(all.meant.end(), words.meant.begin(), words.meant.end());
     if (words.operands.empty()) break;
     const auto first = words.operands.begin();
     const auto taken = words.ended ? words.operands.end() : first + 1;
     all.operands.insert(all.operands.end(), first, taken);
     left.assign(taken, words.operands.end());
   }
-  return parse_command(command, std::move(settings), all);
+  return resolve(command, std::move(settings), all);
 }
 
 }  // namespace
 
+SplitArgv split_argv(const std::vector<std::string>& argv, const Settings& settings) {
+  SplitArgv words;
+  auto word = argv.begin();
+  for (; word != argv.end() && word->size() > 1 && word->front() == '-'; ++word) {
+    if (*word == "--") {
+      ++word;
+      words.ended = true;
+      break;
+    }
+    bool wants_next = false;
+    if (word->starts_with("--")) {
+      const auto equals = word->find('=');
+      const Option* option = settings.option_written(word->substr(0, equals));
+      const bool takes_value = option != nullptr && option->takes_value();
+      // CLI11 would take "--quiet=no" for a flag that is set; here that is no option at all.
+      if (takes_value || (option != nullptr && equals == std::string::npos)) {
+        words.meant.push_back(option);
+      }
+      if (takes_value && equals != std::string::npos) {
+        // In two words, because CLI11 takes "--ttl=" for a value that was forgotten.
+        words.options.push_back(word->substr(0, equals));
+        words.options.push_back(word->substr(equals + 1));
+        continue;
+      }
+      wants_next = takes_value;
+    } else {
+      wants_next = read_cluster(*word, settings, words.meant);
+    }
+    words.options.push_back(*word);
+    if (wants_next && std::next(word) != argv.end()) words.options.push_back(*++word);
+  }
+  words.operands.assign(word, argv.end());
+  return words;
+}
+
+std::string help_text(const Command& command) {
+  std::string text = fmt::format("{}\n\nUsage: rlock {}\n", command.purpose, command.usage);
+  if (&command == &run_command) {
+    for (const Command* each : subcommands) text += fmt::format("       rlock {}\n", each->usage);
+    text += "\nWithout -k the first word is one of these commands:\n";
+    for (const Command* each : subcommands) {
+      text += fmt::format("  {:<15} {}\n", each->name, wrapped(each->purpose, 18));
+    }
+  }
+  return text + "\n" + help_of(command.bit) + "\n" + command.notes + "\n";
+}
+
 std::variant<Act, Answer> parse(const std::vector<std::string>& argv) {
-  Settings settings = options_of(run_command);
-  const Words words = cut(argv, settings);
+  Settings settings{run_command.name, run_command.bit};
+  const SplitArgv words = split_argv(argv, settings);
   // Only -k makes the first operand a command to run, so that no program's name is ever taken for
   // a subcommand's.
-  const bool has_key = std::any_of(words.options.begin(), words.options.end(), [](auto& word) {
-    return word.starts_with("--key") || (word.starts_with('-') && !word.starts_with("--") &&
-                                         word.find('k') != std::string::npos);
-  });
+  const bool has_key = std::any_of(words.meant.begin(), words.meant.end(),
+                                   [](const Option* each) { return each->name == "key"; });
   if (!has_key && !words.operands.empty()) {
     if (const Command* command = subcommand_named(words.operands.front())) {
       return parse_subcommand(*command, words.options,
                               {words.operands.begin() + 1, words.operands.end()});
     }
   }
-  return parse_command(run_command, std::move(settings), words);
+  return resolve(run_command, std::move(settings), words);
 }
 
 }  // namespace cmd

@@ -5,12 +5,32 @@
 #include <variant>
 #include <vector>
 
-#include "cmd/command.hpp"
-#include "cmd/plan.hpp"
+#include "cmd/commands.hpp"
 
 namespace cmd {
 
-/// Nothing is touched: no server, no signal, no file but the config. Throws Refusal.
+/// Something to print on stdout: a help text, the version.
+struct Answer {
+  std::string text;
+};
+
+/// Nothing is touched: no server, no signal, no file but the config. Throws UsageError.
 std::variant<Act, Answer> parse(const std::vector<std::string>& argv);
+
+/// argv, split into options and operands before CLI11 sees any of it.
+struct SplitArgv {
+  std::vector<std::string> options;   // with their values
+  std::vector<const Option*> meant;   // those of the table that are among them
+  std::vector<std::string> operands;  // from the first operand on, byte for byte
+  bool ended = false;                 // a `--` said that nothing else is an option
+};
+
+/// Options end at the first word that is neither one nor the value of one, or behind a `--`. One
+/// `--` right before the operands goes; every later one is an operand. `settings` knows the
+/// options; what it does not know is taken for a flag.
+SplitArgv split_argv(const std::vector<std::string>& argv, const Settings& settings);
+
+/// `rlock COMMAND --help`
+std::string help_text(const Command& command);
 
 }  // namespace cmd

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "cmd/json.hpp"
+#include "os/error.hpp"
+#include "os/stdio.hpp"
 
 namespace cmd {
 namespace {
@@ -176,6 +179,15 @@ std::string as_json(const std::vector<LockReport>& reports) {
   json["locks"] = Json::array();
   for (const LockReport& report : reports) json["locks"].push_back(object(report));
   return dumped(json);
+}
+
+void secure_output() {
+  os::occupy_standard_descriptors();
+}
+
+void print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) os::fail("writing to stdout");
 }
 
 }  // namespace cmd

@@ -1,7 +1,8 @@
-// Locks as tables for people and JSON for programs.
+// stdout: locks as tables for people and JSON for programs.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/lock_admin.hpp"
@@ -17,5 +18,11 @@ std::string as_table(const std::vector<store::LockReport>& reports);
 std::string as_json(const store::LockReport& report);
 /// {"locks": [...]}
 std::string as_json(const std::vector<store::LockReport>& reports);
+
+/// Before anything else: where stdout or stderr is closed, what we write there must not reach what
+/// we open later.
+void secure_output();
+/// Writes all of it to stdout. Throws std::system_error if that fails (a full disk, a closed pipe).
+void print(std::string_view text);
 
 }  // namespace cmd

@@ -1,13 +1,229 @@
-#include "cmd/run.hpp"
+// rlock -k KEY COMMAND: its options, the locks it may be inside of, and the job from the grant to
+// the release.
+#include <algorithm>
+#include <cstdlib>
 
-#include "cmd/job.hpp"
+#include "base/duration.hpp"
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "base/text.hpp"
+#include "cmd/claim_options.hpp"
+#include "cmd/commands.hpp"
 #include "cmd/nested.hpp"
-#include "cmd/not_had_report.hpp"
-#include "cmd/refusal.hpp"
-#include "cmd/run_options.hpp"
+#include "cmd/status_file.hpp"
+#include "hold/environment.hpp"
+#include "hold/keeper.hpp"
+#include "hold/supervise.hpp"
+#include "os/error.hpp"
+#include "os/file.hpp"
+#include "os/stdio.hpp"
 
 namespace cmd {
 namespace {
+
+using base::Deadline;
+using Stage = os::NotStarted::Stage;
+using Reason = hold::StoppedFor::Reason;
+
+// ---- the options ------------------------------------------------------------------------------
+
+struct RunPlan {
+  ClaimPlan lock;
+  base::Millis grace;
+  hold::OnLost on_lost;
+  base::Millis min_hold;
+  bool wait_all;
+  bool reentrant;
+  std::optional<std::string> status_file;
+  std::vector<std::string> command;
+};
+
+constexpr base::Millis longest_default_grace{5'000};
+
+base::Millis grace_in(const Settings& settings, store::Ttl ttl) {
+  const auto setting = settings.find("grace");
+  if (!setting) return std::min(longest_default_grace, ttl.length() / 6);
+  const base::Millis grace = duration_of(*setting);
+  // The stop begins that long before the lease ends; it must not come before two refreshes failed.
+  const base::Millis most = ttl.length() / 2;
+  if (grace > most) {
+    throw not_accepted(*setting,
+                       fmt::format("at most half the TTL, {}", base::format_duration(most)));
+  }
+  return grace;
+}
+
+hold::OnLost on_lost_in(const Settings& settings) {
+  const auto setting = settings.value("on-lost");
+  if (setting.text == "stop") return hold::OnLost::stop;
+  if (setting.text == "warn") return hold::OnLost::warn;
+  throw not_accepted(setting, "stop or warn");
+}
+
+/// Checked before the lock is taken: a job whose outcome cannot be told should not begin.
+std::optional<std::string> status_file_in(const Settings& settings) {
+  const auto setting = settings.find("status-file");
+  if (!setting) return std::nullopt;
+  if (const auto creatable = os::can_create(setting->text); !creatable) {
+    throw UsageError{ExitCode::usage,
+                     fmt::format("--status-file: cannot write '{}': {}",
+                                 base::printable(setting->text), creatable.error().text())};
+  }
+  return setting->text;
+}
+
+std::vector<std::string> command_in(const Settings& settings,
+                                    const std::vector<std::string>& operands) {
+  const auto string = settings.find("c");
+  if (!string) {
+    if (operands.empty()) {
+      throw UsageError{ExitCode::usage, "no COMMAND given, accepted: -k KEY [--] COMMAND [ARG]..."};
+    }
+    if (operands.front().empty()) {
+      throw not_accepted("COMMAND", "", "the name or path of a program");
+    }
+    return operands;
+  }
+  if (!operands.empty()) {
+    throw not_accepted("COMMAND", operands.front(), "either -c STRING or a COMMAND");
+  }
+  const char* shell = std::getenv("SHELL");
+  return {shell != nullptr && *shell != '\0' ? shell : "/bin/sh", "-c", string->text};
+}
+
+store::Label label_of(const std::vector<std::string>& command) {
+  // A URL in the place of a command may have a password, and the label is for all to see.
+  const std::string& word = command.front();
+  const bool is_url = word.find("://") != word.npos;
+  const std::string program = is_url ? store::without_secret(word) : word;
+  return store::Label::tamed(program.substr(program.rfind('/') + 1));
+}
+
+RunPlan plan_in(const Settings& settings, const std::vector<std::string>& operands) {
+  const auto ttl = *ttl_in(settings);
+  auto command = command_in(settings, operands);
+  const auto min_hold = settings.find("min-hold");
+  auto lock = resolve_claim(settings, ttl, label_of(command));
+  if (min_hold) require(lock.server, store::Feature::min_hold, "--min-hold");
+  return {std::move(lock),
+          grace_in(settings, ttl),
+          on_lost_in(settings),
+          min_hold ? duration_of(*min_hold) : base::Millis{0},
+          settings.is_on("wait-all"),
+          settings.is_on("reentrant"),
+          status_file_in(settings),
+          std::move(command)};
+}
+
+// ---- the job ----------------------------------------------------------------------------------
+
+int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRecord& record) {
+  if (failure.stage == Stage::interrupted) {
+    note(record, hold::Interrupted{failure.error});
+    return os::ExitStatus::signal_code(failure.error);
+  }
+  if (failure.stage == Stage::late) {
+    record.outcome = RunRecord::Outcome::lost;
+    record.lost_why = "the lease was over before the command was loaded";
+    base::log::error("lost the lock {}: {}", plan.lock.shown_keys(), *record.lost_why);
+    return ExitCode::lost;
+  }
+  record.outcome = RunRecord::Outcome::not_started;
+  record.why = os::describe(failure.error);
+  base::log::error("cannot run '{}': {}", shown_word(plan.command.front()),
+                   os::describe(failure.error));
+  if (failure.stage == Stage::fork) return ExitCode::system_refused;
+  return failure.error == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable;
+}
+
+void release_lock(hold::Held& held, base::Millis min_hold, bool loss_is_known,
+                  const os::CallLimit& limit) {
+  const std::string key = base::printable(held.lease().name.text());
+  const auto release = held.release(limit, min_hold);
+  if (const auto* not_ours = std::get_if<store::NotOurs>(&release)) {
+    if (!loss_is_known) {
+      base::log::error("the job has ended, but the lock '{}' was lost before: {}", key,
+                       not_ours->why);
+    }
+  } else if (const auto* fault = std::get_if<store::Fault>(&release)) {
+    base::log::error("could not release the lock '{}' ({}); it ends by itself within {}", key,
+                     fault->why, base::format_duration(held.lease().ttl.length()));
+  }
+}
+
+/// The job is over; what goes wrong from here on is said and does not change the exit code.
+void give_back(const RunPlan& plan, hold::Renewer& renewer, base::Millis min_hold,
+               bool loss_is_known) {
+  const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
+  auto stopped = renewer.stop(limit.until);
+  auto* all = std::get_if<std::vector<hold::ReturnedLock>>(&stopped);
+  if (all == nullptr) {
+    base::log::error("the refresh of the lock {} hangs; it ends by itself within {}",
+                     plan.lock.shown_keys(), base::format_duration(plan.lock.ttl.length()));
+    return;
+  }
+  for (hold::ReturnedLock& returned : *all) {
+    try {
+      if (returned.lost) {
+        returned.held.give_up();
+      } else {
+        release_lock(returned.held, min_hold, loss_is_known, limit);
+      }
+      if (returned.notice) returned.held.confirm_stopped(*returned.notice, limit);
+    } catch (const std::system_error& error) {
+      base::log::error("could not release a lock ({}); it ends by itself within {}", error.what(),
+                       base::format_duration(plan.lock.ttl.length()));
+    }
+  }
+}
+
+/// What a run exits with, and what its record says.
+int conclude(const hold::Ending& ending, RunRecord& record) {
+  record.job = ending.status;
+  record.outcome = RunRecord::Outcome::ran;
+  if (!ending.stopped_for) return ending.status.code();
+  const bool lost = ending.stopped_for->reason == Reason::loss;
+  record.outcome = lost ? RunRecord::Outcome::lost : RunRecord::Outcome::stopped;
+  record.lost_why = ending.stopped_for->why;
+  return ExitCode::lost;
+}
+
+/// Runs the plan's command under the leases of `record`, keeps `locks` meanwhile and gives them
+/// back (there are none where a run around this one has them); returns the exit code and notes in
+/// `record` what became of it.
+int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, RunRecord& record) {
+  // A lease does not wait for a reader.
+  const base::log::NonBlockingStderr no_wait{os::write_stderr_at_once};
+  record.granted = base::now();
+  for (const auto& lease : record.leases) {
+    base::log::detail("holding '{}' with fence {}", base::printable(lease.name.text()),
+                      lease.fence);
+  }
+  const auto& server = plan.lock.server;
+  const auto environment = hold::job_environment(record.leases, server.shown, server.exported);
+  const auto valid_until = locks.valid_until();
+  const os::Program program{plan.command, environment};
+  // All that can fail before the job exists is done before; the renewer has no thread yet.
+  hold::Renewer renewer{std::move(locks)};
+  const os::ProcessTree tree;
+  hold::JobPolicy policy{
+      {plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}};
+  auto started = os::Guardian::start_job(program, signals, policy.last_moment());
+  if (!started) {
+    give_back(plan, renewer, {}, started.error().stage == Stage::late);
+    return report_not_started(plan, started.error(), record);
+  }
+  // The point of no return: what fails from here on must not take the job's exit code away.
+  const hold::Ending ending = hold::supervise(*started, tree, renewer, std::move(policy), signals);
+  record.ended = base::now();
+  const int code = conclude(ending, record);
+  // A job is stopped because somebody else wants the lock.
+  const bool stopped = ending.stopped_for.has_value();
+  give_back(plan, renewer, stopped ? base::Millis{0} : plan.min_hold, stopped);
+  return code;
+}
+
+// ---- the main path ----------------------------------------------------------------------------
 
 /// Inside a job that holds these locks already. Nothing: this run needs locks of its own.
 std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunRecord& record) {
@@ -21,9 +237,9 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
     return plan.lock.conflict_exit_code;
   }
   if (!outer.all) {
-    throw Refusal{ExitCode::usage,
-                  "--reentrant: the job holds some of these keys and not the others, accepted: "
-                  "keys of which it holds all, or none"};
+    throw UsageError{ExitCode::usage,
+                     "--reentrant: the job holds some of these keys and not the others, accepted: "
+                     "keys of which it holds all, or none"};
   }
   auto verified = verify(outer, plan.lock);
   if (const int* refused = std::get_if<int>(&verified)) {
@@ -44,53 +260,53 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
     record.leases = locks->leases();
     return run_job(plan, std::move(*locks), signals, record);
   }
-  const auto& not_had = std::get<hold::NotAcquired>(acquisition);
-  note(record, not_had);
-  return report_not_had(plan.lock, not_had);
+  const auto& not_acquired = std::get<hold::NotAcquired>(acquisition);
+  note(record, not_acquired);
+  return report_not_acquired(plan.lock, not_acquired);
 }
 
 int execute(const RunPlan& plan) {
-  RunRecord record;
+  RunRecord record{plan.lock.keys};
   try {
     const int code = carry_out(plan, record);
-    save(record, plan, code);
+    save(record, plan.status_file, code);
     return code;
-  } catch (const Refusal&) {
+  } catch (const UsageError&) {
     throw;  // nothing was touched
   } catch (const std::exception& error) {
     record.outcome = RunRecord::Outcome::failed;
     record.why = error.what();
-    save(record, plan, ExitCode::system_refused);
+    save(record, plan.status_file, ExitCode::system_refused);
     throw;
   }
 }
 
 Act resolve_run(const Settings& settings, const std::vector<std::string>& operands) {
-  return [plan = understand_run(settings, operands)] { return execute(plan); };
+  return [plan = plan_in(settings, operands)] { return execute(plan); };
 }
 
 }  // namespace
 
 const Command run_command{
     "",
+    of::run,
     "[OPTIONS] -k KEY [--] COMMAND [ARG]...",
     "run COMMAND while holding a lock that every machine respects",
     "Examples:\n"
     "  rlock -k batch:task:list -- ./job.sh         one of several cron hosts runs it\n"
-    "  rlock -k nightly --min-hold 1m -- ./job.sh   the same, where their clocks differ\n"
-    "  rlock -k deploy --wait 30m -- make deploy    CI jobs go one at a time, in order\n"
+    "  rlock -k nightly --min-hold 1m -- ./job.sh   the same, where clocks differ\n"
+    "  rlock -k deploy --wait 30m -- make deploy    CI jobs take turns, in order\n"
     "  rlock -k deploy --supersede -- make deploy   the newest one wins\n"
     "  rlock -k db -s -w 1m -- ./report.sh          many readers, or one writer\n"
     "  rlock -k licence --permits 3 -w 1h -- ./sim  at most three at a time\n"
     "  rlock -S redis://lock1/0 -k nightly -c 'pg_dump db | gzip > db.gz'\n"
     "  rlock inspect deploy                         who holds it, who waits\n"
     "\n"
-    "Exit codes: the job's own, 128+N if it died of signal N, 64 usage, 69 no server, 75 busy,\n"
-    "76 lock lost or cancelled and job stopped, 77 denied, 78 bad config or URL or other users\n"
-    "of the key want it in another way, 126 and 127 not run.\n"
-    "DUR is a duration: 30, 2.5, 300ms, 30s, 10m, 1h30m, 2d. Options also come from RLOCK_TTL and\n"
-    "the like, and from a config file; see rlock(1).",
-    declare_run,
+    "Exit codes: the job's own, 128+N if it died of signal N, 64 usage, 69 no server,\n"
+    "75 busy, 76 lock lost or cancelled and job stopped, 77 denied, 78 bad config or\n"
+    "URL or other users of the key want it in another way, 126 and 127 not run.\n"
+    "DUR is a duration: 30, 2.5, 300ms, 30s, 10m, 1h30m, 2d. Options also come from\n"
+    "RLOCK_TTL and the like, and from a config file; see rlock(1).",
     resolve_run};
 
 }  // namespace cmd

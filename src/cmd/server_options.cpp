@@ -4,17 +4,20 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "cmd/refusal.hpp"
 #include "os/trusted_file.hpp"
+#include "store/open.hpp"
 
 namespace cmd {
 namespace {
+
+// A person or a step of a pipeline waits for it.
+constexpr base::Millis admin_answers_within{5'000};
 
 void set_log_level(const Settings& settings) {
   const bool quiet = settings.is_on("quiet");
   const bool verbose = settings.is_on("verbose");
   if (settings.on_command_line("quiet") && settings.on_command_line("verbose")) {
-    throw Refusal{ExitCode::usage, "--quiet and --verbose contradict each other"};
+    throw UsageError{ExitCode::usage, "--quiet and --verbose contradict each other"};
   }
   // What the command line says beats what a config file has for every day.
   const bool loud = verbose && (!quiet || settings.on_command_line("verbose"));
@@ -30,9 +33,9 @@ base::Secret password_beside_the_url(const Settings& settings) {
   if (const auto file = settings.find("password-file")) {
     const auto read = os::contents_of_secret(file->text);
     if (!read) {
-      throw Refusal{ExitCode::bad_config,
-                    fmt::format("{}: cannot use '{}': {}", file->source,
-                                base::printable(file->text), read.error().text())};
+      throw UsageError{ExitCode::bad_config,
+                       fmt::format("{}: cannot use '{}': {}", file->source,
+                                   base::printable(file->text), read.error().text())};
     }
     return base::Secret{read->substr(0, read->find_first_of("\r\n"))};
   }
@@ -46,8 +49,8 @@ std::string joined(const std::vector<std::string>& urls) {
   return text;
 }
 
-/// A job has the URL of a config file without its password in RLOCK_SERVER: for an rlock in that
-/// job the file's own still counts.
+/// A job finds the URL of a config file in RLOCK_SERVER without its password: for an rlock in that
+/// job the file's own URL still counts.
 std::optional<Setting> chosen_server(const Settings& settings) {
   auto chosen = settings.find("server");
   if (chosen && chosen->origin == Setting::Origin::command_line) {
@@ -61,24 +64,7 @@ std::optional<Setting> chosen_server(const Settings& settings) {
 
 }  // namespace
 
-void declare_server_options(Settings& settings) {
-  settings.repeated(
-      "-S,--server", "URL",
-      "where locks live: redis[s]://[[user]:password@]host[:port][/db], unix:///path[?db=N], "
-      "redis[s]+sentinel://host[:port],.../master[/db], zk://host[:port],.../path or "
-      "file:[///dir]; several are a quorum; "
-      "default "
-      "redis://127.0.0.1:6379",
-      Settings::anywhere);
-  settings.option("--password-file", "FILE", "the password is this file's first line",
-                  Settings::anywhere);
-  settings.option("--config", "FILE", "read options from this file, and from no other",
-                  Settings::anywhere);
-  settings.flag("-q,--quiet", "say less on stderr: errors only", Settings::anywhere);
-  settings.flag("-v,--verbose", "say more on stderr", Settings::anywhere);
-}
-
-ServerChoice understand_server_options(const Settings& settings) {
+ServerChoice resolve_server(const Settings& settings) {
   set_log_level(settings);
   const auto chosen = chosen_server(settings);
   const std::string url = chosen ? chosen->text : std::string{store::default_server};
@@ -86,16 +72,16 @@ ServerChoice understand_server_options(const Settings& settings) {
   for (const auto& each : store::urls_in(url)) {
     auto parsed = store::parse_server(each);
     if (const auto* bad = std::get_if<store::BadUrl>(&parsed)) {
-      throw Refusal{ExitCode::bad_config,
-                    fmt::format("{}: saw '{}' ({}), accepted: {}", chosen->source,
-                                base::printable(store::without_secret(each), 200), bad->why,
-                                store::accepted_servers())};
+      throw UsageError{ExitCode::bad_config,
+                       fmt::format("{}: saw '{}' ({}), accepted: {}", chosen->source,
+                                   base::printable(store::without_secret(each), 200), bad->why,
+                                   store::accepted_servers())};
     }
     servers.push_back(std::get<store::ServerSpec>(std::move(parsed)));
   }
   auto together = store::together(std::move(servers));
   if (const auto* bad = std::get_if<store::BadUrl>(&together)) {
-    throw Refusal{
+    throw UsageError{
         ExitCode::usage,
         fmt::format("{}: saw '{}' ({}), accepted: one server, or an odd number of "
                     "independent Redis servers",
@@ -105,11 +91,23 @@ ServerChoice understand_server_options(const Settings& settings) {
                       base::printable(store::without_secret(url)), std::nullopt};
   store::default_password(choice.spec, password_beside_the_url(settings));
   if (chosen) {
-    // A secret of a config file stays there; what is in argv or the environment is seen anyway.
+    // A config file's secret stays there; argv and the environment can be seen anyway.
     const bool from_config = chosen->origin == Setting::Origin::config;
     choice.exported = from_config ? store::without_secret(url) : url;
   }
   return choice;
+}
+
+void require(const ServerChoice& server, store::Feature feature, std::string_view option) {
+  if (store::can(server.spec, feature)) return;
+  throw UsageError{
+      ExitCode::usage,
+      fmt::format("{}: not with {}; rlock(1), SERVER URLS, says which kind of server can", option,
+                  server.shown)};
+}
+
+os::CallLimit admin_limit() {
+  return {base::Deadline::after(base::now(), admin_answers_within)};
 }
 
 }  // namespace cmd

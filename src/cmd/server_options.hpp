@@ -5,19 +5,25 @@
 #include <string>
 
 #include "cmd/settings.hpp"
+#include "os/poll.hpp"
+#include "store/feature.hpp"
 #include "store/spec.hpp"
 
 namespace cmd {
 
-/// The server somebody chose, or the default one.
+/// The server that was chosen, or the default one.
 struct ServerChoice {
   store::ServerSpec spec;
   std::string shown;                    // for messages: never holds a secret
   std::optional<std::string> exported;  // RLOCK_SERVER for the job, if one was chosen
 };
 
-void declare_server_options(Settings& settings);
-/// Also sets the level of the log. Throws Refusal.
-ServerChoice understand_server_options(const Settings& settings);
+/// Also sets the level of the log. Throws UsageError.
+ServerChoice resolve_server(const Settings& settings);
+/// Throws UsageError if the option that needs it cannot be had with that kind of server.
+void require(const ServerChoice& server, store::Feature feature, std::string_view option);
+
+/// For one question of a command that waits for no lock.
+os::CallLimit admin_limit();
 
 }  // namespace cmd

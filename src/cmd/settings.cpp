@@ -3,26 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <charconv>
 #include <cstdlib>
 
+#include "base/duration.hpp"
 #include "base/text.hpp"
 
 namespace cmd {
 namespace {
-
-constexpr std::array<std::string_view, 14> allowed_in_config{
-    "server",   "password-file", "ttl",      "wait",        "conflict-exit-code",
-    "grace",    "on-lost",       "min-hold", "max-waiters", "sync-replicas",
-    "wait-all", "label",         "quiet",    "verbose"};
-
-std::string environment_name(std::string_view long_name) {
-  std::string name = "RLOCK_";
-  for (const char c : long_name) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
-}
 
 bool yes_or_no(const Setting& setting) {
   static constexpr std::array<std::string_view, 4> yes{"1", "true", "yes", "on"};
@@ -32,79 +20,61 @@ bool yes_or_no(const Setting& setting) {
   throw not_accepted(setting, "1, true, yes, on, 0, false, no or off");
 }
 
+/// As CLI11 wants them: "-t,--ttl".
+std::string names_for_cli11(const Option& option) {
+  if (!option.has_long_form()) return written(option);
+  return option.letter == 0 ? written(option)
+                            : fmt::format("-{},{}", option.letter, written(option));
+}
+
 }  // namespace
 
-Refusal not_accepted(const Setting& setting, std::string_view accepted) {
+UsageError not_accepted(const Setting& setting, std::string_view accepted) {
   return not_accepted(
       setting.source, setting.text, accepted,
       setting.origin == Setting::Origin::config ? ExitCode::bad_config : ExitCode::usage);
 }
 
-bool Settings::may_stand_in_config(const std::string& name) {
-  return std::find(allowed_in_config.begin(), allowed_in_config.end(), name) !=
-         allowed_in_config.end();
+Settings::Settings(std::string name, Commands command) : name_{std::move(name)}, command_{command} {
+  for (const Option* each : options_of(command)) rows_.push_back({each});
 }
 
-std::string Settings::config_names() {
-  return fmt::format("{}", fmt::join(allowed_in_config, ", "));
-}
-
-void Settings::declare(const char* names, const char* meta, const char* help, Elsewhere elsewhere) {
-  const std::string_view all{names};
-  const auto comma = all.find(',');
-  const bool has_long = all.find("--") != std::string_view::npos;
-  const std::string_view last = comma == std::string_view::npos ? all : all.substr(comma + 1);
-  declared_.push_back({names, all.starts_with("--") ? std::string_view{} : all.substr(0, comma),
-                       has_long ? last : std::string_view{}, meta, help, elsewhere});
-}
-
-void Settings::option(const char* names, const char* meta, const char* help, Elsewhere elsewhere) {
-  declare(names, meta, help, elsewhere);
-}
-
-void Settings::repeated(const char* names, const char* meta, const char* help,
-                        Elsewhere elsewhere) {
-  declare(names, meta, help, elsewhere);
-  declared_.back().is_repeated = true;
-}
-
-void Settings::flag(const char* names, const char* help, Elsewhere elsewhere) {
-  declare(names, nullptr, help, elsewhere);
-}
-
-bool Settings::takes_value(std::string_view name) const {
-  return std::any_of(declared_.begin(), declared_.end(), [&](const Declared& each) {
-    return each.meta != nullptr && (each.short_name == name || each.long_name == name);
-  });
-}
-
-std::string Settings::help() const {
-  std::string text;
-  for (const Declared& each : declared_) {
-    const char* gap = each.short_name.empty() || each.long_name.empty() ? "" : " ";
-    const std::string names = fmt::format("{}{}{}{}{}", each.short_name, gap, each.long_name,
-                                          each.meta ? " " : "", each.meta ? each.meta : "");
-    text += fmt::format("  {:<30} {}\n", names, each.help);
+const Option* Settings::option_written(std::string_view word) const {
+  for (const Row& each : rows_) {
+    const bool is_it = word.starts_with("--")
+                           ? each.option->has_long_form() && each.option->name == word.substr(2)
+                           : word.size() == 2 && each.option->letter == word[1];
+    if (is_it) return each.option;
   }
-  return text;
+  return nullptr;
 }
 
-bool Settings::Declared::may_be_in(const std::string& word) const {
-  if (word.starts_with("--")) return word == long_name;
-  return word.starts_with('-') && !short_name.empty() && word.find(short_name[1]) != word.npos;
+std::string Settings::unknown_option(const std::string& word) const {
+  const std::string shown = shown_option(word);
+  const bool is_long = shown.starts_with("--");
+  if (is_long && option_written(word.substr(0, word.find('='))) != nullptr) {
+    return fmt::format("option '{}' takes no value", word.substr(0, word.find('=')));
+  }
+  std::vector<std::string_view> known;
+  for (const Row& each : rows_) known.push_back(each.option->name);
+  const auto meant = is_long ? likely_meant(std::string_view{shown}.substr(2), known) : "";
+  return fmt::format("unknown option '{}'; {}accepted: see rlock{}{} --help", shown,
+                     meant.empty() ? "" : fmt::format("did you mean '--{}'? ", meant),
+                     name_.empty() ? "" : " ", name_);
 }
 
-void Settings::parse(const std::string& command, const std::vector<std::string>& words) {
-  CLI::App app{"", command};
+void Settings::parse(const std::vector<std::string>& words,
+                     const std::vector<const Option*>& meant) {
+  CLI::App app{"", name_};
   app.set_help_flag();  // help is an option like others here, not an exception
   // Telling CLI11 of an option costs 10,000 instructions, a fifth of all that a run takes if all of
-  // them were told: so only of those that a word can mean.
-  std::vector<std::pair<Declared*, CLI::Option*>> told;
-  for (Declared& each : declared_) {
-    const auto meant = [&](const std::string& word) { return each.may_be_in(word); };
-    if (std::none_of(words.begin(), words.end(), meant)) continue;
-    if (each.meta == nullptr) {
-      told.emplace_back(&each, app.add_flag(each.names, each.set));
+  // them were told: so only of those that there are.
+  std::vector<std::pair<Row*, CLI::Option*>> told;
+  for (Row& each : rows_) {
+    const Option& option = *each.option;
+    if (std::find(meant.begin(), meant.end(), &option) == meant.end()) continue;
+    if (!option.takes_value()) {
+      told.emplace_back(&each, app.add_flag(names_for_cli11(option), each.set));
       continue;
     }
     // As raw results, because CLI11 would read "[a,b]" or "" as a list if it were one.
@@ -112,19 +82,19 @@ void Settings::parse(const std::string& command, const std::vector<std::string>&
       each.texts = texts;
       return true;
     };
-    told.emplace_back(&each, app.add_option(each.names, keep));
-    told.back().second->type_name(each.meta)->multi_option_policy(
-        each.is_repeated ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
+    told.emplace_back(&each, app.add_option(names_for_cli11(option), keep));
+    told.back()
+        .second->type_name(std::string{option.argument})
+        ->multi_option_policy(option.repeated ? CLI::MultiOptionPolicy::TakeAll
+                                              : CLI::MultiOptionPolicy::TakeLast);
   }
   try {
     app.parse(std::vector<std::string>{words.rbegin(), words.rend()});
   } catch (const CLI::ExtrasError&) {
     const auto unknown = app.remaining();
-    throw Refusal{ExitCode::usage, fmt::format("unknown option '{}'; accepted: see rlock{} --help",
-                                               shown_option(unknown.empty() ? "" : unknown.front()),
-                                               command.empty() ? "" : " " + command)};
+    throw UsageError{ExitCode::usage, unknown_option(unknown.empty() ? "" : unknown.front())};
   } catch (const CLI::ParseError& error) {
-    throw Refusal{ExitCode::usage, base::printable(error.what(), 300)};
+    throw UsageError{ExitCode::usage, base::printable(error.what(), 300)};
   }
   for (const auto& [each, option] : told) each->given = option->count();
 }
@@ -134,47 +104,82 @@ void Settings::read_elsewhere() {
   config_ = read_config(named ? std::optional{named->text} : std::nullopt);
 }
 
-const Settings::Declared* Settings::declared(std::string_view name) const {
-  const auto found = std::find_if(declared_.begin(), declared_.end(),
-                                  [&](const Declared& each) { return each.name() == name; });
-  return found == declared_.end() ? nullptr : &*found;
+const Settings::Row* Settings::row(std::string_view name) const {
+  const auto found = std::find_if(rows_.begin(), rows_.end(),
+                                  [&](const Row& each) { return each.option->name == name; });
+  return found == rows_.end() ? nullptr : &*found;
 }
 
-std::size_t Settings::times_given(std::string_view name) const {
-  const Declared* declared = this->declared(name);
-  return declared == nullptr ? 0 : declared->given;
-}
-
-std::optional<Setting> Settings::find(std::string_view long_name) const {
-  const Declared* declared = this->declared(long_name);
-  if (declared == nullptr) return std::nullopt;
-  if (declared->given > 0) {
-    return Setting{declared->texts.back(), std::string{declared->shown()},
+std::optional<Setting> Settings::find(OptionName name) const {
+  const Row* row = this->row(name.text());
+  if (row == nullptr) return std::nullopt;
+  const Option& option = *row->option;
+  if (row->given > 0) {
+    return Setting{option.takes_value() ? row->texts.back() : "", written(option),
                    Setting::Origin::command_line};
   }
-  if (declared->elsewhere == Elsewhere::none) return std::nullopt;
-  const std::string variable = environment_name(long_name);
+  if (option.from == From::command_line) return std::nullopt;
+  const std::string variable = variable_of(option.name);
   if (const char* value = std::getenv(variable.c_str()); value != nullptr && *value != '\0') {
     return Setting{value, variable, Setting::Origin::environment};
   }
-  return in_config(long_name);
+  return in_config(name);
 }
 
-std::optional<Setting> Settings::in_config(std::string_view long_name) const {
-  const auto entry = config_.find(std::string{long_name});
+Setting Settings::value(OptionName name) const {
+  if (auto setting = find(name)) return *std::move(setting);
+  const Row* row = this->row(name.text());
+  const std::string_view standard = row == nullptr ? "" : row->option->standard;
+  return {std::string{standard}, fmt::format("the default of {}", name.text()),
+          Setting::Origin::standard};
+}
+
+std::optional<Setting> Settings::in_config(OptionName name) const {
+  const auto entry = config_.find(std::string{name.text()});
   if (entry == config_.end()) return std::nullopt;
-  return Setting{entry->second.text, entry->second.file + ": " + entry->first,
+  return Setting{entry->second.text, entry->second.where + ": " + entry->first,
                  Setting::Origin::config};
 }
 
-const std::vector<std::string>& Settings::all(std::string_view long_name) const {
-  return declared(long_name)->texts;
+std::vector<std::string> Settings::all(OptionName name) const {
+  const Row* row = this->row(name.text());
+  return row == nullptr ? std::vector<std::string>{} : row->texts;
 }
 
-bool Settings::is_on(std::string_view long_name) const {
-  if (on_command_line(long_name)) return true;
-  const auto setting = find(long_name);
+bool Settings::is_on(OptionName name) const {
+  if (on_command_line(name)) return true;
+  const auto setting = find(name);
   return setting && yes_or_no(*setting);
+}
+
+bool Settings::on_command_line(OptionName name) const {
+  const Row* row = this->row(name.text());
+  return row != nullptr && row->given > 0;
+}
+
+base::Millis duration_of(const Setting& setting) {
+  const auto length = base::parse_duration(setting.text);
+  if (!length) throw not_accepted(setting, base::accepted_durations);
+  return *length;
+}
+
+base::Millis wait_of(const Setting& setting) {
+  if (setting.text == "forever") return base::Millis::max();
+  const auto length = base::parse_duration(setting.text);
+  if (!length) {
+    throw not_accepted(setting, fmt::format("{}, or 'forever'", base::accepted_durations));
+  }
+  return *length;
+}
+
+unsigned number_of(const Setting& setting, unsigned least, unsigned most) {
+  unsigned number = 0;
+  const char* end = setting.text.data() + setting.text.size();
+  const auto [stop, error] = std::from_chars(setting.text.data(), end, number);
+  if (error != std::errc{} || stop != end || number < least || number > most) {
+    throw not_accepted(setting, fmt::format("a number from {} to {}", least, most));
+  }
+  return number;
 }
 
 }  // namespace cmd

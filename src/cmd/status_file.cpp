@@ -42,49 +42,30 @@ Json job_of(const RunRecord& record) {
   return job;
 }
 
-/// Every key that was wanted; those that were had come first in the same order, with their fences.
-Json keys_of(const RunRecord& record, const RunPlan& plan) {
+/// Every key that was wanted; those that were acquired come first, with their fences.
+Json keys_of(const RunRecord& record) {
   Json keys = Json::array();
-  for (std::size_t i = 0; i < plan.lock.keys.size(); ++i) {
+  for (std::size_t i = 0; i < record.keys.size(); ++i) {
     Json entry;
-    entry["key"] = plan.lock.keys[i].text();
+    entry["key"] = record.keys[i].text();
     entry["fence"] = i < record.leases.size() ? Json(record.leases[i].fence) : Json(nullptr);
     keys.push_back(std::move(entry));
   }
   return keys;
 }
 
-std::string text_of(const RunRecord& record, const RunPlan& plan, int exit_code) {
-  const auto now = base::now();
-  const bool had = !record.leases.empty();
-  Json json;
-  json["outcome"] = name_of(record.outcome);
-  json["exit_code"] = exit_code;
-  json["job"] = job_of(record);
-  json["key"] = plan.lock.keys.front().text();
-  json["fence"] = had ? Json(record.leases.front().fence) : Json(nullptr);
-  json["keys"] = keys_of(record, plan);
-  json["token"] = had ? Json(record.leases.front().token.text()) : Json(nullptr);
-  json["waited_ms"] = ms_between(record.began, record.granted.value_or(now));
-  json["held_ms"] = record.granted ? Json(ms_between(*record.granted, record.ended.value_or(now)))
-                                   : Json(nullptr);
-  json["lost_why"] = or_null(record.lost_why);
-  json["why"] = or_null(record.why);
-  return dumped(json);
-}
-
 }  // namespace
 
-void note(RunRecord& record, const hold::NotAcquired& not_had) {
+void note(RunRecord& record, const hold::NotAcquired& not_acquired) {
   base::match(
-      not_had,
+      not_acquired,
       [&](const hold::GaveUp& gave_up) {
         record.outcome = Outcome::busy;
         record.why = hold::describe(gave_up.occupant);
       },
-      [&](const hold::Dismissed& sent_away) {
+      [&](const hold::Dismissed& dismissed) {
         record.outcome = Outcome::busy;
-        record.why = sent_away.why;
+        record.why = dismissed.why;
       },
       [&](const hold::Disagreement& disagreement) {
         record.outcome = Outcome::mismatch;
@@ -100,11 +81,29 @@ void note(RunRecord& record, const hold::NotAcquired& not_had) {
       });
 }
 
-void save(const RunRecord& record, const RunPlan& plan, int exit_code) {
-  if (!plan.status_file) return;
-  const auto written = os::replace_contents(*plan.status_file, text_of(record, plan, exit_code));
+std::string status_text(const RunRecord& record, int exit_code, base::Moment now) {
+  const bool acquired = !record.leases.empty();
+  Json json;
+  json["outcome"] = name_of(record.outcome);
+  json["exit_code"] = exit_code;
+  json["job"] = job_of(record);
+  json["key"] = record.keys.front().text();
+  json["fence"] = acquired ? Json(record.leases.front().fence) : Json(nullptr);
+  json["keys"] = keys_of(record);
+  json["token"] = acquired ? Json(record.leases.front().token.text()) : Json(nullptr);
+  json["waited_ms"] = ms_between(record.began, record.granted.value_or(now));
+  json["held_ms"] = record.granted ? Json(ms_between(*record.granted, record.ended.value_or(now)))
+                                   : Json(nullptr);
+  json["lost_why"] = or_null(record.lost_why);
+  json["why"] = or_null(record.why);
+  return dumped(json);
+}
+
+void save(const RunRecord& record, const std::optional<std::string>& file, int exit_code) {
+  if (!file) return;
+  const auto written = os::replace_contents(*file, status_text(record, exit_code, base::now()));
   if (!written) {
-    base::log::error("--status-file: cannot write '{}': {}", base::printable(*plan.status_file),
+    base::log::error("--status-file: cannot write '{}': {}", base::printable(*file),
                      written.error().text());
   }
 }

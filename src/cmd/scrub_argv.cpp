@@ -1,4 +1,4 @@
-#include "cmd/veil.hpp"
+#include "cmd/scrub_argv.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -8,14 +8,14 @@ namespace {
 
 constexpr char asterisk = '*';
 
-void veil_user_info(char* word, std::string_view text) {
+void scrub_user_info(char* word, std::string_view text) {
   const auto scheme = text.find("://");
   const auto at = text.rfind('@');
   if (scheme == text.npos || at == text.npos || at < scheme) return;
   std::fill(word + scheme + 3, word + at, asterisk);
 }
 
-void veil_option(char* word, std::string_view text) {
+void scrub_option(char* word, std::string_view text) {
   constexpr std::string_view option = "sentinel-password=";
   const auto begin = text.find(option);
   if (begin == text.npos) return;
@@ -25,12 +25,12 @@ void veil_option(char* word, std::string_view text) {
 
 }  // namespace
 
-void veil(std::span<char*> words) {
+void scrub_argv(std::span<char*> words) {
   for (char* word : words) {
     const std::string_view text{word};
     if (text == "--") return;
-    veil_user_info(word, text);
-    veil_option(word, text);
+    scrub_user_info(word, text);
+    scrub_option(word, text);
   }
 }
 

@@ -1,23 +1,27 @@
-#include "cmd/not_had_report.hpp"
+#include "cmd/report.hpp"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
-#include "cmd/fault_report.hpp"
+#include "cmd/claim_options.hpp"
 #include "hold/waiting_line.hpp"
 #include "os/child.hpp"
+#include "store/spec.hpp"
 
 namespace cmd {
 namespace {
+
+// What was seen is repeated for the user to find it, not in full if it is a novel.
+constexpr std::size_t longest_seen = 100;
 
 std::string quoted(const store::LockName& name) {
   return base::printable(name.text());
 }
 
-std::string option_of(const store::Mode& mode) {
+std::string option_for(const store::Mode& mode) {
   switch (mode.kind) {
     case store::Mode::Kind::exclusive: return "--exclusive";
     case store::Mode::Kind::shared: return "--shared";
@@ -27,11 +31,11 @@ std::string option_of(const store::Mode& mode) {
 }
 
 std::string use_of(const store::Mode& mode) {
-  return mode.kind == store::Mode::Kind::permits ? "with " + option_of(mode)
+  return mode.kind == store::Mode::Kind::permits ? "with " + option_for(mode)
                                                  : "as a reader/writer lock";
 }
 
-void report(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
+void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
   const std::string who = hold::describe(gave_up.occupant);
   switch (gave_up.why) {
     case hold::GaveUp::Why::busy:
@@ -53,22 +57,47 @@ void report(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
 
 }  // namespace
 
-int report_not_had(const ClaimPlan& plan, const hold::NotAcquired& why) {
+UsageError not_accepted(std::string_view source, std::string_view seen, std::string_view accepted,
+                        ExitCode code) {
+  return {code, fmt::format("{}: saw '{}', accepted: {}", source, shown_word(seen), accepted)};
+}
+
+std::string shown_word(std::string_view word) {
+  const bool has_url = word.find("://") != word.npos;
+  return base::printable(has_url ? store::without_secret(std::string{word}) : word, longest_seen);
+}
+
+std::string shown_option(std::string_view word) {
+  const auto is_of_name = [](char c) {
+    return c == '-' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  const auto end = std::find_if_not(word.begin(), word.end(), is_of_name);
+  return std::string{word.begin(), end} + (end == word.end() ? "" : "…");
+}
+
+int report_fault(const ServerChoice& server, const store::Fault& fault) {
+  using Kind = store::Fault::Kind;
+  const bool answered = fault.kind != Kind::unreachable && fault.kind != Kind::silent;
+  base::log::error("{} {}: {}", answered ? "cannot use" : "cannot reach", server.shown, fault.why);
+  return fault.kind == Kind::denied ? ExitCode::denied : ExitCode::unreachable;
+}
+
+int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
   return base::match(
       why,
       [&](const hold::GaveUp& gave_up) -> int {
-        report(plan, gave_up);
+        report_gave_up(plan, gave_up);
         return plan.conflict_exit_code;
       },
-      [&](const hold::Dismissed& sent_away) -> int {
-        base::log::notice("waiting for '{}' was {}", quoted(sent_away.name), sent_away.why);
+      [&](const hold::Dismissed& dismissed) -> int {
+        base::log::notice("waiting for '{}' was {}", quoted(dismissed.name), dismissed.why);
         return plan.conflict_exit_code;
       },
       [&](const hold::Disagreement& disagreement) -> int {
-        const auto& [name, mismatch] = disagreement;
+        const auto& [name, conflict] = disagreement;
         base::log::error("'{}' is used {} by {}, this run says {}; all users of a key must agree",
-                         quoted(name), use_of(mismatch.mode), mismatch.token.shown(),
-                         option_of(plan.mode));
+                         quoted(name), use_of(conflict.mode), conflict.token.shown(),
+                         option_for(plan.mode));
         return ExitCode::bad_config;
       },
       [&](const hold::Interrupted& interrupted) -> int {

@@ -8,6 +8,6 @@ namespace cmd {
 /// Overwrites the passwords of URLs in these words, up to a "--", with asterisks: /proc/PID/cmdline
 /// is that memory. Until then, an instant, they can be read; so a password is better given
 /// elsewhere.
-void veil(std::span<char*> words);
+void scrub_argv(std::span<char*> words);
 
 }  // namespace cmd

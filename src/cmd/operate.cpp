@@ -1,0 +1,361 @@
+// What operators do with locks: rlock inspect, list, cancel and force-release.
+#include <algorithm>
+#include <iostream>
+
+#include "base/duration.hpp"
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "base/text.hpp"
+#include "cmd/claim_options.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/present.hpp"
+#include "hold/waiting_line.hpp"
+#include "os/host.hpp"
+#include "os/stdio.hpp"
+#include "store/open.hpp"
+
+namespace cmd {
+namespace {
+
+using Holders = std::vector<store::HolderReport>;
+using Tokens = std::vector<store::Token>;
+
+// ---- inspect ----------------------------------------------------------------------------------
+
+struct InspectPlan {
+  ServerChoice server;
+  store::LockName key;
+  bool json;
+  bool quiet;
+};
+
+int execute(const InspectPlan& plan) {
+  const auto admin = store::open_admin(plan.server.spec);
+  const auto answer = admin->inspect(plan.key, admin_limit());
+  if (const auto* fault = std::get_if<store::Fault>(&answer)) {
+    return report_fault(plan.server, *fault);
+  }
+  const auto& report = std::get<store::LockReport>(answer);
+  if (plan.quiet) return !report.holders.empty() ? ExitCode::ok : ExitCode::not_found_here;
+  print(plan.json ? as_json(report) : as_table(report));
+  return ExitCode::ok;
+}
+
+Act resolve_inspect(const Settings& settings, const std::vector<std::string>& operands) {
+  const InspectPlan plan{resolve_server(settings), only_key(operands), settings.is_on("json"),
+                         settings.on_command_line("quiet")};
+  return [plan] { return execute(plan); };
+}
+
+// ---- list -------------------------------------------------------------------------------------
+
+struct ListPlan {
+  ServerChoice server;
+  std::string pattern;
+  bool json;
+};
+
+// A scan of a large server takes a while: a million keys about a second.
+constexpr base::Millis list_answers_within{30'000};
+
+int execute(const ListPlan& plan) {
+  const auto admin = store::open_admin(plan.server.spec);
+  const auto answer =
+      admin->list(plan.pattern, {base::Deadline::after(base::now(), list_answers_within)});
+  if (const auto* fault = std::get_if<store::Fault>(&answer)) {
+    return report_fault(plan.server, *fault);
+  }
+  const auto& reports = std::get<std::vector<store::LockReport>>(answer);
+  if (plan.json) {
+    print(as_json(reports));
+  } else if (reports.empty()) {
+    base::log::notice("no lock is held or waited for");
+  } else {
+    print(as_table(reports));
+  }
+  return ExitCode::ok;
+}
+
+Act resolve_list(const Settings& settings, const std::vector<std::string>& operands) {
+  if (operands.size() > 1) throw not_accepted("PATTERN", operands[1], "at most one PATTERN");
+  const ListPlan plan{resolve_server(settings), operands.empty() ? "*" : operands[0],
+                      settings.is_on("json")};
+  return [plan] { return execute(plan); };
+}
+
+// ---- what cancel and force-release share -------------------------------------------------------
+
+std::optional<store::Token> chosen_token(const Settings& settings) {
+  const auto setting = settings.find("token");
+  if (!setting) return std::nullopt;
+  return store::Token::foreign(setting->text);
+}
+
+/// All holders, or only the one that `only` names.
+Holders chosen_holders(const store::LockReport& report, const std::optional<store::Token>& only) {
+  Holders chosen = report.holders;
+  std::erase_if(chosen,
+                [&](const auto& each) { return only && each.occupant.token != only->text(); });
+  return chosen;
+}
+
+Tokens tokens_of(const Holders& holders) {
+  Tokens tokens;
+  tokens.reserve(holders.size());
+  for (const auto& each : holders) tokens.push_back(store::Token::foreign(each.occupant.token));
+  return tokens;
+}
+
+int report_not_held(const store::LockName& name, const std::optional<store::Token>& only) {
+  base::log::error("'{}' is held by nobody{}; nothing was changed", base::printable(name.text()),
+                   only ? " with that token" : "");
+  return ExitCode::not_found_here;
+}
+
+/// "app@web1": who asks, for the holder to read.
+std::string ourselves() {
+  return os::user_name() + '@' + os::host_name();
+}
+
+// ---- cancel -----------------------------------------------------------------------------------
+
+struct CancelPlan {
+  ServerChoice server;
+  store::LockName key;
+  std::optional<store::Token> only;
+  base::Millis wait;
+};
+
+// Between two looks at who holds it: a holder that released by itself sends no word.
+constexpr base::Millis look_again{500};
+
+/// Those of `asked` that still hold the lock, as far as the server answers.
+Tokens still_holding(store::LockAdmin& admin, const store::LockName& name, Tokens asked) {
+  const auto answer = admin.inspect(name, admin_limit());
+  const auto* report = std::get_if<store::LockReport>(&answer);
+  if (report == nullptr) return asked;
+  std::erase_if(asked, [&](const store::Token& token) {
+    return std::none_of(report->holders.begin(), report->holders.end(),
+                        [&](const auto& each) { return each.occupant.token == token.text(); });
+  });
+  return asked;
+}
+
+int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Tokens& asked) {
+  const std::string key = base::printable(plan.key.text());
+  const auto until = base::Deadline::after(base::now(), plan.wait);
+  Tokens left = asked;
+  while (true) {
+    const auto next = std::min(until, base::Deadline::after(base::now(), look_again));
+    const bool word = admin.await_last_word(plan.key, {next}) == store::LastWord::stopped;
+    const auto now_left = still_holding(admin, plan.key, left);
+    for (const auto& token : left) {
+      if (std::find(now_left.begin(), now_left.end(), token) != now_left.end()) continue;
+      print(fmt::format("'{}': {} has {}\n", key, token.shown(),
+                        word ? "stopped its job and released" : "released"));
+    }
+    left = now_left;
+    if (left.empty()) return ExitCode::ok;
+    if (until.passed(base::now())) break;
+  }
+  for (const auto& token : left) {
+    base::log::error(
+        "'{}' is still held by {}, which was asked {} ago; to take it away: "
+        "rlock force-release {}",
+        key, token.shown(), base::format_duration(plan.wait),
+        base::printable(base::shell_word(plan.key.text())));
+  }
+  return ExitCode::busy;
+}
+
+int execute(const CancelPlan& plan) {
+  const std::string key = base::printable(plan.key.text());
+  const auto admin = store::open_admin(plan.server.spec);
+  const auto answer = admin->inspect(plan.key, admin_limit());
+  if (const auto* fault = std::get_if<store::Fault>(&answer)) {
+    return report_fault(plan.server, *fault);
+  }
+  const auto holders = chosen_holders(std::get<store::LockReport>(answer), plan.only);
+  if (holders.empty()) return report_not_held(plan.key, plan.only);
+  const auto tokens = tokens_of(holders);
+  const bool any_rlock = std::any_of(tokens.begin(), tokens.end(),
+                                     [](const auto& token) { return token.holder().has_value(); });
+  if (!any_rlock) {
+    base::log::error("'{}' is {}; only an rlock can be asked to stop", key,
+                     hold::describe(holders.front().occupant));
+    return ExitCode::busy;
+  }
+  const auto asked =
+      admin->ask_to_stop(plan.key, tokens, "cancelled by " + ourselves(), admin_limit());
+  if (const auto* fault = std::get_if<store::Fault>(&asked)) {
+    return report_fault(plan.server, *fault);
+  }
+  return wait_for_release(plan, *admin, tokens);
+}
+
+Act resolve_cancel(const Settings& settings, const std::vector<std::string>& operands) {
+  const CancelPlan plan{resolve_server(settings), only_key(operands), chosen_token(settings),
+                        duration_of(settings.value("wait"))};
+  return [plan] { return execute(plan); };
+}
+
+// ---- force-release ----------------------------------------------------------------------------
+
+struct ForceReleasePlan {
+  ServerChoice server;
+  store::LockName key;
+  std::optional<store::Token> only;
+  bool yes;
+  base::Millis wait;
+};
+
+bool said_yes() {
+  print("Only 'yes' takes the lock away: ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "yes";
+}
+
+/// What became of the holders, as far as that can be known.
+void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin, const Tokens& tokens) {
+  std::size_t listening = 0;
+  for (const auto& token : tokens) {
+    print(fmt::format("released '{}', which was held by {}\n", base::printable(plan.key.text()),
+                      token.shown()));
+    if (token.holder()) {
+      ++listening;
+    } else {
+      print("the holder is a foreign client, which nobody could tell: it may still be running\n");
+    }
+  }
+  const os::CallLimit limit{base::Deadline::after(base::now(), plan.wait)};
+  for (std::size_t heard = 0; heard < listening; ++heard) {
+    if (admin.await_last_word(plan.key, limit) == store::LastWord::stopped) {
+      print("the holder's job has stopped\n");
+    } else {
+      print(fmt::format("the holder said nothing within {}: its job may still be running\n",
+                        base::format_duration(plan.wait)));
+    }
+  }
+}
+
+/// An empty value and one that is no string cannot be told apart, nor compared with what was shown.
+bool has_no_token(const store::HolderReport& holder) {
+  return holder.occupant.token.empty();
+}
+
+int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Tokens& tokens) {
+  return base::match(
+      admin.force_release(plan.key, tokens, ourselves(), admin_limit()),
+      [&](const store::Removed&) -> int {
+        report_removed(plan, admin, tokens);
+        return ExitCode::ok;
+      },
+      [&](const store::Changed& changed) -> int {
+        base::log::error("'{}' has changed hands meanwhile and is now {}; nothing was changed",
+                         base::printable(plan.key.text()),
+                         changed.occupant ? hold::describe(changed.occupant) : "free");
+        return ExitCode::busy;
+      },
+      [&](const store::Fault& fault) { return report_fault(plan.server, fault); });
+}
+
+int execute(const ForceReleasePlan& plan) {
+  const auto admin = store::open_admin(plan.server.spec);
+  const auto answer = admin->inspect(plan.key, admin_limit());
+  if (const auto* fault = std::get_if<store::Fault>(&answer)) {
+    return report_fault(plan.server, *fault);
+  }
+  auto report = std::get<store::LockReport>(answer);
+  report.holders = chosen_holders(report, plan.only);
+  if (report.holders.empty()) return report_not_held(plan.key, plan.only);
+  if (std::any_of(report.holders.begin(), report.holders.end(), has_no_token)) {
+    base::log::error(
+        "'{}' has a value that is empty or no string, so it cannot be compared with what you "
+        "saw; nothing was changed (a foreign client's lock: see TYPE in redis-cli)",
+        base::printable(plan.key.text()));
+    return ExitCode::busy;
+  }
+  if (!plan.yes) {
+    print(as_table(report));
+    if (!said_yes()) {
+      base::log::error("nothing was changed");
+      return ExitCode::not_found_here;
+    }
+  }
+  return take_away(plan, *admin, tokens_of(report.holders));
+}
+
+Act resolve_force_release(const Settings& settings, const std::vector<std::string>& operands) {
+  const ForceReleasePlan plan{resolve_server(settings), only_key(operands), chosen_token(settings),
+                              settings.is_on("yes"), duration_of(settings.value("wait"))};
+  if (!plan.yes && !os::stdin_is_terminal()) {
+    throw UsageError{
+        ExitCode::usage,
+        "force-release asks before it acts, and there is no terminal; accepted: --yes"};
+  }
+  return [plan] { return execute(plan); };
+}
+
+}  // namespace
+
+const Command inspect_command{
+    "inspect",
+    of::inspect,
+    "inspect [OPTIONS] KEY",
+    "who holds a lock, until when, its fence, and who waits",
+    "Exits 0; with --quiet it prints nothing and exits 0 if the lock is held, 1 if it\n"
+    "is free.\n"
+    "\n"
+    "Examples:\n"
+    "  rlock inspect deploy\n"
+    "  rlock inspect --json deploy | jq -r .holder.host\n"
+    "  rlock inspect -q deploy && echo 'a deploy is running'",
+    resolve_inspect};
+
+const Command list_command{
+    "list",
+    of::list,
+    "list [OPTIONS] [PATTERN]",
+    "every lock on the server that an rlock holds or waits for",
+    "PATTERN is a glob on the key: * ? [a-z], with \\ before a literal one. It scans\n"
+    "all keys of the database, a thousand at a time.\n"
+    "\n"
+    "Examples:\n"
+    "  rlock list\n"
+    "  rlock list 'batch:*'\n"
+    "  rlock list --json | jq -r '.locks[].key'",
+    resolve_list};
+
+const Command cancel_command{
+    "cancel",
+    of::cancel,
+    "cancel [OPTIONS] KEY",
+    "ask the holder to stop its job and to release",
+    "The holder's rlock stops the job as it would for a lost lock, releases, and\n"
+    "exits 76 with a line that says who asked. Waits for that and exits 0; 1 if\n"
+    "nobody holds the lock; 75 if it is still held when the wait ends, or the holder\n"
+    "is a foreign client, which cannot be asked.\n"
+    "\n"
+    "Examples:\n"
+    "  rlock cancel deploy\n"
+    "  rlock cancel --wait 1m deploy && rlock -k deploy -- make deploy",
+    resolve_cancel};
+
+const Command force_release_command{
+    "force-release",
+    of::force_release,
+    "force-release [OPTIONS] KEY",
+    "take the lock away from the holder that is shown",
+    "Shows the holder and asks. Removes exactly the holder that it showed, tells it\n"
+    "at once, so that its rlock stops the job, hands the lock to the queue, and says\n"
+    "whether the holder is known to have stopped. Exits 0 if it was removed, 1 if\n"
+    "nobody held it or the answer was no, 75 if the lock changed hands meanwhile. A\n"
+    "lock that several hold is taken from all that were shown.\n"
+    "\n"
+    "Examples:\n"
+    "  rlock force-release deploy\n"
+    "  rlock force-release --yes --wait 30s deploy",
+    resolve_force_release};
+
+}  // namespace cmd

@@ -1,0 +1,184 @@
+#include "cmd/options.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+#include <numeric>
+
+namespace cmd {
+namespace {
+
+// What rlock tells a job of its lock, and what scripts call the program itself.
+constexpr std::array<std::string_view, 7> no_options{"RLOCK_KEY",    "RLOCK_TOKEN", "RLOCK_FENCE",
+                                                     "RLOCK_FENCES", "RLOCK_HELD",  "RLOCK_HOLDS",
+                                                     "RLOCK_BIN"};
+
+const char* heading(Group group) {
+  switch (group) {
+    case Group::lock: return "Lock";
+    case Group::waiting: return "Waiting";
+    case Group::job: return "Job";
+    case Group::result: return "Result";
+    case Group::server: return "Server";
+    case Group::general: break;
+  }
+  return "General";
+}
+
+std::string help_of(const Option& option) {
+  constexpr char no_break = '\1';
+  constexpr std::size_t column = 30;
+  std::string line = option.letter != 0 ? fmt::format("  -{}", option.letter) : "    ";
+  if (option.has_long_form()) {
+    line += fmt::format("{}--{}", option.letter != 0 ? ", " : "  ", option.name);
+  }
+  if (option.takes_value()) line += fmt::format(" {}", option.argument);
+  line += line.size() + 2 > column ? "\n" + std::string(column, ' ')
+                                   : std::string(column - line.size(), ' ');
+  std::string text{option.help};
+  if (!option.standard.empty()) {
+    // One word for wrapped(): a default is not broken.
+    std::string standard = fmt::format("(default {})", option.standard);
+    std::replace(standard.begin(), standard.end(), ' ', no_break);
+    text += ' ' + standard;
+  }
+  text = wrapped(text, column);
+  std::replace(text.begin(), text.end(), no_break, ' ');
+  return line + text + "\n";
+}
+
+/// How many letters must be typed, dropped, changed or swapped to make one of the other
+/// (Damerau-Levenshtein, without touching a pair twice).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> steps(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) steps[i][0] = i;
+  std::iota(steps[0].begin(), steps[0].end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = steps[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      steps[i][j] = std::min({steps[i - 1][j] + 1, steps[i][j - 1] + 1, changed});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) steps[i][j] = std::min(steps[i][j], steps[i - 2][j - 2] + 1);
+    }
+  }
+  return steps[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::vector<const Option*> options_of(Commands commands) {
+  std::vector<const Option*> rows;
+  rows.reserve(options.size());
+  for (const Option& each : options) {
+    if ((each.commands & commands) != 0) rows.push_back(&each);
+  }
+  return rows;
+}
+
+std::string written(const Option& option) {
+  return fmt::format("{}{}", option.has_long_form() ? "--" : "-", option.name);
+}
+
+std::string variable_of(std::string_view name) {
+  std::string variable = "RLOCK_";
+  for (const char c : name) {
+    variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return variable;
+}
+
+bool may_stand_in_config(std::string_view name) {
+  return std::any_of(options.begin(), options.end(), [&](const Option& each) {
+    return each.name == name && each.from == From::anywhere;
+  });
+}
+
+std::string names_in_config() {
+  std::vector<std::string_view> names;
+  for (const Option& each : options) {
+    const bool told = std::find(names.begin(), names.end(), each.name) != names.end();
+    if (each.from == From::anywhere && !told) names.push_back(each.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view>& environment,
+                                              Commands command) {
+  using Kind = VariableDoubt::Kind;
+  std::vector<VariableDoubt> doubts;
+  for (const auto entry : environment) {
+    const auto end = entry.find('=');
+    if (!entry.starts_with("RLOCK_") || end == entry.npos || end + 1 == entry.size()) continue;
+    const auto name = entry.substr(0, end);
+    if (std::find(no_options.begin(), no_options.end(), name) != no_options.end()) continue;
+    bool known = false;
+    bool read_by_some = false;
+    bool ours = false;
+    for (const Option& each : options) {
+      if (variable_of(each.name) != name) continue;
+      known = true;
+      read_by_some = read_by_some || each.from != From::command_line;
+      ours = ours || (each.commands & command) != 0;
+    }
+    if (!known) {
+      doubts.push_back({Kind::unknown, std::string{name}});
+    } else if (ours && !read_by_some) {
+      doubts.push_back({Kind::command_line_only, std::string{name}});
+    }
+  }
+  return doubts;
+}
+
+std::string help_of(Commands command) {
+  const auto rows = options_of(command);
+  std::string text;
+  for (const Group group :
+       {Group::lock, Group::waiting, Group::job, Group::result, Group::server, Group::general}) {
+    std::string lines;
+    for (const Option* each : rows) {
+      if (each->group == group) lines += help_of(*each);
+    }
+    if (!lines.empty())
+      text += fmt::format("{}{}:\n{}", text.empty() ? "" : "\n", heading(group), lines);
+  }
+  return text;
+}
+
+std::string wrapped(std::string_view text, std::size_t column, std::size_t width) {
+  std::string result;
+  std::size_t at = column;
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const bool first = at == column;
+    if (!first && at + 1 + word.size() > width) {
+      result += "\n" + std::string(column, ' ');
+      at = column;
+    } else if (!first) {
+      result += ' ';
+      ++at;
+    }
+    result += word;
+    at += word.size();
+  }
+  return result;
+}
+
+std::string_view likely_meant(std::string_view seen, const std::vector<std::string_view>& known) {
+  // Of a short word two letters are most of it.
+  const std::size_t most = seen.size() < 5 ? 1 : 2;
+  std::string_view best;
+  std::size_t least = most + 1;
+  for (const auto each : known) {
+    if (each.size() > seen.size() + most || seen.size() > each.size() + most) continue;
+    const std::size_t steps = distance(seen, each);
+    if (steps < least) {
+      least = steps;
+      best = each;
+    }
+  }
+  return best;
+}
+
+}  // namespace cmd

@@ -1,0 +1,186 @@
+// Every option of every command: one row here is all that the command line, --help, RLOCK_*
+// variables and config files know of it. What it means is read in one place, by its command.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cmd {
+
+/// Which commands have an option, as bits.
+using Commands = unsigned;
+namespace of {
+inline constexpr Commands run = 1, acquire = 2, refresh = 4, release = 8, check = 16, inspect = 32,
+                          list = 64, cancel = 128, force_release = 256, doctor = 512;
+inline constexpr Commands claims = run | acquire, steps = refresh | release | check, all = 1023;
+}  // namespace of
+
+/// Where a value may come from, besides the command line.
+enum class From {
+  command_line,  // only: it is about this one run, and a job hands its environment on to others
+  environment,
+  anywhere  // config files, too
+};
+
+/// The headings of --help, in its order.
+enum class Group { lock, waiting, job, result, server, general };
+
+struct Option {
+  std::string_view name;      // as after "--"; of one letter: "-c" is all there is
+  char letter;                // 0: none
+  std::string_view argument;  // what --help calls the value; empty for a flag
+  std::string_view standard;  // the default; for people, unless Settings::value() reads it
+  From from;
+  Group group;
+  Commands commands;
+  std::string_view help;
+  bool repeated = false;  // may be given several times; otherwise the last one counts
+
+  [[nodiscard]] constexpr bool takes_value() const { return !argument.empty(); }
+  [[nodiscard]] constexpr bool has_long_form() const { return name.size() > 1; }
+};
+
+// The default TTL: long enough that a restart of the server or a slow minute of the host does not
+// stop a job, short enough that a crashed host's job is taken over while somebody still looks at
+// the clock. The default wait of cancel and force-release: a job that was told to stop has its
+// grace, 5 s by default, and then is killed.
+// clang-format off
+inline constexpr std::array options{
+    Option{"key", 'k', "KEY", "", From::command_line, Group::lock, of::claims,
+           "the lock to hold; several are taken in sorted order, all or none", true},
+    Option{"key", 'k', "KEY", "RLOCK_KEY, or all of RLOCK_FENCES", From::command_line, Group::lock, of::steps,
+           "the lock", true},
+    Option{"token", 0, "TOKEN", "RLOCK_TOKEN", From::environment, Group::lock, of::steps,
+           "the token that holds it"},
+    Option{"token", 0, "TOKEN", "", From::command_line, Group::lock, of::cancel | of::force_release,
+           "of several holders, only the one with this token"},
+    Option{"ttl", 't', "DUR", "30s", From::anywhere, Group::lock, of::run,
+           "lease length, refreshed every third of it, at least 100ms"},
+    Option{"ttl", 't', "DUR", "", From::anywhere, Group::lock, of::acquire,
+           "how long the lock is held, unless refreshed; required"},
+    Option{"ttl", 't', "DUR", "", From::anywhere, Group::lock, of::refresh,
+           "how long the lock is held from now on; required"},
+    Option{"at-least", 0, "DUR", "0", From::command_line, Group::lock, of::check,
+           "and still will be for so long"},
+    Option{"exclusive", 'x', "", "", From::command_line, Group::lock, of::claims,
+           "hold the lock alone, as a writer (the default)"},
+    Option{"shared", 's', "", "", From::command_line, Group::lock, of::claims,
+           "hold it together with other readers"},
+    Option{"permits", 0, "N", "1", From::command_line, Group::lock, of::claims,
+           "at most N holders at once"},
+    Option{"min-hold", 0, "DUR", "", From::anywhere, Group::lock, of::run,
+           "the lock stays taken so long after the grant, even if the job is quicker"},
+    Option{"sync-replicas", 0, "N", "0", From::anywhere, Group::lock, of::claims,
+           "a grant counts only once N replicas have confirmed it"},
+    Option{"label", 0, "TEXT", "", From::anywhere, Group::lock, of::claims,
+           "shown to others in place of the command's name"},
+
+    Option{"wait", 'w', "DUR", "0", From::anywhere, Group::waiting, of::claims,
+           "queue for the lock so long; 'forever'; 0 is one attempt"},
+    Option{"wait", 0, "DUR", "10s", From::command_line, Group::waiting, of::cancel,
+           "how long to wait until it is released"},
+    Option{"wait", 0, "DUR", "10s", From::command_line, Group::waiting, of::force_release,
+           "how long to wait for the holder's word that its job has stopped"},
+    Option{"nonblock", 'n', "", "", From::command_line, Group::waiting, of::claims,
+           "the same as --wait 0"},
+    Option{"max-waiters", 0, "N", "", From::anywhere, Group::waiting, of::claims,
+           "with so many in the queue: busy, even with --wait"},
+    Option{"supersede", 0, "", "", From::command_line, Group::waiting, of::claims,
+           "newest wins: ask the holder to stop, send older waiters away, take the turn"},
+    Option{"local-gate", 0, "", "", From::anywhere, Group::waiting, of::claims,
+           "of those who wait on this host, only one does so at the server"},
+
+    Option{"c", 'c', "STRING", "", From::command_line, Group::job, of::run,
+           "run $SHELL -c STRING in place of COMMAND"},
+    Option{"grace", 0, "DUR", "min(5s, TTL/6)", From::anywhere, Group::job, of::run,
+           "between TERM and KILL when the job is stopped"},
+    Option{"on-lost", 0, "stop|warn", "stop", From::anywhere, Group::job, of::run,
+           "what a lost lock does to the job"},
+    Option{"wait-all", 0, "", "", From::anywhere, Group::job, of::run,
+           "hold the lock until every descendant of the job is gone"},
+    Option{"reentrant", 0, "", "", From::anywhere, Group::job, of::run,
+           "inside a job that already holds KEY: just run"},
+
+    Option{"yes", 'y', "", "", From::command_line, Group::result, of::force_release,
+           "do not ask; required where there is no terminal"},
+    Option{"conflict-exit-code", 'E', "N", "75", From::anywhere, Group::result, of::claims,
+           "exit code when the lock was not had"},
+    Option{"status-file", 0, "FILE", "", From::command_line, Group::result, of::run,
+           "write there as JSON what became of the run"},
+    Option{"export", 0, "", "", From::command_line, Group::result, of::acquire,
+           "print variables for eval in place of the token"},
+    Option{"github-output", 0, "", "", From::command_line, Group::result, of::acquire,
+           "append token, key and fence to the file of $GITHUB_OUTPUT"},
+    Option{"json", 0, "", "", From::command_line, Group::result, of::inspect | of::list | of::doctor,
+           "one JSON object in place of the table"},
+
+    Option{"server", 'S', "URL", "redis://127.0.0.1:6379", From::anywhere, Group::server, of::all,
+           "where locks live: redis[s]://[[user]:password@]host[:port][/db], unix:///path[?db=N], "
+           "redis[s]+sentinel://host[:port],.../master[/db], zk://host[:port],.../path or "
+           "file:[///dir]; several are a quorum", true},
+    Option{"password-file", 0, "FILE", "", From::anywhere, Group::server, of::all,
+           "the password is this file's first line"},
+
+    Option{"config", 0, "FILE", "", From::environment, Group::general, of::all,
+           "read options from this file, and from no other"},
+    Option{"quiet", 'q', "", "", From::anywhere, Group::general, of::all,
+           "say less on stderr: errors only"},
+    Option{"verbose", 'v', "", "", From::anywhere, Group::general, of::all,
+           "say more on stderr"},
+    Option{"help", 'h', "", "", From::command_line, Group::general, of::all,
+           "print this help"},
+    Option{"version", 'V', "", "", From::command_line, Group::general, of::run,
+           "print the version"},
+};
+// clang-format on
+
+/// A name in the table; any other does not compile.
+class OptionName {
+ public:
+  consteval OptionName(const char* name) : name_{name} {
+    if (std::none_of(options.begin(), options.end(),
+                     [&](const Option& each) { return each.name == name_; })) {
+      throw "no such option";
+    }
+  }
+  [[nodiscard]] constexpr std::string_view text() const { return name_; }
+
+ private:
+  std::string_view name_;
+};
+
+/// The rows of these commands, in the table's order.
+std::vector<const Option*> options_of(Commands commands);
+/// "--ttl", or "-c".
+std::string written(const Option& option);
+/// "RLOCK_TTL"
+std::string variable_of(std::string_view name);
+bool may_stand_in_config(std::string_view name);
+/// All that may: "server, password-file, ...".
+std::string names_in_config();
+
+/// A RLOCK_* variable that is set but does not mean what somebody may believe.
+struct VariableDoubt {
+  enum class Kind {
+    unknown,           // no option, and nothing that a job is told
+    command_line_only  // an option of this command that only its command line can give
+  } kind;
+  std::string name;
+};
+/// Of an environment, "NAME=value" each.
+std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view>& environment,
+                                              Commands command);
+
+/// The options of a command for --help: grouped, and no line longer than `help_width`.
+std::string help_of(Commands command);
+inline constexpr std::size_t help_width = 80;
+/// `text` in lines that fit; those after the first are indented so far.
+std::string wrapped(std::string_view text, std::size_t column, std::size_t width = help_width);
+
+/// The one of `known` that `seen` was probably meant to be; empty if it is like none.
+std::string_view likely_meant(std::string_view seen, const std::vector<std::string_view>& known);
+
+}  // namespace cmd

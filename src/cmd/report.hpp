@@ -1,0 +1,44 @@
+// What rlock says, in one line, and exits with when it did not do as it was asked.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "cmd/exit_code.hpp"
+#include "hold/acquire.hpp"
+
+namespace cmd {
+
+struct ClaimPlan;
+struct ServerChoice;
+
+/// A request that cannot be carried out as it stands; the user can fix it. Thrown while argv,
+/// environment and config become a plan, before anything was touched; caught in main, which prints
+/// `line` and exits with `code`.
+struct UsageError : std::exception {
+  UsageError(ExitCode code_, std::string line_) : code{code_}, line{std::move(line_)} {}
+  [[nodiscard]] const char* what() const noexcept override { return line.c_str(); }
+
+  ExitCode code;
+  std::string line;
+};
+
+/// "--ttl: saw '5x', accepted: a duration ..."
+UsageError not_accepted(std::string_view source, std::string_view seen, std::string_view accepted,
+                        ExitCode code = ExitCode::usage);
+
+/// A word of the user's for a message: printable, cut if it is a novel, and without the secret of a
+/// URL, which may have ended up in a wrong place.
+std::string shown_word(std::string_view word);
+/// The same for a word that is no option: only its name, and nothing that may be glued to it.
+std::string shown_option(std::string_view word);
+
+/// The server did not do as asked: one line on stderr; returns the exit code.
+int report_fault(const ServerChoice& server, const store::Fault& fault);
+/// The lock was not acquired: one line on stderr (none for a signal); returns the exit code.
+int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why);
+
+}  // namespace cmd

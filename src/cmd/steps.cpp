@@ -1,0 +1,217 @@
+// rlock refresh, release and check: what a step does with a lock that another process acquired.
+#include <cstdlib>
+
+#include "base/duration.hpp"
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "base/text.hpp"
+#include "cmd/claim_options.hpp"
+#include "cmd/commands.hpp"
+#include "hold/waiting_line.hpp"
+#include "store/open.hpp"
+
+namespace cmd {
+namespace {
+
+/// Which locks, and the token that proves holding them.
+struct StepPlan {
+  ServerChoice server;
+  std::vector<store::LockName> keys;
+  store::Token token;
+};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Lines "key=fence"; the key may hold '=' too.
+std::vector<store::LockName> keys_of_fences(const std::string& text) {
+  std::vector<store::LockName> keys;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    keys.push_back(key_of("RLOCK_FENCES", line.substr(0, line.rfind('='))));
+    begin = end + 1;
+  }
+  return keys;
+}
+
+/// -k, else RLOCK_KEY, else the keys of RLOCK_FENCES.
+std::vector<store::LockName> keys_of_step(const Settings& settings) {
+  std::vector<store::LockName> keys;
+  for (const std::string& text : settings.all("key")) keys.push_back(key_of("--key", text));
+  if (keys.empty()) {
+    if (const auto key = variable("RLOCK_KEY"); !key.empty()) {
+      keys.push_back(key_of("RLOCK_KEY", key));
+    } else {
+      keys = keys_of_fences(variable("RLOCK_FENCES"));
+    }
+  }
+  if (keys.empty()) {
+    throw UsageError{ExitCode::usage,
+                     "no KEY given, accepted: -k KEY, or RLOCK_KEY as a job has it"};
+  }
+  return sorted_keys(std::move(keys));
+}
+
+store::Token token_of_step(const Settings& settings) {
+  const auto setting = settings.find("token");
+  if (!setting || setting->text.empty()) {
+    throw UsageError{ExitCode::usage,
+                     "no token given, accepted: --token TOKEN, or RLOCK_TOKEN as a job has it"};
+  }
+  return store::Token::foreign(setting->text);
+}
+
+StepPlan step_in(const Settings& settings, const std::vector<std::string>& operands) {
+  if (!operands.empty()) {
+    throw not_accepted("KEY", operands.front(), "-k KEY, and no operands");
+  }
+  return {resolve_server(settings), keys_of_step(settings), token_of_step(settings)};
+}
+
+/// The exit code of one lock that failed (it has been said why), or nothing.
+using Failure = std::optional<int>;
+using Step =
+    std::function<Failure(store::LockStore&, const store::LockName&, const os::CallLimit&)>;
+
+/// Takes `step` for every key, also after one failed; returns the code of the first failure.
+int for_each_key(const StepPlan& plan, const Step& step) {
+  const auto store = store::open(plan.server.spec);
+  int code = ExitCode::ok;
+  for (const auto& key : plan.keys) {
+    const auto failed = step(*store, key, admin_limit());
+    if (failed && code == ExitCode::ok) code = *failed;
+  }
+  return code;
+}
+
+int report_elsewhere(const store::LockName& name, const std::optional<store::Holder>& holder) {
+  base::log::error("'{}' is not held by this token (any more): it is {}",
+                   base::printable(name.text()), holder ? hold::describe(holder) : "free");
+  return ExitCode::lost;
+}
+
+/// Says whose the lock is, if not the token's.
+int report_not_ours(const StepPlan& plan, store::LockStore& store, const store::LockName& name,
+                    const os::CallLimit& limit) {
+  const auto standing = store.check(name, plan.token, limit);
+  if (const auto* fault = std::get_if<store::Fault>(&standing)) {
+    return report_fault(plan.server, *fault);
+  }
+  const auto* elsewhere = std::get_if<store::Elsewhere>(&standing);
+  return report_elsewhere(name, elsewhere ? elsewhere->occupant : std::nullopt);
+}
+
+// ---- refresh ----------------------------------------------------------------------------------
+
+int refresh(const StepPlan& plan, store::Ttl ttl) {
+  return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name,
+                                const os::CallLimit& limit) {
+    return base::match(
+        store.renew(name, plan.token, ttl, limit),
+        [](const store::Renewed&) -> Failure { return std::nullopt; },
+        [&](const store::NotOurs&) -> Failure { return report_not_ours(plan, store, name, limit); },
+        [&](const store::Fault& fault) -> Failure { return report_fault(plan.server, fault); });
+  });
+}
+
+Act resolve_refresh(const Settings& settings, const std::vector<std::string>& operands) {
+  const auto ttl = ttl_in(settings);
+  if (!ttl) {
+    throw UsageError{ExitCode::usage,
+                     "no --ttl given, accepted: how long the lock is held from now"};
+  }
+  auto plan = step_in(settings, operands);
+  require(plan.server, store::Feature::steps, "refresh");
+  return [plan = std::move(plan), ttl = *ttl] { return refresh(plan, ttl); };
+}
+
+// ---- release ----------------------------------------------------------------------------------
+
+int release(const StepPlan& plan) {
+  return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name,
+                                const os::CallLimit& limit) {
+    return base::match(
+        store.release(name, plan.token, {}, limit),
+        [](const store::Released&) -> Failure { return std::nullopt; },
+        [&](const store::NotOurs&) -> Failure { return report_not_ours(plan, store, name, limit); },
+        [&](const store::Fault& fault) -> Failure { return report_fault(plan.server, fault); });
+  });
+}
+
+Act resolve_release(const Settings& settings, const std::vector<std::string>& operands) {
+  auto plan = step_in(settings, operands);
+  require(plan.server, store::Feature::steps, "release");
+  return [plan = std::move(plan)] { return release(plan); };
+}
+
+// ---- check ------------------------------------------------------------------------------------
+
+Failure long_enough(const store::LockName& name, const store::StillOurs& ours,
+                    base::Millis at_least) {
+  const auto left = ours.until.left(base::now());
+  const std::string key = base::printable(name.text());
+  base::log::detail("'{}' is held for {} more", key, base::format_duration(left));
+  if (left > base::Millis{0} && left >= at_least) return std::nullopt;
+  base::log::error("'{}' is held, but only for {} more", key, base::format_duration(left));
+  return ExitCode::lost;
+}
+
+int check(const StepPlan& plan, base::Millis at_least) {
+  return for_each_key(
+      plan, [&](store::LockStore& store, const store::LockName& name, const os::CallLimit& limit) {
+        return base::match(
+            store.check(name, plan.token, limit),
+            [&](const store::StillOurs& ours) { return long_enough(name, ours, at_least); },
+            [&](const store::Elsewhere& now) -> Failure {
+              return report_elsewhere(name, now.occupant);
+            },
+            [&](const store::Fault& fault) -> Failure { return report_fault(plan.server, fault); });
+      });
+}
+
+Act resolve_check(const Settings& settings, const std::vector<std::string>& operands) {
+  const auto at_least = settings.value("at-least");
+  auto plan = step_in(settings, operands);
+  return [plan = std::move(plan), length = duration_of(at_least)] { return check(plan, length); };
+}
+
+}  // namespace
+
+const Command refresh_command{"refresh",
+                              of::refresh,
+                              "refresh [OPTIONS] [-k KEY]... [--token TOKEN] --ttl DUR",
+                              "hold a lock of `acquire` for longer",
+                              "Exits 0, or 76 if the lock is not this token's (any more).\n"
+                              "\n"
+                              "Examples:\n"
+                              "  rlock refresh -k deploy --token \"$token\" --ttl 30m",
+                              resolve_refresh};
+
+const Command release_command{
+    "release",
+    of::release,
+    "release [OPTIONS] [-k KEY]... [--token TOKEN]",
+    "give back a lock of `acquire`",
+    "Exits 0, or 76 if the lock is not this token's (any more): then it says whose it\n"
+    "is, and nothing was changed.\n"
+    "\n"
+    "Examples:\n"
+    "  rlock release -k deploy --token \"$token\"",
+    resolve_release};
+
+const Command check_command{
+    "check",
+    of::check,
+    "check [OPTIONS] [-k KEY]... [--token TOKEN] [--at-least DUR]",
+    "inside a job: ask the server whether the lock is still ours",
+    "Exits 0 if it is, and 76 if it is not (any more), or not for long enough.\n"
+    "\n"
+    "Examples:\n"
+    "  rlock check && ./next-step.sh\n"
+    "  rlock check --at-least 10s || exit 1",
+    resolve_check};
+
+}  // namespace cmd

@@ -1,0 +1,123 @@
+// argv, split; which command it is; what is scrubbed from it.
+#include "cmd/parse.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "cmd/scrub_argv.hpp"
+
+using Words = std::vector<std::string>;
+namespace of = cmd::of;
+
+namespace {
+
+cmd::SplitArgv split(const Words& argv, cmd::Commands command = of::run) {
+  return cmd::split_argv(argv, cmd::Settings{"", command});
+}
+
+Words names_of(const cmd::SplitArgv& words) {
+  Words names;
+  for (const auto* each : words.meant) names.emplace_back(each->name);
+  return names;
+}
+
+/// The error's line; of an answer its first words, of something to do "act".
+std::string outcome(const Words& argv) {
+  ::setenv("RLOCK_CONFIG", "/dev/null", 1);
+  try {
+    const auto parsed = cmd::parse(argv);
+    const auto* answer = std::get_if<cmd::Answer>(&parsed);
+    return answer ? answer->text.substr(0, answer->text.find('\n')) : "act";
+  } catch (const cmd::UsageError& error) {
+    return error.line;
+  }
+}
+
+std::string scrubbed(Words words) {
+  std::vector<char*> pointers;
+  for (auto& each : words) pointers.push_back(each.data());
+  cmd::scrub_argv(pointers);
+  std::string text;
+  for (const auto& each : words) text += (text.empty() ? "" : " ") + each;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("options end at the first operand") {
+  const auto words = split({"-k", "a", "-n", "echo", "-k", "b", "--", "c"});
+  CHECK(words.options == Words{"-k", "a", "-n"});
+  CHECK(words.operands == Words{"echo", "-k", "b", "--", "c"});
+  CHECK(names_of(words) == Words{"key", "nonblock"});
+  CHECK_FALSE(words.ended);
+}
+
+TEST_CASE("one -- goes, every later one is an operand") {
+  const auto words = split({"-n", "--", "--", "-x"});
+  CHECK(words.options == Words{"-n"});
+  CHECK(words.operands == Words{"--", "-x"});
+  CHECK(words.ended);
+  CHECK(split({"--"}).operands.empty());
+  CHECK(split({"-"}).operands == Words{"-"});
+  CHECK(split({"", "x"}).operands == Words{"", "x"});
+}
+
+TEST_CASE("a value may be glued, the next word, or behind an equals sign") {
+  CHECK(split({"-ka", "x"}).options == Words{"-ka"});
+  CHECK(split({"-k", "--", "x"}).options == Words{"-k", "--"});
+  CHECK(split({"--key=--x", "y"}).options == Words{"--key", "--x"});
+  CHECK(split({"--key", "-n", "y"}).options == Words{"--key", "-n"});
+  CHECK(split({"--key"}).options == Words{"--key"});
+  CHECK(split({"-nk", "a", "x"}).options == Words{"-nk", "a"});
+  CHECK(split({"-nka", "x"}).options == Words{"-nka"});
+  CHECK(split({"--ttl=", "x"}).options == Words{"--ttl", ""});
+}
+
+TEST_CASE("a letter in an attached value is no option") {
+  CHECK(names_of(split({"-Sunix:///k.sock"})) == Words{"server"});
+  CHECK(names_of(split({"-nkt"})) == Words{"nonblock", "key"});
+  CHECK(names_of(split({"-Zn"})) == Words{"nonblock"});
+  CHECK(names_of(split({"--frobnicate=k"})).empty());
+  CHECK(names_of(split({"--quiet=no"})).empty());
+}
+
+TEST_CASE("without a key the first operand is a command of rlock's") {
+  CHECK(outcome({"-Sunix:///k.sock", "inspect", "a"}) == "act");
+  CHECK(outcome({"-S", "unix:///k.sock", "inspect", "a"}) == "act");
+  CHECK(outcome({"inspect", "a", "--json"}) == "act");
+  CHECK(outcome({"-v", "inspect", "--", "a"}) == "act");
+  CHECK(outcome({"inspect", "--", "a", "--json"}).starts_with("KEY: saw '--json'"));
+  CHECK(outcome({"-w", "5s", "inspect", "a"}).starts_with("unknown option '-w'"));
+  CHECK(outcome({"-k", "a", "inspect"}) == "act");
+  CHECK(outcome({"-nkinspect", "inspect"}) == "act");
+}
+
+TEST_CASE("a word that is no command is said to be none, with what was probably meant") {
+  CHECK(outcome({}).starts_with("nothing to do"));
+  CHECK(outcome({"inspct", "a"}) ==
+        "'inspct' is no rlock command, and no -k KEY was given to run it under; did you mean "
+        "'inspect'? see rlock --help");
+  CHECK(outcome({"frobnicate"}) ==
+        "'frobnicate' is no rlock command, and no -k KEY was given to run it under; see rlock "
+        "--help");
+  CHECK(outcome({"inspect", "--jsn", "a"}) ==
+        "unknown option '--jsn'; did you mean '--json'? accepted: see rlock inspect --help");
+}
+
+TEST_CASE("help and version are answers, whatever else is wrong") {
+  CHECK(outcome({"--help"}).starts_with("run COMMAND"));
+  CHECK(outcome({"-h", "-k", ""}).starts_with("run COMMAND"));
+  CHECK(outcome({"inspect", "--help"}).starts_with("who holds"));
+  CHECK(outcome({"-h", "check"}).starts_with("inside a job"));
+  CHECK(outcome({"-V"}).starts_with("rlock "));
+  CHECK(outcome({"inspect", "-V"}).starts_with("unknown option '-V'"));
+}
+
+TEST_CASE("passwords of URLs are overwritten in our own arguments, and nowhere else") {
+  CHECK(scrubbed({"-S", "redis://u:pw@h/0", "x"}) == "-S redis://****@h/0 x");
+  CHECK(scrubbed({"redis+sentinel://h/m?sentinel-password=pw&x=1"}) ==
+        "redis+sentinel://h/m?sentinel-password=**&x=1");
+  CHECK(scrubbed({"a@b", "--", "redis://u:pw@h"}) == "a@b -- redis://u:pw@h");
+  CHECK(scrubbed({"u@redis://h"}) == "u@redis://h");
+}

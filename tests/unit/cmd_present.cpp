@@ -1,0 +1,117 @@
+// Tables and JSON of locks.
+#include "cmd/present.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+using base::Millis;
+using Json = nlohmann::json;
+using store::Holder;
+using store::Token;
+
+namespace {
+
+const std::string ours = "app@web1:42/job.sh#0123456789012345678901234567890123456789";
+
+store::LockReport free_lock(std::string_view key = "deploy") {
+  return {*store::LockName::from(key), std::nullopt, {}, std::nullopt, {}};
+}
+
+store::LockReport held_lock() {
+  auto report = free_lock();
+  report.mode = store::Mode{};
+  report.holders = {{{Holder::Kind::holder, ours, Millis{124'000}, Millis{28'000}, 0}, 7}};
+  report.fence = 7;
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("a free lock's table says free and nobody") {
+  CHECK(cmd::as_table(free_lock()) == "key      deploy\nstate    free\nwaiting  0\n");
+}
+
+TEST_CASE("a held lock's table says who, until when, its fence and who waits") {
+  auto report = held_lock();
+  report.waiters = {
+      {Token::foreign("a@b:1/x#0123456789012345678901234567890123456789"), {}, Millis{38'000}},
+      {Token::foreign("other"), {store::Mode::Kind::shared}, Millis{5'000}}};
+  const std::string table = cmd::as_table(report);
+  CHECK(table.find("state    held\nmode     exclusive\nholder   app@web1:42/job.sh\n") !=
+        std::string::npos);
+  CHECK(table.find("token    " + ours + "\n") != std::string::npos);
+  CHECK(table.find(" UTC (2m4s ago)\n") != std::string::npos);
+  CHECK(table.find("until    28s from now, unless refreshed\nfence    7\n") != std::string::npos);
+  CHECK(table.find("waiting  2\n     1   a@b:1/x, for 38s\n     2   other, shared, for 5s\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("several holders have their own fences, and permits their number") {
+  auto report = held_lock();
+  report.mode = store::Mode{store::Mode::Kind::permits, 3};
+  report.holders.push_back({{Holder::Kind::foreign, "x\ny", std::nullopt, std::nullopt, 0}, 8});
+  const std::string table = cmd::as_table(report);
+  CHECK(table.find("mode     3 permits\n") != std::string::npos);
+  CHECK(table.find("holder   x\\ny (a foreign client)\n") != std::string::npos);
+  CHECK(table.find("until    it is released: it has no expiry\n") != std::string::npos);
+  CHECK(table.find("fence    7\n") != std::string::npos);
+  CHECK(table.find("fence    8\n") != std::string::npos);
+}
+
+TEST_CASE("a reserved lock and a value that is no string are shown as such") {
+  auto report = held_lock();
+  report.holders.front().occupant.kind = Holder::Kind::reserved;
+  CHECK(cmd::as_table(report).find("state    reserved\n") != std::string::npos);
+  report.holders.front().occupant = {Holder::Kind::foreign, "", std::nullopt, std::nullopt, 0};
+  CHECK(cmd::as_table(report).find("a foreign client (its value is empty or no string)") !=
+        std::string::npos);
+}
+
+TEST_CASE("a list has a line for each lock below its heading") {
+  auto many = held_lock();
+  many.holders.push_back(many.holders.front());
+  const std::string table =
+      cmd::as_table(std::vector{free_lock("a-longer-key"), held_lock(), many});
+  CHECK(
+      table.starts_with("KEY           STATE         FOR      TTL  WAITING  HOLDER\n"
+                        "a-longer-key  free            -        -        0  -\n"
+                        "deploy        held         2m4s      28s        0  app@web1:42/job.sh\n"));
+  CHECK(table.find("app@web1:42/job.sh and 1 more\n") != std::string::npos);
+}
+
+TEST_CASE("the JSON of a lock has every field, null where nothing is known") {
+  const Json free = Json::parse(cmd::as_json(free_lock()));
+  CHECK(free["state"] == "free");
+  for (const char* name : {"mode", "permits", "holder", "held_ms", "ttl_ms", "fence"}) {
+    CHECK(free.contains(name));
+    CHECK(free[name].is_null());
+  }
+  CHECK(free["holders"].empty());
+  CHECK(free["waiters"].empty());
+
+  auto report = held_lock();
+  report.mode = store::Mode{store::Mode::Kind::permits, 3};
+  report.waiters = {{Token::foreign("other"), {store::Mode::Kind::shared}, Millis{5'000}}};
+  const Json held = Json::parse(cmd::as_json(report));
+  CHECK(held["mode"] == "permits");
+  CHECK(held["permits"] == 3);
+  CHECK(held["holder"]["user"] == "app");
+  CHECK(held["holder"]["pid"] == 42);
+  CHECK(held["holder"]["foreign"] == false);
+  CHECK(held["holders"][0]["fence"] == 7);
+  CHECK(held["held_ms"] == 124'000);
+  CHECK(held["waiters"][0]["foreign"] == true);
+  CHECK(held["waiters"][0]["pid"].is_null());
+  CHECK(held["waiters"][0]["mode"] == "shared");
+  CHECK(held["waiters"][0]["waiting_ms"] == 5'000);
+}
+
+TEST_CASE("JSON is pure ASCII, whatever the key is made of") {
+  const std::string text =
+      cmd::as_json(std::vector{free_lock("gr\xc3\xbc\xc3\x9f"
+                                         "e\x1b[31m\xff")});
+  for (const char c : text) CHECK(static_cast<unsigned char>(c) < 0x80);
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(Json::parse(text)["locks"].size() == 1);
+}

@@ -1,0 +1,142 @@
+// The one line that says why not, and its exit code.
+#include "cmd/report.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/log.hpp"
+#include "cmd/claim_options.hpp"
+
+using store::Fault;
+using store::Holder;
+using Kind = store::Fault::Kind;
+
+namespace {
+
+std::string captured;
+
+std::size_t capture(std::string_view text) {
+  captured += text;
+  return text.size();
+}
+
+/// What is said on stderr meanwhile.
+class Said {
+ public:
+  Said() : at_once_{capture} { captured.clear(); }
+  [[nodiscard]] const std::string& text() const { return captured; }
+
+ private:
+  base::log::NonBlockingStderr at_once_;
+};
+
+store::LockName name(std::string_view text) {
+  return *store::LockName::from(text);
+}
+
+cmd::ClaimPlan plan() {
+  cmd::ServerChoice server{std::get<store::ServerSpec>(store::parse_server("redis://h")),
+                           "redis://h", std::nullopt};
+  return {server,
+          {name("deploy"), name("a\n")},
+          {},
+          *store::Ttl::from(base::Millis{1000}),
+          base::Millis{2'000},
+          *store::Label::from("x"),
+          std::nullopt,
+          0,
+          false,
+          false,
+          9};
+}
+
+const Holder holder{Holder::Kind::holder, "app@h:1/job#0123456789012345678901234567890123456789",
+                    base::Millis{12'000}, std::nullopt, 0};
+
+}  // namespace
+
+TEST_CASE("a fault says whether the server was reached, and denied has its own code") {
+  const auto code = [](Kind kind) {
+    const Said said;
+    const int result = cmd::report_fault(plan().server, Fault{kind, "why"});
+    return std::pair{result, said.text()};
+  };
+  CHECK(code(Kind::unreachable) ==
+        std::pair{69, std::string{"rlock: cannot reach redis://h: why\n"}});
+  CHECK(code(Kind::silent) == std::pair{69, std::string{"rlock: cannot reach redis://h: why\n"}});
+  CHECK(code(Kind::unavailable) ==
+        std::pair{69, std::string{"rlock: cannot use redis://h: why\n"}});
+  CHECK(code(Kind::unusable) == std::pair{69, std::string{"rlock: cannot use redis://h: why\n"}});
+  CHECK(code(Kind::denied) == std::pair{77, std::string{"rlock: cannot use redis://h: why\n"}});
+}
+
+TEST_CASE("a lock that was not acquired is said with its holder and what to do") {
+  using Why = hold::GaveUp::Why;
+  const auto said = [](const hold::NotAcquired& why, int code) {
+    const Said all;
+    CHECK(cmd::report_not_acquired(plan(), why) == code);
+    return all.text();
+  };
+  CHECK(said(hold::GaveUp{name("deploy"), holder, 0, Why::busy}, 9) ==
+        "rlock: 'deploy' is held by app@h:1/job for 12s; to queue for it: --wait 10m, to see more: "
+        "rlock inspect deploy\n");
+  CHECK(said(hold::GaveUp{name("deploy"), holder, 3, Why::timed_out}, 9) ==
+        "rlock: 'deploy' was not free within 2s: held by app@h:1/job for 12s, 3 waiting before "
+        "this one\n");
+  CHECK(said(hold::GaveUp{name("deploy"), holder, 3, Why::crowded}, 9) ==
+        "rlock: 'deploy' is held by app@h:1/job for 12s, and 3 wait already: no more than "
+        "--max-waiters allows\n");
+  CHECK(said(hold::Dismissed{name("deploy"), "superseded by b"}, 9) ==
+        "rlock: waiting for 'deploy' was superseded by b\n");
+  CHECK(said(hold::Interrupted{15}, 143).empty());
+  CHECK(said(Fault{Kind::denied, "no"}, 77) == "rlock: cannot use redis://h: no\n");
+}
+
+TEST_CASE("a use that does not go together with ours names both") {
+  const auto said = [](store::Mode mode) {
+    const Said all;
+    const hold::Disagreement why{name("deploy"), {mode, store::Token::foreign("b")}};
+    CHECK(cmd::report_not_acquired(plan(), why) == 78);
+    return all.text();
+  };
+  CHECK(said({store::Mode::Kind::permits, 3}) ==
+        "rlock: 'deploy' is used with --permits 3 by b, this run says --exclusive; all users of a "
+        "key must agree\n");
+  CHECK(said({store::Mode::Kind::shared}).find("used as a reader/writer lock by b") !=
+        std::string::npos);
+}
+
+TEST_CASE("a word of the user's is shown printable, short, and without a URL's secret") {
+  CHECK(cmd::shown_word("plain") == "plain");
+  CHECK(cmd::shown_word("a\x1b[31m") == "a\\x1b[31m");
+  CHECK(cmd::shown_word("redis://u:pw@h/0") == "redis://h/0");
+  CHECK(cmd::shown_word(std::string(200, 'x')) == std::string(100, 'x') + "…");
+}
+
+TEST_CASE("of a word that is no option only its name is shown") {
+  CHECK(cmd::shown_option("--frob") == "--frob");
+  CHECK(cmd::shown_option("--frob=secret") == "--frob…");
+  CHECK(cmd::shown_option("-Z") == "-Z");
+  CHECK(cmd::shown_option("").empty());
+}
+
+TEST_CASE("a usage error has the line that is printed") {
+  const auto error = cmd::not_accepted("--ttl", "5x", "a duration");
+  CHECK(error.line == "--ttl: saw '5x', accepted: a duration");
+  CHECK(error.code == cmd::ExitCode::usage);
+  CHECK(std::string{error.what()} == error.line);
+}
+
+TEST_CASE("the keys of a plan are shown quoted, in a row") {
+  CHECK(plan().shown_keys() == "'deploy', 'a\\n'");
+}
+
+TEST_CASE("keys that go together are sorted, each once, and have no newlines") {
+  CHECK(cmd::sorted_keys({name("b"), name("a"), name("b")}) ==
+        std::vector<store::LockName>{name("a"), name("b")});
+  CHECK(cmd::sorted_keys({name("a\nb")}).size() == 1);
+  CHECK_THROWS_AS((void)cmd::sorted_keys({name("a\nb"), name("c")}), cmd::UsageError);
+  CHECK_THROWS_AS((void)cmd::key_of("--key", ""), cmd::UsageError);
+  CHECK_THROWS_AS((void)cmd::only_key({}), cmd::UsageError);
+  CHECK_THROWS_AS((void)cmd::only_key({"a", "b"}), cmd::UsageError);
+  CHECK(cmd::only_key({"a"}) == name("a"));
+}
