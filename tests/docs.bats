@@ -85,9 +85,9 @@ variable_of_option() {
   options_in_help | grep -x -e "${option,,}" || true
 }
 
-@test "commands that the README shows exist" {
+@test "commands that the README and CONTRIBUTING show exist" {
   local word
-  grep -oE '^ *(\$ )?(scripts/[a-z-]+|\.ci/run)' "$REPO/README.md" | grep -oE '(scripts/|\.ci/).*' | sort -u >"$T/scripts"
+  grep -ohE '^ *(\$ )?(scripts/[a-z-]+|\.ci/run)' "$REPO/README.md" "$REPO/CONTRIBUTING.md" | grep -oE '(scripts/|\.ci/).*' | sort -u >"$T/scripts"
   [[ -s $T/scripts ]]
   while read -r word; do
     [[ -x $REPO/$word ]] || fail "not there: $word"
@@ -95,6 +95,15 @@ variable_of_option() {
   while read -r word; do
     rlock "$word" --help >/dev/null || fail "no command: $word"
   done < <(grep -oE 'rlock (inspect|list|force-release|cancel|acquire|refresh|release|check|doctor)\>' "$REPO/README.md" | cut -d' ' -f2 | sort -u)
+}
+
+@test "places that CONTRIBUTING sends to exist" {
+  local word
+  grep -oE '`(src|tests)/[^` ]+`' "$REPO/CONTRIBUTING.md" | tr -d '`' | sort -u >"$T/places"
+  [[ -s $T/places ]]
+  while read -r word; do
+    compgen -G "$REPO/$word*" >/dev/null || fail "not there: $word"
+  done <"$T/places"
 }
 
 @test "the version is the same everywhere" {
