@@ -2,7 +2,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "hold/waiting_line.hpp"
+#include "hold/progress.hpp"
 
 namespace cmd {
 

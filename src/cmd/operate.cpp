@@ -9,7 +9,7 @@
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/present.hpp"
-#include "hold/waiting_line.hpp"
+#include "hold/progress.hpp"
 #include "os/host.hpp"
 #include "os/stdio.hpp"
 #include "store/open.hpp"

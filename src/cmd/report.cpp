@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "base/text.hpp"
 #include "cmd/claim_options.hpp"
-#include "hold/waiting_line.hpp"
+#include "hold/progress.hpp"
 #include "os/child.hpp"
 #include "store/spec.hpp"
 
@@ -93,7 +93,7 @@ int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
         base::log::notice("waiting for '{}' was {}", quoted(dismissed.name), dismissed.why);
         return plan.conflict_exit_code;
       },
-      [&](const hold::Disagreement& disagreement) -> int {
+      [&](const hold::Incompatible& disagreement) -> int {
         const auto& [name, conflict] = disagreement;
         base::log::error("'{}' is used {} by {}, this run says {}; all users of a key must agree",
                          quoted(name), use_of(conflict.mode), conflict.token.shown(),

@@ -12,7 +12,7 @@
 #include "cmd/nested.hpp"
 #include "cmd/status_file.hpp"
 #include "hold/environment.hpp"
-#include "hold/keeper.hpp"
+#include "hold/renewer.hpp"
 #include "hold/supervise.hpp"
 #include "os/error.hpp"
 #include "os/file.hpp"

@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "base/text.hpp"
 #include "cmd/json.hpp"
-#include "hold/waiting_line.hpp"
+#include "hold/progress.hpp"
 #include "os/error.hpp"
 #include "os/file.hpp"
 
@@ -67,7 +67,7 @@ void note(RunRecord& record, const hold::NotAcquired& not_acquired) {
         record.outcome = Outcome::busy;
         record.why = dismissed.why;
       },
-      [&](const hold::Disagreement& disagreement) {
+      [&](const hold::Incompatible& disagreement) {
         record.outcome = Outcome::mismatch;
         record.why = "used in another way by " + disagreement.mismatch.token.shown();
       },

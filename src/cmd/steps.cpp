@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
-#include "hold/waiting_line.hpp"
+#include "hold/progress.hpp"
 #include "store/open.hpp"
 
 namespace cmd {

@@ -1,13 +1,230 @@
 #include "hold/acquire.hpp"
 
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
 #include "base/log.hpp"
+#include "base/result.hpp"
 
 namespace hold {
 namespace {
 
 using base::Deadline;
+using base::Millis;
+using store::Fault;
+
+// A server that takes longer for one answer is as good as silent; a lease shorter than that would
+// be over when the answer came, so it need not wait longer than a second either.
+constexpr Millis longest_answer{5'000};
+constexpr Millis shortest_answer{1'000};
+// On the way out nobody should wait long for a server.
+constexpr Millis goodbye{1'000};
+constexpr Millis first_retry{50};
+constexpr Millis longest_retry{1'000};
+
+/// One of the locks that we had before is not ours any more, or cannot be had with the token that
+/// they share.
+struct LostEarlier {
+  std::string why;
+};
+
+/// Wants one lock, and meanwhile looks after those that the same run already holds. Main thread; no
+/// other thread exists yet.
+class Acquirer {
+ public:
+  struct Terms {
+    base::Deadline wait_ends;
+    base::Millis grace;  // of the validity this much must be left, or the job could not be stopped
+  };
+  using Outcome = std::variant<Held, LostEarlier, NotAcquired>;
+
+  Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& claim, const Terms& terms,
+           HeldLocks& earlier, os::Signals& signals);
+
+  /// Once. Gives the store away inside Held. Whatever else happens, nothing of this claim is left
+  /// behind on a server that answers: a silent fault may have been a grant, so it is withdrawn.
+  Outcome run();
+
+ private:
+  store::Attempt ask();
+  std::optional<Outcome> queue(const store::Queued& place);
+  std::optional<Outcome> recover(const store::Fault& fault);
+  std::optional<Outcome> accept(store::Granted granted);
+  std::optional<Outcome> obey(const store::Notice& notice);
+  /// Refreshes what is due and hears what others want of those; nothing if all is well.
+  std::optional<Outcome> look_after_earlier();
+  /// A signal that ends us, if one came; the others are dealt with.
+  std::optional<int> deadly_signal();
+  Outcome withdrawn(Outcome outcome);
+
+  std::unique_ptr<store::LockStore> store_;
+  store::Claim claim_;
+  const Terms& terms_;
+  HeldLocks& earlier_;
+  os::Signals& signals_;
+  WaitingLine line_;
+  base::Millis retry_;
+  bool asked_again_ = false;  // a single attempt whose answer was lost asks once more
+  bool disturbed_ = false;    // a signal that does not concern us cut a question short
+};
+
+Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& claim,
+                   const Terms& terms, HeldLocks& earlier, os::Signals& signals)
+    : store_{std::move(store)},
+      claim_{claim},
+      terms_{terms},
+      earlier_{earlier},
+      signals_{signals},
+      line_{claim.name},
+      retry_{first_retry} {}
+
+store::Attempt Acquirer::ask() {
+  const Millis answer = std::clamp(claim_.ttl.length(), shortest_answer, longest_answer);
+  return store_->try_acquire(claim_, {Deadline::after(base::now(), answer), signals_.descriptor()});
+}
+
+Acquirer::Outcome Acquirer::run() {
+  for (;;) {
+    auto attempt = ask();
+    if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+    auto outcome = base::match(
+        std::move(attempt), [&](store::Granted&& granted) { return accept(std::move(granted)); },
+        [&](store::Busy&& busy) -> std::optional<Outcome> {
+          const bool queueing = claim_.on_busy == store::OnBusy::queue;
+          // Nobody in particular has it: some of it may be ours.
+          if (!busy.occupant) store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
+          return GaveUp{claim_.name, std::move(busy.occupant), busy.waiting,
+                        queueing ? GaveUp::Why::crowded : GaveUp::Why::busy};
+        },
+        [&](store::ModeConflict&& mismatch) -> std::optional<Outcome> {
+          return withdrawn(Incompatible{claim_.name, std::move(mismatch)});
+        },
+        [&](store::Queued&& place) { return queue(place); },
+        [&](store::TokenExhausted&& spent) -> std::optional<Outcome> {
+          return withdrawn(LostEarlier{std::move(spent.why)});
+        },
+        [&](Fault&& fault) { return recover(fault); });
+    if (outcome) return *std::move(outcome);
+    if (auto lost = look_after_earlier()) return *std::move(lost);
+  }
+}
+
+std::optional<Acquirer::Outcome> Acquirer::look_after_earlier() {
+  while (earlier_.due().passed(base::now())) {
+    auto news = earlier_.refresh(signals_.descriptor());
+    if (auto* lost = std::get_if<Lost>(&news)) return withdrawn(LostEarlier{std::move(lost->why)});
+    if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+    if (earlier_.valid_until().passed(base::now())) {
+      return withdrawn(LostEarlier{"its lease could not be refreshed in time"});
+    }
+  }
+  if (earlier_.listen_due().passed(base::now())) earlier_.listen(signals_.descriptor());
+  auto heard = earlier_.hear();
+  if (!heard) return std::nullopt;
+  if (auto* asked = std::get_if<AskedToStop>(&*heard)) {
+    return withdrawn(Dismissed{std::move(asked->name), std::move(asked->why)});
+  }
+  return withdrawn(LostEarlier{std::get<Lost>(*std::move(heard)).why});
+}
+
+std::optional<Acquirer::Outcome> Acquirer::accept(store::Granted granted) {
+  store::Lease& lease = granted.lease;
+  if (granted.flaw.empty() && !lease.valid_until.earlier_by(terms_.grace).passed(base::now())) {
+    return Held{std::move(store_), std::move(lease)};
+  }
+  if (granted.flaw.empty() && lease.ttl.length() - lease.ttl.drift() <= terms_.grace) {
+    return recover({Fault::Kind::unusable,
+                    fmt::format("it gives leases of at most {}: shorten --ttl or --grace ({})",
+                                base::format_duration(lease.ttl.length()),
+                                base::format_duration(terms_.grace))});
+  }
+  store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
+  if (claim_.token_stays) {
+    return LostEarlier{granted.flaw.empty() ? "a grant came too late" : std::move(granted.flaw)};
+  }
+  claim_.token = claim_.token.another();
+  if (!granted.flaw.empty()) return recover({Fault::Kind::unavailable, std::move(granted.flaw)});
+  // The answer took so long that the job would have to be stopped at once.
+  return recover(
+      {Fault::Kind::silent, fmt::format("the grant of a lease of {} came too late to be used",
+                                        base::format_duration(claim_.ttl.length()))});
+}
+
+std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
+  retry_ = first_retry;
+  line_.update(place, base::now());
+  for (;;) {
+    const Deadline until = std::min({terms_.wait_ends, line_.due(), earlier_.due()});
+    const auto turn = store_->await_turn(claim_, {until, signals_.descriptor()});
+    if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+    if (const auto* notice = std::get_if<store::Notice>(&turn)) return obey(*notice);
+    if (const auto* fault = std::get_if<Fault>(&turn)) return recover(*fault);
+    if (terms_.wait_ends.passed(base::now())) {
+      return withdrawn(GaveUp{claim_.name, place.occupant, place.ahead, GaveUp::Why::timed_out});
+    }
+    if (std::holds_alternative<store::ClaimAgain>(turn)) return std::nullopt;
+    if (auto outcome = look_after_earlier()) return outcome;
+    if (line_.due().passed(base::now())) line_.tick(base::now());
+  }
+}
+
+std::optional<Acquirer::Outcome> Acquirer::obey(const store::Notice& notice) {
+  const os::CallLimit limit{Deadline::after(base::now(), goodbye)};
+  const bool stop = notice.kind == store::Notice::Kind::stop;
+  if (stop) store_->withdraw(claim_, limit);
+  store_->confirm_stopped(claim_.name, notice, limit);
+  if (stop) return Dismissed{claim_.name, notice.why};
+  // Only what was reserved for us was taken away: our place may be gone with it, our wish is not.
+  return std::nullopt;
+}
+
+std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
+  const bool hopeless = fault.kind == Fault::Kind::denied || fault.kind == Fault::Kind::unusable;
+  if (hopeless) return withdrawn(fault);
+  if (std::exchange(disturbed_, false)) return std::nullopt;
+  if (claim_.on_busy == store::OnBusy::give_up) {
+    // Only a lost answer is worth a second question, which the same token makes safe.
+    if (fault.kind != Fault::Kind::silent || asked_again_) return withdrawn(fault);
+    asked_again_ = true;
+    return std::nullopt;
+  }
+  line_.update(fault, base::now());
+  const Deadline next =
+      std::min({terms_.wait_ends, Deadline::after(base::now(), retry_), earlier_.due()});
+  retry_ = std::min(retry_ * 2, longest_retry);
+  os::wait_any({signals_.descriptor()}, next);
+  if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+  if (terms_.wait_ends.passed(base::now())) return withdrawn(fault);
+  return std::nullopt;
+}
+
+std::optional<int> Acquirer::deadly_signal() {
+  disturbed_ = false;
+  while (const auto signal = signals_.take()) {
+    disturbed_ = true;
+    switch (signal->number) {
+      case SIGCHLD:
+      case SIGCONT:
+      case SIGWINCH: break;
+      case SIGTSTP:
+      case SIGTTIN:
+      case SIGTTOU:
+        base::log::clear_status();
+        os::Signals::suspend(signal->number);
+        break;
+      default: return signal->number;
+    }
+  }
+  return std::nullopt;
+}
+
+Acquirer::Outcome Acquirer::withdrawn(Outcome outcome) {
+  store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
+  return outcome;
+}
+
 using Opener = std::function<std::unique_ptr<store::LockStore>()>;
-using Round = std::variant<HeldLocks, LostEarlier, NotAcquired>;
+using Attempted = std::variant<HeldLocks, LostEarlier, NotAcquired>;
 
 /// With the last lock in hand: the first ones may have been refreshed a while ago.
 std::optional<LostEarlier> freshen(HeldLocks& all, const Acquirer::Terms& terms,
@@ -21,12 +238,12 @@ std::optional<LostEarlier> freshen(HeldLocks& all, const Acquirer::Terms& terms,
   return LostEarlier{"its lease could not be refreshed in time"};
 }
 
-Round take_all(const Opener& open_store, const std::vector<store::Claim>& claims,
-               const Acquirer::Terms& terms, os::Signals& signals) {
+Attempted take_all(const Opener& open_store, const std::vector<store::Claim>& claims,
+                   const Acquirer::Terms& terms, os::Signals& signals) {
   HeldLocks all;
   for (const store::Claim& claim : claims) {
     auto outcome = Acquirer{open_store(), claim, terms, all, signals}.run();
-    if (auto* not_had = std::get_if<NotAcquired>(&outcome)) return std::move(*not_had);
+    if (auto* not_acquired = std::get_if<NotAcquired>(&outcome)) return std::move(*not_acquired);
     if (auto* lost = std::get_if<LostEarlier>(&outcome)) return std::move(*lost);
     all.add(std::get<Held>(std::move(outcome)));
   }
@@ -38,14 +255,14 @@ Round take_all(const Opener& open_store, const std::vector<store::Claim>& claims
 
 }  // namespace
 
-Acquisition acquire(const Opener& open_store, const AcquirePlan& plan, os::Signals& signals) {
-  const Acquirer::Terms terms{Deadline::after(base::now(), plan.wait), plan.grace};
-  auto claims = plan.claims;
+Acquisition acquire(const Opener& open_store, const Wanted& wanted, os::Signals& signals) {
+  const Acquirer::Terms terms{Deadline::after(base::now(), wanted.wait), wanted.grace};
+  auto claims = wanted.claims;
   for (;;) {
-    auto round = take_all(open_store, claims, terms, signals);
-    if (auto* all = std::get_if<HeldLocks>(&round)) return std::move(*all);
-    if (auto* not_had = std::get_if<NotAcquired>(&round)) return std::move(*not_had);
-    const auto& lost = std::get<LostEarlier>(round);
+    auto taken = take_all(open_store, claims, terms, signals);
+    if (auto* all = std::get_if<HeldLocks>(&taken)) return std::move(*all);
+    if (auto* not_acquired = std::get_if<NotAcquired>(&taken)) return std::move(*not_acquired);
+    const auto& lost = std::get<LostEarlier>(taken);
     if (terms.wait_ends.passed(base::now())) {
       return store::Fault{store::Fault::Kind::silent,
                           "a lock was lost while another was asked for: " + lost.why};
@@ -56,5 +273,4 @@ Acquisition acquire(const Opener& open_store, const AcquirePlan& plan, os::Signa
     base::log::detail("a lock was lost while another was waited for ({}); once more", lost.why);
   }
 }
-
 }  // namespace hold

@@ -1,16 +1,45 @@
-// All the locks of a run, or none.
+// From wanting locks to holding all of them, or to knowing why not.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
-#include "hold/claimant.hpp"
+#include "hold/held_locks.hpp"
+#include "hold/progress.hpp"
+#include "os/signals.hpp"
 
 namespace hold {
 
-struct AcquirePlan {
+/// It is somebody else's.
+struct GaveUp {
+  enum class Why { busy, timed_out, crowded };  // crowded: too many wait already
+  store::LockName name;
+  std::optional<store::Holder> occupant;
+  std::size_t others;  // waiting (before us, if we queued)
+  Why why;
+};
+/// While we waited, somebody told us not to.
+struct Dismissed {
+  store::LockName name;
+  std::string why;
+};
+/// Somebody uses the key in a way that does not go together with ours.
+struct Incompatible {
+  store::LockName name;
+  store::ModeConflict mismatch;
+};
+/// A signal came that would have ended us; we are out of the queue.
+struct Interrupted {
+  int signal;
+};
+/// Why a lock was not had; nothing of the claim is left on a server that answers.
+using NotAcquired = std::variant<GaveUp, Dismissed, Incompatible, Interrupted, store::Fault>;
+
+struct Wanted {
   std::vector<store::Claim> claims;  // in the order in which everybody takes them: sorted by name
   base::Millis wait;                 // 0: one attempt; Millis::max(): forever
   base::Millis grace;
@@ -23,6 +52,6 @@ using Acquisition = std::variant<HeldLocks, NotAcquired>;
 /// wait for each other (Havender 1968). Should one be lost meanwhile, all are given back and it
 /// begins anew, as long as the wait lasts. Main thread; no other thread exists yet.
 Acquisition acquire(const std::function<std::unique_ptr<store::LockStore>()>& open_store,
-                    const AcquirePlan& plan, os::Signals& signals);
+                    const Wanted& wanted, os::Signals& signals);
 
 }  // namespace hold

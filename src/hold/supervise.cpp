@@ -11,12 +11,12 @@ namespace {
 
 class Supervisor {
  public:
-  Supervisor(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& keeper, JobPolicy policy,
-             os::Signals& signals)
+  Supervisor(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& renewer,
+             JobPolicy policy, os::Signals& signals)
       : guardian_{guardian},
         tree_{tree},
-        keeper_{keeper},
-        steward_{std::move(policy)},
+        renewer_{renewer},
+        policy_{std::move(policy)},
         signals_{signals} {}
 
   Ending run();
@@ -27,57 +27,57 @@ class Supervisor {
   void look_at_signals();
   void look_at_job();
   [[nodiscard]] bool done() const {
-    return steward_.is_done() || (steward_.awaits_tree() && tree_.empty());
+    return policy_.is_done() || (policy_.awaits_tree() && tree_.empty());
   }
 
   os::Guardian& guardian_;
   const os::ProcessTree& tree_;
-  Renewer& keeper_;
-  JobPolicy steward_;
+  Renewer& renewer_;
+  JobPolicy policy_;
   os::Signals& signals_;
   os::Timer timer_;
 };
 
 Ending Supervisor::run() {
   for (;;) {
-    timer_.set(std::min(steward_.due(), keeper_.begin_at()));
-    guardian_.keep_until(steward_.last_moment());
+    timer_.set(std::min(policy_.due(), renewer_.begin_at()));
+    guardian_.keep_until(policy_.last_moment());
     os::wait_any(
-        {signals_.descriptor(), guardian_.descriptor(), keeper_.descriptor(), timer_.descriptor()},
+        {signals_.descriptor(), guardian_.descriptor(), renewer_.descriptor(), timer_.descriptor()},
         base::Deadline::never());
     // The clock first: after a pause the lease may be over, and then nothing else matters.
     look_at_clock();
     look_at_signals();
     look_at_job();
-    while (const auto news = keeper_.take()) carry_out(steward_.on_news(*news, base::now()));
+    while (const auto news = renewer_.take()) carry_out(policy_.on_news(*news, base::now()));
     look_at_clock();
-    if (done()) return {*steward_.ended(), steward_.stopped_for()};
+    if (done()) return {*policy_.ended(), policy_.stopped_for()};
   }
 }
 
 void Supervisor::look_at_clock() {
   const auto now = base::now();
-  if (keeper_.begin_at().passed(now)) keeper_.begin();
-  carry_out(steward_.on_time(now));
+  if (renewer_.begin_at().passed(now)) renewer_.begin();
+  carry_out(policy_.on_time(now));
 }
 
 void Supervisor::look_at_signals() {
   while (const auto signal = signals_.take()) {
-    if (signal->number != SIGCHLD) carry_out(steward_.on_signal(*signal));
+    if (signal->number != SIGCHLD) carry_out(policy_.on_signal(*signal));
   }
 }
 
 void Supervisor::look_at_job() {
   for (;;) {
     const auto change = guardian_.take();
-    if (guardian_.was_killed()) carry_out(steward_.on_guardian_killed());
+    if (guardian_.was_killed()) carry_out(policy_.on_guardian_killed());
     if (!change) return;
     // We may have been stopped meanwhile, by ourselves even, and the job killed for that.
     look_at_clock();
     if (change->kind == os::Change::Kind::stopped) {
-      carry_out(steward_.on_job_stopped(change->stop_signal()));
+      carry_out(policy_.on_job_stopped(change->stop_signal()));
     } else {
-      carry_out(steward_.on_job_ended(os::ExitStatus{change->status}, base::now()));
+      carry_out(policy_.on_job_ended(os::ExitStatus{change->status}, base::now()));
     }
   }
 }
@@ -98,10 +98,10 @@ void Supervisor::carry_out(const Actions& actions) {
 
 }  // namespace
 
-Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& keeper,
+Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& renewer,
                  JobPolicy policy, os::Signals& signals) {
   try {
-    Ending ending = Supervisor{guardian, tree, keeper, std::move(policy), signals}.run();
+    Ending ending = Supervisor{guardian, tree, renewer, std::move(policy), signals}.run();
     guardian.dismiss();
     return ending;
   } catch (...) {

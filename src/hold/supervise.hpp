@@ -1,8 +1,8 @@
 // Watches over a running job until it, or what must go with it, is gone.
 #pragma once
 
-#include "hold/keeper.hpp"
-#include "hold/steward.hpp"
+#include "hold/job_policy.hpp"
+#include "hold/renewer.hpp"
 #include "os/guardian.hpp"
 #include "os/process_tree.hpp"
 
@@ -13,10 +13,10 @@ struct Ending {
   std::optional<StoppedFor> stopped_for;
 };
 
-/// Signals, the children's changes, the keeper's news and the clock go to the policy; what it
+/// Signals, the children's changes, the renewer's news and the clock go to the policy; what it
 /// decides is done. Touches no server: whatever stalls there, the deadline here is kept. Should it
 /// throw, the job's tree is gone. At the end the guardian is dismissed. Main thread.
-Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& keeper,
+Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& renewer,
                  JobPolicy policy, os::Signals& signals);
 
 }  // namespace hold

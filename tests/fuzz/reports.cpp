@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cmd/present.hpp"
-#include "hold/waiting_line.hpp"
+#include "hold/progress.hpp"
 #include "property.hpp"
 
 namespace {

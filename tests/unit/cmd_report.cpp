@@ -94,7 +94,7 @@ TEST_CASE("a lock that was not acquired is said with its holder and what to do")
 TEST_CASE("a use that does not go together with ours names both") {
   const auto said = [](store::Mode mode) {
     const Said all;
-    const hold::Disagreement why{name("deploy"), {mode, store::Token::foreign("b")}};
+    const hold::Incompatible why{name("deploy"), {mode, store::Token::foreign("b")}};
     CHECK(cmd::report_not_acquired(plan(), why) == 78);
     return all.text();
   };

@@ -82,7 +82,7 @@ TEST_CASE("why the locks were not acquired becomes an outcome and a reason") {
   CHECK(busy["why"] == "held by app@h:1/x#0");
   CHECK(noted(hold::Dismissed{name("a"), "superseded by b"})["why"] == "superseded by b");
   CHECK(noted(hold::Dismissed{name("a"), "x"})["outcome"] == "busy");
-  CHECK(noted(hold::Disagreement{name("a"), {{}, store::Token::foreign("z")}})["outcome"] ==
+  CHECK(noted(hold::Incompatible{name("a"), {{}, store::Token::foreign("z")}})["outcome"] ==
         "mismatch");
   CHECK(noted(hold::Interrupted{15})["outcome"] == "interrupted");
   CHECK(noted(hold::Interrupted{15})["why"] == "signal 15");

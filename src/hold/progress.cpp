@@ -1,4 +1,4 @@
-#include "hold/waiting_line.hpp"
+#include "hold/progress.hpp"
 
 #include <fmt/format.h>
 

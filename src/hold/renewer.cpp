@@ -1,4 +1,4 @@
-#include "hold/keeper.hpp"
+#include "hold/renewer.hpp"
 
 #include <system_error>
 
@@ -12,7 +12,7 @@ using store::Deadline;
 // A job that outlives this is worth a second connection to hear what others want of it.
 constexpr base::Millis worth_listening{1'000};
 // Where the machine has no thread or no descriptor left, the job may be about to give some back.
-constexpr base::Millis for_want_of_means{200};
+constexpr base::Millis retry_without_resources{200};
 
 }  // namespace
 
@@ -23,18 +23,18 @@ class Renewer::Watch {
   struct Order {};
   struct Finished {};
 
-  explicit Watch(HeldLocks upkeep) : upkeep_{std::move(upkeep)} {}
+  explicit Watch(HeldLocks locks) : locks_{std::move(locks)} {}
 
   void run(Deadline listen_at);
   void step(Deadline listen_at);
-  std::vector<ReturnedLock> give_back() { return std::move(upkeep_).give_back(); }
+  std::vector<ReturnedLock> give_back() { return std::move(locks_).give_back(); }
 
   os::Mailbox<News> news;
   os::Mailbox<Order> orders;
   os::Mailbox<Finished> finished;
 
  private:
-  HeldLocks upkeep_;
+  HeldLocks locks_;
 };
 
 void Renewer::Watch::run(Deadline listen_at) {
@@ -43,7 +43,7 @@ void Renewer::Watch::run(Deadline listen_at) {
       step(listen_at);
     } catch (const std::system_error& error) {
       news.post(Trouble{error.what()});
-      os::wait_any({orders.descriptor()}, Deadline::after(base::now(), for_want_of_means));
+      os::wait_any({orders.descriptor()}, Deadline::after(base::now(), retry_without_resources));
     }
   }
   finished.post({});
@@ -51,23 +51,23 @@ void Renewer::Watch::run(Deadline listen_at) {
 
 void Renewer::Watch::step(Deadline listen_at) {
   const auto now = base::now();
-  const Deadline listen_due = std::max(listen_at, upkeep_.listen_due());
-  if (upkeep_.due().passed(now)) {
-    news.post(upkeep_.refresh(orders.descriptor()));
+  const Deadline listen_due = std::max(listen_at, locks_.listen_due());
+  if (locks_.due().passed(now)) {
+    news.post(locks_.refresh(orders.descriptor()));
   } else if (listen_due.passed(now)) {
-    upkeep_.listen(orders.descriptor());
+    locks_.listen(orders.descriptor());
   } else {
-    auto descriptors = upkeep_.descriptors();
+    auto descriptors = locks_.descriptors();
     descriptors.push_back(orders.descriptor());
-    os::wait_any(descriptors, std::min(upkeep_.due(), listen_due));
-    while (const auto heard = upkeep_.hear()) news.post(*heard);
+    os::wait_any(descriptors, std::min(locks_.due(), listen_due));
+    while (const auto heard = locks_.hear()) news.post(*heard);
   }
 }
 
-Renewer::Renewer(HeldLocks upkeep)
+Renewer::Renewer(HeldLocks locks)
     : listen_at_{Deadline::after(base::now(), worth_listening)},
-      begin_at_{upkeep.empty() ? Deadline::never() : std::min(upkeep.due(), listen_at_)} {
-  watch_ = std::make_shared<Watch>(std::move(upkeep));
+      begin_at_{locks.empty() ? Deadline::never() : std::min(locks.due(), listen_at_)} {
+  watch_ = std::make_shared<Watch>(std::move(locks));
 }
 
 Renewer::~Renewer() {
@@ -84,7 +84,7 @@ void Renewer::begin() {
     thread_ = std::thread{[watch = watch_, listen_at = listen_at_] { watch->run(listen_at); }};
     begin_at_ = Deadline::never();
   } catch (const std::system_error&) {
-    begin_at_ = Deadline::after(base::now(), for_want_of_means);
+    begin_at_ = Deadline::after(base::now(), retry_without_resources);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "hold/steward.hpp"
+#include "hold/job_policy.hpp"
 
 #include <fmt/format.h>
 

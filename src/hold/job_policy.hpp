@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "hold/news.hpp"
+#include "hold/held_locks.hpp"
 #include "os/child.hpp"
 #include "os/signals.hpp"
 

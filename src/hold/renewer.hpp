@@ -7,8 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "hold/news.hpp"
-#include "hold/upkeep.hpp"
+#include "hold/held_locks.hpp"
 
 namespace hold {
 
@@ -21,7 +20,7 @@ using Handback = std::variant<std::vector<ReturnedLock>, Unreachable>;
 /// meanwhile, because it does not have it. All public members: main thread only.
 class Renewer {
  public:
-  explicit Renewer(HeldLocks upkeep);
+  explicit Renewer(HeldLocks locks);
   ~Renewer();
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;

@@ -1,0 +1,160 @@
+#include "hold/held_locks.hpp"
+
+#include <system_error>
+
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "os/poll.hpp"
+
+namespace hold {
+
+using store::Deadline;
+
+namespace {
+
+// A server that is restarting or failing over needs a moment; a tight loop would not help it.
+constexpr base::Millis between_tries{50};
+
+}  // namespace
+
+Held::~Held() {
+  if (!store_) return;
+  try {
+    (void)release({base::Deadline::after(base::now(), longest_last_word)});
+  } catch (const std::system_error&) {
+    // No descriptor or thread left, which is why we are here: the lease ends by itself.
+  }
+}
+
+store::Renewal Held::renew(const os::CallLimit& limit) {
+  auto renewal = store_->renew(lease_.name, lease_.token, lease_.ttl, limit);
+  if (const auto* renewed = std::get_if<store::Renewed>(&renewal)) {
+    lease_.valid_until = renewed->valid_until;
+    lease_.asked_at = renewed->asked_at;
+  }
+  return renewal;
+}
+
+store::Release Held::release(const os::CallLimit& limit, base::Millis min_hold) {
+  give_up();
+  for (bool unheard = false;;) {
+    auto release = spent_->release(lease_.name, lease_.token, min_hold, limit);
+    if (std::holds_alternative<store::NotOurs>(release) && unheard) return store::Released{};
+    const auto* fault = std::get_if<store::Fault>(&release);
+    if (fault == nullptr || limit.until.passed(base::now())) return release;
+    if (fault->kind == store::Fault::Kind::denied) return release;
+    unheard = unheard || fault->kind == store::Fault::Kind::silent;
+    os::wait_any({limit.interrupt},
+                 std::min(limit.until, base::Deadline::after(base::now(), between_tries)));
+  }
+}
+
+Deadline HeldLocks::Entry::listen_due() const {
+  // After a notice there is nothing more to be heard.
+  if (lost || deaf || notice) return Deadline::never();
+  return listener && !listen_again ? listener->due() : Deadline::at({});
+}
+
+void HeldLocks::add(Held held) {
+  const Pace pace{held.lease().ttl, held.lease().asked_at};
+  entries_.push_back({std::move(held), pace, nullptr});
+}
+
+std::vector<store::Lease> HeldLocks::leases() const {
+  std::vector<store::Lease> result;
+  for (const Entry& each : entries_) result.push_back(each.held.lease());
+  return result;
+}
+
+Deadline HeldLocks::valid_until() const {
+  Deadline earliest = Deadline::never();
+  for (const Entry& each : entries_) {
+    if (!each.lost) earliest = std::min(earliest, each.held.lease().valid_until);
+  }
+  return earliest;
+}
+
+Deadline HeldLocks::due() const {
+  Deadline earliest = Deadline::never();
+  for (const Entry& each : entries_) earliest = std::min(earliest, each.due());
+  return earliest;
+}
+
+News HeldLocks::refresh(int interrupt) {
+  return refresh(*std::min_element(
+                     entries_.begin(), entries_.end(),
+                     [](const Entry& one, const Entry& other) { return one.due() < other.due(); }),
+                 interrupt);
+}
+
+News HeldLocks::refresh(Entry& entry, int interrupt) const {
+  const auto until = Deadline::after(base::now(), entry.pace.answer_time());
+  return base::match(
+      entry.held.renew({until, interrupt}),
+      [&](const store::Renewed&) -> News {
+        entry.pace.succeeded(entry.held.lease().asked_at);
+        entry.listen_again |= std::exchange(entry.disturbed, false);
+        return Extended{valid_until()};
+      },
+      [&](const store::NotOurs& not_ours) -> News { return lose(entry, not_ours.why); },
+      [&](const store::Fault& fault) -> News {
+        entry.pace.failed(base::now());
+        entry.disturbed = true;
+        base::log::detail("refreshing the lease: {}; trying again", fault.why);
+        return Trouble{fault.why};
+      });
+}
+
+News HeldLocks::lose(Entry& entry, std::string why) {
+  entry.lost = true;
+  entry.listener.reset();
+  return Lost{entry.held.lease().name, std::move(why)};
+}
+
+Deadline HeldLocks::listen_due() const {
+  Deadline earliest = Deadline::never();
+  for (const Entry& each : entries_) earliest = std::min(earliest, each.listen_due());
+  return earliest;
+}
+
+void HeldLocks::listen(int interrupt) {
+  const auto now = base::now();
+  for (Entry& each : entries_) {
+    if (!each.listen_due().passed(now)) continue;
+    if (!each.listener) each.listener = each.held.listener();
+    each.deaf = !each.listener;
+    each.listen_again = false;
+    // Connecting must not make a refresh late.
+    if (!each.deaf) each.listener->listen({due(), interrupt});
+  }
+}
+
+std::vector<int> HeldLocks::descriptors() const {
+  std::vector<int> all;
+  for (const Entry& each : entries_)
+    all.push_back(each.listener ? each.listener->descriptor() : -1);
+  return all;
+}
+
+std::optional<News> HeldLocks::hear() {
+  for (Entry& each : entries_) {
+    if (!each.listener) continue;
+    each.notice = each.listener->take();
+    if (!each.notice) continue;
+    if (each.notice->kind == store::Notice::Kind::lost) return lose(each, each.notice->why);
+    each.listener.reset();
+    return AskedToStop{each.held.lease().name, each.notice->why};
+  }
+  return std::nullopt;
+}
+
+std::vector<ReturnedLock> HeldLocks::give_back() && {
+  std::vector<ReturnedLock> result;
+  for (Entry& each : entries_) {
+    result.push_back({std::move(each.held), each.lost, std::move(each.notice)});
+  }
+  entries_.clear();
+  return result;
+}
+
+}  // namespace hold
