@@ -1,0 +1,40 @@
+// The commands of Redis that touch keys only: strings, lists, sorted sets, expiry.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "keyspace.hpp"
+#include "resp.hpp"
+
+namespace sim {
+
+/// What Redis's own table says of a command.
+struct CommandRule {
+  int arity;  // with the name; negative: at least so many
+  bool writes = false;
+  bool denied_without_memory = false;  // deny-oom
+  bool in_scripts = true;
+  Reply (*act)(Keyspace&,
+               const Words&) = nullptr;  // nothing: a command of the server, not of its keys
+};
+
+/// Nothing if the double does not know it. `name` in any case.
+const CommandRule* rule_of(std::string_view name);
+bool fits(const CommandRule& rule, const Words& command);
+
+std::string lower(std::string_view text);
+/// As Redis reads an integer: no sign '+', no space, no leading zero.
+std::optional<std::int64_t> integer_in(std::string_view text);
+std::optional<double> real_in(const std::string& text);
+
+namespace errors {
+inline constexpr auto syntax = "ERR syntax error";
+inline constexpr auto not_integer = "ERR value is not an integer or out of range";
+inline constexpr auto wrong_type =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
+inline constexpr auto no_memory = "OOM command not allowed when used memory > 'maxmemory'.";
+}  // namespace errors
+
+}  // namespace sim

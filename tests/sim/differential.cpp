@@ -1,0 +1,421 @@
+// Shows that the double is a Redis: the same random acts on it and on a real one, and after each
+// the same answer, the same clients woken with the same words, and the same keys.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "commands.hpp"
+#include "real_redis.hpp"
+#include "session.hpp"
+#include "store/redis/script.hpp"
+#include "wire_cases.hpp"
+#include "workload.hpp"
+
+namespace sim {
+namespace {
+
+struct Difference : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Counts {
+  std::size_t acts = 0;
+  std::size_t scripts = 0;
+  std::size_t granted = 0;
+  std::size_t errors = 0;
+  std::size_t woken = 0;
+  std::size_t remainders = 0;
+  std::size_t exact = 0;  // of these
+};
+
+const std::string& script_named(const std::string& name) {
+  using namespace store::redis::scripts;
+  static const std::map<std::string, std::string> all{
+      {"enter", std::string{enter.body}},
+      {"leave", std::string{leave.body}},
+      {"renew", std::string{renew.body}},
+      {"raise", std::string{raise.body}},
+      {"check", std::string{check.body}},
+      {"inspect", std::string{inspect.body}},
+      {"force_release", std::string{force_release.body}},
+      {"ask_to_stop", std::string{ask_to_stop.body}},
+      {"pushes",
+       "redis.call('RPUSH', KEYS[1], 'one')\nredis.call('LPUSH', KEYS[1], 'two')\n"
+       "return redis.call('LRANGE', KEYS[1], 0, -1)"},
+  };
+  return all.at(name);
+}
+
+/// One sequence of acts, from two empty servers.
+class Comparison {
+ public:
+  Comparison(const std::string& socket, std::shared_ptr<ScriptEngine> engine, std::uint64_t seed,
+             Counts& counts)
+      : counts_{counts},
+        workload_{seed},
+        chunks_{~seed},
+        double_{std::move(engine)},
+        real_{socket} {
+    for (std::size_t i = 0; i < Workload::clients; ++i) {
+      auto& there = there_.emplace_back(socket);
+      ids_.push_back(there.ask({"CLIENT", "ID"}).integer);
+      here_.push_back(std::make_unique<Session>(double_, i + 1));
+    }
+  }
+
+  void run(std::size_t steps) {
+    for (std::size_t i = 0; i < steps; ++i) {
+      const Act act = workload_.next();
+      history_.push_back(fmt::format("{:4} +{} us: {}", i, act.later, told(act)));
+      if (history_.size() > 12) history_.pop_front();
+      try {
+        pass(act.later);
+        perform(act);
+      } catch (const std::runtime_error& error) {
+        std::string text = error.what();
+        for (const auto& line : history_) text += "\n    " + line;
+        throw Difference{text};
+      }
+      ++counts_.acts;
+    }
+  }
+
+ private:
+  static std::string told(const Act& act) {
+    switch (act.kind) {
+      case Act::Kind::script: return act.script + ' ' + act.keys[0] + ' ' + shown(act.words);
+      case Act::Kind::command: return shown(act.words);
+      case Act::Kind::pop:
+        return fmt::format("client {}: BLPOP {} {}", act.client, shown(act.keys), act.words[0]);
+      case Act::Kind::flush_scripts: return "SCRIPT FLUSH";
+      case Act::Kind::memory: return act.yes ? "out of memory" : "memory again";
+    }
+    return "";
+  }
+
+  void pass(Micros time) {
+    now_ += time;
+    Keyspace& keys = double_.keys(0, now_);
+    // 0 ms are left: the double has that key, and the real one cannot be given it.
+    const auto on_the_edge = [&] {
+      for (const auto& name : keys.names()) {
+        if (keys.find(name)->ends_ms == keys.now_ms()) return true;
+      }
+      return false;
+    };
+    while (on_the_edge()) double_.keys(0, now_ += 1000);
+    double_.tick(now_);
+    for (const Answered& each : double_.take_answered()) {
+      // The real one waits for longer; it is told to stop.
+      real_.control().ask({"CLIENT", "UNBLOCK", std::to_string(ids_[each.client->id - 1])});
+      same_answer(each);
+    }
+  }
+
+  void perform(const Act& act) {
+    switch (act.kind) {
+      case Act::Kind::script: return run_script(act);
+      case Act::Kind::command: return run_command(act);
+      case Act::Kind::pop: return pop(act);
+      case Act::Kind::flush_scripts: (void)on_double({"SCRIPT", "FLUSH"}); return;
+      case Act::Kind::memory:
+        // With ends there would have to be a write before the act, and what has begun to write goes
+        // on.
+        settle();
+        poor_ = act.yes;
+        real_.control().ask({"CONFIG", "SET", "maxmemory", act.yes ? "1" : "0"});
+        double_.set_out_of_memory(act.yes);
+        return;
+    }
+  }
+
+  /// What the real one has to know of the time that passed.
+  Step step() {
+    Step step{now_, {}, {}};
+    Keyspace& keys = double_.keys(0, now_);
+    for (const auto& name : keys.names()) {
+      const auto& ends = keys.find(name)->ends_ms;
+      if (ends && poor_) keys.find(name)->ends_ms.reset();
+      if (ends && !poor_) step.remainders.push_back({name, *ends - keys.now_ms()});
+    }
+    for (const auto& name : before_) {
+      if (keys.find(name) == nullptr) step.gone.push_back(name);
+    }
+    return step;
+  }
+
+  Reply on_double(const Words& command) {
+    // As a connection delivers it: in pieces.
+    const std::string bytes = encode(command);
+    Session& session = *control_;
+    const auto cut = chunks_.number(bytes.size() + 1);
+    session.receive(std::string_view{bytes}.substr(0, cut), now_);
+    session.receive(std::string_view{bytes}.substr(cut), now_);
+    RespReader reader;
+    reader.feed(session.take_output());
+    auto reply = reader.take_reply();
+    if (!reply || !reader.empty()) throw Difference{"the double did not answer with one answer"};
+    return *std::move(reply);
+  }
+
+  void run_script(const Act& act) {
+    const std::string& body = script_named(act.script);
+    const Step now = step();
+    Words command{"EVALSHA", sha1(body), std::to_string(act.keys.size())};
+    command.insert(command.end(), act.keys.begin(), act.keys.end());
+    command.insert(command.end(), act.words.begin(), act.words.end());
+    Reply ours = on_double(command);
+    if (ours.text.starts_with("NOSCRIPT")) {
+      command[0] = "EVAL";
+      command[1] = body;
+      ours = on_double(command);
+    }
+    // Where in a script it happened: there it is in another one, around it.
+    if (ours.is_error()) ours.text = ours.text.substr(0, ours.text.find(" script: "));
+    const StepResult theirs = real_.run(body, act.keys, act.words, now);
+    ++counts_.scripts;
+    if (!ours.elements.empty() && ours.elements[0].text == "granted") ++counts_.granted;
+    same_reply(ours, theirs, act.remainders);
+    same_afterwards(theirs);
+    workload_.learn(ours);
+  }
+
+  void run_command(const Act& act) {
+    const Step now = step();
+    const Reply ours = on_double(act.words);
+    const StepResult theirs = real_.execute(act.words, now);
+    if (act.words[0] == "PTTL") {
+      same_remainder(ours, theirs.reply, theirs.elapsed_us);
+    } else {
+      same_reply(ours, theirs, {});
+    }
+    same_afterwards(theirs);
+  }
+
+  /// Nothing happens but the passing of time.
+  void settle() {
+    const Step now = step();
+    same_afterwards(real_.run("return 1", {}, {}, now));
+    (void)step();
+  }
+
+  void pop(const Act& act) {
+    Session& here = *here_[act.client];
+    if (here.client().waits) return;
+    settle();
+    Words command{"BLPOP"};
+    command.insert(command.end(), act.keys.begin(), act.keys.end());
+    command.push_back(act.words[0]);
+    here.receive(encode(command), now_);
+    command.back() = "0";
+    there_[act.client].send(command);
+    if (here.client().waits) {
+      await_blocked();
+    } else {
+      RespReader reader;
+      reader.feed(here.take_output());
+      const Reply ours = *reader.take_reply();
+      const Reply theirs = there_[act.client].receive();
+      if (ours != theirs) differ("BLPOP", ours, theirs);
+    }
+    settle();
+  }
+
+  void await_blocked() {
+    std::size_t expected = 0;
+    for (const auto& each : here_) expected += each->client().waits ? 1U : 0U;
+    const std::string line = fmt::format("blocked_clients:{}\r\n", expected);
+    for (int i = 0; i < 10'000; ++i) {
+      const Reply info = real_.control().ask({"INFO", "clients"});
+      if (info.text.find(line) != std::string::npos) return;
+      for (std::size_t k = 0; k < there_.size(); ++k) {
+        if (there_[k].has_input()) differ("a client blocks", Reply::nil(), there_[k].receive());
+      }
+    }
+    throw Difference{"the real server does not block"};
+  }
+
+  void same_afterwards(StepResult theirs) {
+    const auto answered = double_.take_answered();
+    for (const Answered& each : answered) {
+      ++counts_.woken;
+      same_answer(each);
+    }
+    // They are written before the next answer of the same server.
+    for (auto& there : there_) {
+      if (there.has_input()) differ("a client is woken", Reply::nil(), there.receive());
+    }
+    if (!answered.empty()) theirs = after_the_pops(std::move(theirs));
+    Keyspace& keys = double_.keys(0, now_);
+    same_keys(sim::dump(keys), theirs);
+    before_ = keys.names();
+  }
+
+  /// What a step found was before somebody popped from it: the keys are looked at once more. What
+  /// was left of them stands in the first look only.
+  StepResult after_the_pops(StepResult theirs) {
+    StepResult again = real_.run("return 1", {}, {}, Step{now_, {}, {}});
+    for (Reply& key : again.dump.elements) {
+      for (const Reply& before : theirs.dump.elements) {
+        if (before.elements[0] == key.elements[0]) key.elements[2] = before.elements[2];
+      }
+    }
+    theirs.dump = std::move(again.dump);
+    return theirs;
+  }
+
+  void same_answer(const Answered& each) {
+    const auto which = each.client->id - 1;
+    here_[which]->answer(each.reply, now_);
+    (void)here_[which]->take_output();
+    const Reply theirs = there_[which].receive();
+    if (each.reply != theirs) differ("what a client was woken with", each.reply, theirs);
+  }
+
+  void same_keys(const Reply& ours, const StepResult& theirs) {
+    bool same = ours.elements.size() == theirs.dump.elements.size();
+    for (std::size_t i = 0; same && i < ours.elements.size(); ++i) {
+      const auto& a = ours.elements[i].elements;
+      const auto& b = theirs.dump.elements[i].elements;
+      same = a[0] == b[0] && a[1].text == b[1].text && a[3] == b[3];
+      if (same) same_remainder(a[2], b[2], theirs.elapsed_us);
+    }
+    if (!same) differ("the keys", ours, theirs.dump);
+  }
+
+  void same_reply(const Reply& ours, const StepResult& theirs,
+                  const std::vector<std::size_t>& remainders) {
+    if (ours.is_error()) ++counts_.errors;
+    const Reply& other = theirs.reply;
+    bool same = ours.kind == other.kind && ours.text == other.text &&
+                ours.integer == other.integer && ours.elements.size() == other.elements.size();
+    for (std::size_t i = 0; same && i < ours.elements.size(); ++i) {
+      const Reply& a = ours.elements[i];
+      const Reply& b = other.elements[i];
+      const bool may_be_off =
+          std::find(remainders.begin(), remainders.end(), i) != remainders.end();
+      if (may_be_off && a.kind == Reply::Kind::integer) {
+        same_remainder(a, b, theirs.elapsed_us);
+      } else {
+        same = a == b;
+      }
+    }
+    if (!same) differ("the answer", ours, other);
+  }
+
+  /// Time goes on in the real one while it works, so there less may be left.
+  void same_remainder(const Reply& ours, const Reply& theirs, std::int64_t elapsed_us) {
+    // What Lua says of it is a double.
+    const bool rounded = ours.integer > std::int64_t{1} << 53;
+    const auto most = ours.integer + (rounded ? 16 : 0);
+    // What is no length stays: -1 and -2. From 1 on, what is left may go down to 0.
+    const auto least =
+        most <= 0 ? most : std::max<std::int64_t>(0, most - elapsed_us / 1000 - (rounded ? 33 : 1));
+    if (theirs.kind != ours.kind || theirs.integer > most || theirs.integer < least) {
+      differ(fmt::format("what is left, with {} us of tolerance", elapsed_us).c_str(), ours,
+             theirs);
+    }
+    ++counts_.remainders;
+    counts_.exact += theirs.integer == most ? 1 : 0;
+  }
+
+  [[noreturn]] static void differ(const char* what, const Reply& ours, const Reply& theirs) {
+    throw Difference{
+        fmt::format("{}:\n  double: {}\n  real:   {}", what, shown(ours), shown(theirs))};
+  }
+
+  Counts& counts_;
+  Workload workload_;
+  Random chunks_;
+  RedisDouble double_;
+  RealRedis real_;
+  std::unique_ptr<Session> control_ = std::make_unique<Session>(double_, 100);
+  std::vector<std::unique_ptr<Session>> here_;  // clients of the double, and
+  std::vector<RealConnection> there_;           // the same of the real one,
+  std::vector<std::int64_t> ids_;               // where they have these names
+  Words before_;                                // keys after the last act
+  Micros now_ = 1'700'000'000'123'456;
+  bool poor_ = false;
+  std::deque<std::string> history_;
+};
+
+struct Options {
+  std::string socket;
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 100;
+  std::size_t steps = 200;
+};
+
+std::optional<Options> options_in(int count, char** words) {
+  Options options;
+  for (int i = 1; i + 1 < count; i += 2) {
+    const std::string_view name = words[i];
+    const std::string value = words[i + 1];
+    const auto number = integer_in(value);
+    if (name == "--socket") {
+      options.socket = value;
+    } else if (!number || *number < 0) {
+      return std::nullopt;
+    } else if (name == "--seed") {
+      options.seed = static_cast<std::uint64_t>(*number);
+    } else if (name == "--seeds") {
+      options.seeds = static_cast<std::uint64_t>(*number);
+    } else if (name == "--steps") {
+      options.steps = static_cast<std::size_t>(*number);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return count % 2 == 1 && !options.socket.empty() ? std::optional{options} : std::nullopt;
+}
+
+int compare(const Options& options) {
+  const auto engine = std::make_shared<ScriptEngine>();
+  Counts counts;
+  const auto began = std::chrono::steady_clock::now();
+  std::size_t failed = compare_wire_cases(options.socket, engine);
+  for (auto seed = options.seed; seed < options.seed + options.seeds; ++seed) {
+    try {
+      Comparison{options.socket, engine, seed, counts}.run(options.steps);
+    } catch (const std::runtime_error& error) {
+      fmt::print("seed {} differs: {}\n  again: --seed {} --seeds 1 --steps {}\n", seed,
+                 error.what(), seed, options.steps);
+      if (++failed >= 3) break;
+    }
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  fmt::print(
+      "{} sequences, {} acts, {} scripts ({} granted), {} errors, {} clients woken, "
+      "{:.1f} s, {:.0f} scripts a second\n",
+      options.seeds, counts.acts, counts.scripts, counts.granted, counts.errors, counts.woken,
+      seconds, static_cast<double>(counts.scripts) / seconds);
+  fmt::print("{} of {} remainders equal to the millisecond\n", counts.exact, counts.remainders);
+  // The rest are late by what the real one took. Were the double a millisecond wrong, all would be.
+  if (counts.exact * 2 < counts.remainders) ++failed;
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+}  // namespace
+}  // namespace sim
+
+int main(int count, char** words) {
+  const auto options = sim::options_in(count, words);
+  if (!options) {
+    fmt::print(stderr, "usage: {} --socket PATH [--seed N] [--seeds N] [--steps N]\n", words[0]);
+    return 64;
+  }
+  try {
+    return sim::compare(*options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 70;
+  }
+}
