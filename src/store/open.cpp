@@ -6,14 +6,13 @@
 #include "store/gate/gated_store.hpp"
 #include "store/local/local_admin.hpp"
 #include "store/local/local_store.hpp"
-#include "store/quorum/examination.hpp"
-#include "store/quorum/quorum_admin.hpp"
-#include "store/quorum/quorum_store.hpp"
+#include "store/quorum/admin.hpp"
+#include "store/quorum/store.hpp"
 #include "store/redis/examination.hpp"
 #include "store/redis/redis_admin.hpp"
 #include "store/redis/redis_store.hpp"
-#include "store/zookeeper/zookeeper_admin.hpp"
-#include "store/zookeeper/zookeeper_store.hpp"
+#include "store/zookeeper/admin.hpp"
+#include "store/zookeeper/store.hpp"
 
 namespace store {
 namespace {

@@ -1,9 +1,9 @@
-// In place of the rest of this room where the client library is not there. No URL gets past
-// ensemble_in(), so that nothing here is ever called but unavailable().
+// In place of the client library's part of this room where that library is not there. No URL gets
+// past ensemble_in(), so that nothing here is ever called but unavailable().
 #include <stdexcept>
 
-#include "store/zookeeper/zookeeper_admin.hpp"
-#include "store/zookeeper/zookeeper_store.hpp"
+#include "store/zookeeper/admin.hpp"
+#include "store/zookeeper/store.hpp"
 
 namespace store::zookeeper {
 

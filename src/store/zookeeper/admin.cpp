@@ -1,4 +1,4 @@
-#include "store/zookeeper/zookeeper_admin.hpp"
+#include "store/zookeeper/admin.hpp"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/result.hpp"
-#include "store/zookeeper/reading.hpp"
-#include "store/zookeeper/zookeeper_store.hpp"
+#include "store/zookeeper/queue.hpp"
+#include "store/zookeeper/store.hpp"
 
 namespace store::zookeeper {
 namespace {
@@ -32,38 +32,44 @@ class ZooKeeperAdmin final : public LockAdmin {
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
-  std::optional<Fault> connect(const CallLimit& limit);
-  /// The paths of those of the tokens that hold the lock.
-  std::variant<std::vector<std::pair<Token, std::string>>, Fault> nodes_of(
-      const LockName& name, const std::vector<Token>& tokens, const CallLimit& limit);
+  Result<base::Done> connect(const CallLimit& limit);
+  struct HeldNode {
+    Token token;
+    std::string path;
+  };
+  /// The nodes of those of the tokens that hold the lock.
+  Result<std::vector<HeldNode>> nodes_of(const LockName& name, const std::vector<Token>& tokens,
+                                         const CallLimit& limit);
 
   ZooKeeper ensemble_;
   std::unique_ptr<Session> session_;
   std::string awaited_;  // a node that changes when a job has stopped
 };
 
-std::optional<Fault> ZooKeeperAdmin::connect(const CallLimit& limit) {
-  if (session_ && !session_->expired()) return std::nullopt;
+Result<base::Done> ZooKeeperAdmin::connect(const CallLimit& limit) {
+  if (session_ && !session_->expired()) return base::Done{};
   auto opened = Session::open(ensemble_, session_length,
                               limit.at_most(Deadline::after(base::now(), to_connect)));
-  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
-  session_ = std::get<std::unique_ptr<Session>>(std::move(opened));
-  return std::nullopt;
+  if (!opened) return std::move(opened).error();
+  session_ = *std::move(opened);
+  return base::Done{};
 }
 
 std::variant<LockReport, Fault> ZooKeeperAdmin::inspect(const LockName& name,
                                                         const CallLimit& limit) {
-  if (auto fault = connect(limit)) return *std::move(fault);
-  return report_on(*session_, path_of(ensemble_, name), name, limit);
+  if (auto there = connect(limit); !there) return std::move(there).error();
+  auto report = report_on(*session_, path_of(ensemble_, name), name, limit);
+  if (!report) return std::move(report).error();
+  return *std::move(report);
 }
 
 std::variant<std::vector<LockReport>, Fault> ZooKeeperAdmin::list(const std::string& pattern,
                                                                   const CallLimit& limit) {
-  if (auto fault = connect(limit)) return *std::move(fault);
+  if (auto there = connect(limit); !there) return std::move(there).error();
   auto children = session_->children(ensemble_.base, limit);
-  if (auto* fault = std::get_if<Fault>(&children)) return std::move(*fault);
+  if (!children) return std::move(children).error();
   std::vector<LockName> names;
-  for (const auto& child : std::get<std::vector<std::string>>(children)) {
+  for (const auto& child : *children) {
     const auto text = percent_decoded(child);
     const auto name = text ? LockName::from(*text) : std::nullopt;
     if (name && ::fnmatch(pattern.c_str(), text->c_str(), 0) == 0) names.push_back(*name);
@@ -71,57 +77,55 @@ std::variant<std::vector<LockReport>, Fault> ZooKeeperAdmin::list(const std::str
   std::sort(names.begin(), names.end());
   std::vector<LockReport> reports;
   for (const LockName& name : names) {
-    auto report = inspect(name, limit);
-    if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
-    auto& found = std::get<LockReport>(report);
-    if (!found.holders.empty() || !found.waiters.empty()) reports.push_back(std::move(found));
+    auto report = report_on(*session_, path_of(ensemble_, name), name, limit);
+    if (!report) return std::move(report).error();
+    if (!report->holders.empty() || !report->waiters.empty()) reports.push_back(*std::move(report));
   }
   return reports;
 }
 
-std::variant<std::vector<std::pair<Token, std::string>>, Fault> ZooKeeperAdmin::nodes_of(
+Result<std::vector<ZooKeeperAdmin::HeldNode>> ZooKeeperAdmin::nodes_of(
     const LockName& name, const std::vector<Token>& tokens, const CallLimit& limit) {
-  if (auto fault = connect(limit)) return *std::move(fault);
-  const std::string place = path_of(ensemble_, name);
-  auto read = line_at(*session_, place, limit);
-  if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
-  const Line& line = std::get<Line>(read);
-  std::vector<std::pair<Token, std::string>> nodes;
+  if (auto there = connect(limit); !there) return std::move(there).error();
+  const std::string lock = path_of(ensemble_, name);
+  auto queue = read_queue(*session_, lock, limit);
+  if (!queue) return std::move(queue).error();
+  std::vector<HeldNode> nodes;
   for (const Token& token : tokens) {
-    const auto at = place_of(line, token);
-    if (at && *at < holders_in(line)) nodes.emplace_back(token, place + "/" + line[*at].name);
+    const auto at = place_of(*queue, token);
+    if (at && *at < holders_in(*queue)) nodes.push_back({token, lock + "/" + (*queue)[*at].name});
   }
   return nodes;
 }
 
 Removal ZooKeeperAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
                                       const std::string& /*by*/, const CallLimit& limit) {
-  const auto nodes = nodes_of(name, shown, limit);
-  if (const auto* fault = std::get_if<Fault>(&nodes)) return *fault;
+  auto nodes = nodes_of(name, shown, limit);
+  if (!nodes) return std::move(nodes).error();
   std::size_t removed = 0;
-  for (const auto& [token, node] : std::get<0>(nodes)) {
+  for (const auto& [token, node] : *nodes) {
     awaited_ = last_word_of(ensemble_, token);
     (void)session_->exists(awaited_, Session::Watch::yes, limit);
-    const auto erased = session_->erase(node, limit);
-    if (const auto* fault = std::get_if<Fault>(&erased)) return *fault;
-    if (std::get<bool>(erased)) ++removed;
+    auto erased = session_->erase(node, limit);
+    if (!erased) return std::move(erased).error();
+    if (*erased) ++removed;
   }
   if (removed > 0) return Removed{removed};
-  auto report = inspect(name, limit);
-  if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
-  const auto& holders = std::get<LockReport>(report).holders;
-  return Changed{holders.empty() ? std::nullopt : std::optional{holders.front().occupant}};
+  auto report = report_on(*session_, path_of(ensemble_, name), name, limit);
+  if (!report) return std::move(report).error();
+  if (report->holders.empty()) return Changed{};
+  return Changed{report->holders.front().occupant};
 }
 
 Asked ZooKeeperAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
                                   const std::string& why, const CallLimit& limit) {
-  const auto nodes = nodes_of(name, holders, limit);
-  if (const auto* fault = std::get_if<Fault>(&nodes)) return *fault;
+  auto nodes = nodes_of(name, holders, limit);
+  if (!nodes) return std::move(nodes).error();
   std::size_t asked = 0;
-  for (const auto& [token, node] : std::get<0>(nodes)) {
-    const auto written = session_->set(node, data_of(token, why), limit);
-    if (const auto* fault = std::get_if<Fault>(&written)) return *fault;
-    if (!std::get<bool>(written)) continue;
+  for (const auto& [token, node] : *nodes) {
+    auto written = session_->set(node, data_of(token, why), limit);
+    if (!written) return std::move(written).error();
+    if (!*written) continue;
     awaited_ = node;  // its holder removes it
     (void)session_->exists(awaited_, Session::Watch::yes, limit);
     ++asked;
@@ -145,12 +149,13 @@ Findings examine(const ZooKeeper& ensemble, const LockName& name, const CallLimi
   using Verdict = Finding::Verdict;
   Findings findings;
   auto opened = Session::open(ensemble, session_length, limit);
-  if (const auto* fault = std::get_if<Fault>(&opened)) {
-    return {{Verdict::fail, "reachable", fault->why,
-             fault->kind == Fault::Kind::denied ? "check user and password"
-                                                : "check the URL, the network, and the servers"}};
+  if (!opened) {
+    return {{Verdict::fail, "reachable", opened.error().why,
+             opened.error().kind == Fault::Kind::denied
+                 ? "check user and password"
+                 : "check the URL, the network, and the servers"}};
   }
-  const auto& session = *std::get<std::unique_ptr<Session>>(opened);
+  const Session& session = **opened;
   findings.push_back({Verdict::ok, "reachable", ensemble.hosts, ""});
   const bool as_wanted = session.timeout() == session_length;
   findings.push_back(

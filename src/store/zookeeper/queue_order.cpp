@@ -1,4 +1,4 @@
-#include "store/zookeeper/line.hpp"
+#include "store/zookeeper/queue_order.hpp"
 
 #include <fmt/format.h>
 
@@ -28,35 +28,35 @@ std::string_view nonce_of(const Token& token) {
 
 }  // namespace
 
-Line line_of(const std::vector<std::string>& children) {
-  Line line;
+LockQueue queue_of(const std::vector<std::string>& children) {
+  LockQueue queue;
   for (const auto& name : children) {
-    if (const auto number = number_of(name))
-      line.push_back({name, name.starts_with("s-"), *number});
+    const auto number = number_of(name);
+    if (number) queue.push_back({name, name.starts_with("s-"), *number});
   }
-  std::sort(line.begin(), line.end(),
-            [](const Contender& a, const Contender& b) { return a.number < b.number; });
-  return line;
+  std::sort(queue.begin(), queue.end(),
+            [](const QueueNode& a, const QueueNode& b) { return a.number < b.number; });
+  return queue;
 }
 
-std::optional<std::size_t> place_of(const Line& line, const Token& token) {
+std::optional<std::size_t> place_of(const LockQueue& queue, const Token& token) {
   const std::string mine{nonce_of(token)};
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i].name.find(mine) != std::string::npos) return i;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    if (queue[i].name.find(mine) != std::string::npos) return i;
   }
   return std::nullopt;
 }
 
-std::optional<std::size_t> blocker_of(const Line& line, std::size_t place) {
+std::optional<std::size_t> predecessor_of(const LockQueue& queue, std::size_t place) {
   for (std::size_t i = place; i-- > 0;) {
-    if (!line[place].shared || !line[i].shared) return i;
+    if (!queue[place].shared || !queue[i].shared) return i;
   }
   return std::nullopt;
 }
 
-std::size_t holders_in(const Line& line) {
+std::size_t holders_in(const LockQueue& queue) {
   std::size_t count = 0;
-  while (count < line.size() && !blocker_of(line, count)) ++count;
+  while (count < queue.size() && !predecessor_of(queue, count)) ++count;
   return count;
 }
 
@@ -73,10 +73,10 @@ std::string last_word_of(const ZooKeeper& ensemble, const Token& token) {
   return ensemble.base + "/" + std::string{nonce_of(token)} + "-stopped";
 }
 
-Message message_in(const std::string& data) {
-  const auto end = data.find(stop_mark);
-  if (end == std::string::npos) return {Token::foreign(data), std::nullopt};
-  return {Token::foreign(data.substr(0, end)), data.substr(end + stop_mark.size())};
+NodeData data_in(const std::string& text) {
+  const auto end = text.find(stop_mark);
+  if (end == std::string::npos) return {Token::foreign(text), std::nullopt};
+  return {Token::foreign(text.substr(0, end)), text.substr(end + stop_mark.size())};
 }
 
 std::string data_of(const Token& token, const std::string& stop) {

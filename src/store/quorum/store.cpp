@@ -1,26 +1,102 @@
-#include "store/quorum/quorum_store.hpp"
+#include "store/quorum/store.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "os/host.hpp"
-#include "store/quorum/bid.hpp"
-#include "store/quorum/quorum_listener.hpp"
-#include "store/quorum/tally.hpp"
+#include "os/poll.hpp"
+#include "store/quorum/acquire_round.hpp"
 
 namespace store::quorum {
 namespace {
 
-// Refreshing is not what anybody waits for; for the end of a run somebody does, but a lock that is
-// not given back on one server is a failure less that the others may have.
+// No user waits for a refresh. For the end of a run one does, but while one server still has the
+// lock, the others may have one failure less.
 constexpr Millis for_a_refresh{500};
 constexpr Millis for_a_release{100};
-// When nobody got a majority: at random, so that the same ones do not meet again.
+// After a round in which no client got a majority: at random, so that the same clients do not
+// collide again.
 constexpr int most_splits = 6;
 constexpr std::int64_t shortest_pause = 5;
 constexpr std::int64_t longest_pause = 40;
 // Between a waiter's questions.
 constexpr std::int64_t soonest = 50;
 constexpr std::int64_t latest = 150;
+
+// A node that does not answer must not keep us from hearing the others.
+constexpr Millis to_connect{300};
+
+/// `stop` counts from any node, `lost` from a majority.
+class QuorumListener final : public Listener {
+ public:
+  explicit QuorumListener(std::vector<std::unique_ptr<Listener>> nodes)
+      : nodes_{std::move(nodes)}, lost_(nodes_.size()) {}
+
+  [[nodiscard]] int descriptor() const override { return ready_.descriptor(); }
+
+  [[nodiscard]] Deadline due() const override {
+    Deadline first = Deadline::never();
+    for (const auto& node : nodes_) first = std::min(first, node->due());
+    return first;
+  }
+
+  void listen(const CallLimit& limit) override {
+    std::vector<std::size_t> late;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i]->due().passed(base::now())) late.push_back(i);
+    }
+    const auto until = std::min(limit.until, Deadline::after(base::now(), to_connect));
+    FanOut<bool> fan_out{late,
+                         nodes_.size(),
+                         [&](std::size_t node, const CallLimit& share) {
+                           nodes_[node]->listen(share);
+                           return true;
+                         },
+                         {until, limit.interrupt}};
+    fan_out.wait([](const auto&) { return false; });
+    fan_out.end();
+    watch();
+  }
+
+  std::optional<Notice> take() override {
+    std::optional<Notice> heard;
+    for (std::size_t i = 0; i < nodes_.size() && !heard; ++i) {
+      auto notice = nodes_[i]->take();
+      if (!notice) continue;
+      if (notice->kind == Notice::Kind::lost) {
+        lost_[i] = true;
+        const auto said = static_cast<std::size_t>(std::count(lost_.begin(), lost_.end(), true));
+        if (said < majority(nodes_.size())) continue;
+      }
+      if (!notice->reply_to.empty()) notice->reply_to = std::to_string(i) + " " + notice->reply_to;
+      heard = std::move(notice);
+    }
+    watch();
+    return heard;
+  }
+
+ private:
+  void watch() {
+    std::vector<int> all;
+    for (const auto& node : nodes_) all.push_back(node->descriptor());
+    ready_ = os::PollSet{all};
+  }
+
+  std::vector<std::unique_ptr<Listener>> nodes_;
+  std::vector<bool> lost_;
+  os::PollSet ready_{{}};
+};
+
+/// A notice of a QuorumListener: the node it came from, and what it was there.
+std::pair<std::size_t, Notice> unwrapped(const Notice& notice) {
+  Notice original = notice;
+  std::size_t node = ~std::size_t{0};
+  const auto space = notice.reply_to.find(' ');
+  if (space == std::string::npos) return {node, original};
+  std::from_chars(notice.reply_to.data(), notice.reply_to.data() + space, node);
+  original.reply_to = notice.reply_to.substr(space + 1);
+  return {node, original};
+}
 
 class QuorumStore final : public LockStore {
  public:
@@ -38,28 +114,28 @@ class QuorumStore final : public LockStore {
   void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
 
  private:
-  void shun(const std::vector<std::size_t>& unsettled);
-  /// Nodes that lost their data, or that never heard us, get the lock for the next round. Only who
-  /// has a majority may do that: else a lock that was lost would come back to life node by node.
+  void stop_asking(const std::vector<std::size_t>& unsettled);
+  /// Gives the lock to nodes that lost their data, or that never heard us. Only the holder of a
+  /// majority may do that: otherwise a lost lock would come back to life node by node.
   void heal(const Claim& claim, const Answers<Renewal>& answers, const CallLimit& limit);
 
   Nodes nodes_;
   std::optional<Token> token_;        // of the last try
-  std::vector<std::size_t> settled_;  // may be asked with it
+  std::vector<std::size_t> settled_;  // the nodes that may be asked with it
 };
 
 Attempt QuorumStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   for (int tries = 1;; ++tries) {
-    // A server that is late may take back what a try was given after the next one has begun: so
-    // that has another token, or does not ask there.
+    // A late server may take back the grant of a try after the next try has begun. So that one has
+    // another token, or does not ask this server.
     Claim now = claim;
     if (token_ && !claim.token_stays) now.token = token_->another();
     token_ = now.token;
     if (settled_.size() < majority(nodes_.size())) {
       return TokenExhausted{"too few servers have heard that an earlier try was given up"};
     }
-    auto [attempt, unsettled] = bid(nodes_, settled_, now, limit);
-    if (claim.token_stays) shun(unsettled);
+    auto [attempt, unsettled] = acquire_round(nodes_, settled_, now, limit);
+    if (claim.token_stays) stop_asking(unsettled);
     const auto* busy = std::get_if<Busy>(&attempt);
     const bool split = busy != nullptr && !busy->occupant;
     if (!split || tries == most_splits || limit.until.passed(base::now())) {
@@ -71,7 +147,7 @@ Attempt QuorumStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   }
 }
 
-void QuorumStore::shun(const std::vector<std::size_t>& unsettled) {
+void QuorumStore::stop_asking(const std::vector<std::size_t>& unsettled) {
   std::erase_if(settled_, [&](std::size_t node) {
     return std::find(unsettled.begin(), unsettled.end(), node) != unsettled.end();
   });
@@ -113,15 +189,15 @@ void QuorumStore::heal(const Claim& claim, const Answers<Renewal>& answers,
                        const CallLimit& limit) {
   std::vector<std::size_t> without;
   for (const auto node : settled_) {
-    if (answers[node] && std::holds_alternative<NotOurs>(*answers[node])) without.push_back(node);
+    if (given<NotOurs>(answers[node]) != nullptr) without.push_back(node);
   }
   if (without.empty()) return;
-  Round<Attempt> round{
+  FanOut<Attempt> fan_out{
       without, nodes_.size(),
       [&](std::size_t node, const CallLimit& share) { return enter(nodes_[node], claim, share); },
       limit};
-  round.linger(Deadline::after(base::now(), for_a_release));
-  (void)round.end();
+  fan_out.linger(Deadline::after(base::now(), for_a_release));
+  (void)fan_out.end();
 }
 
 Release QuorumStore::release(const LockName& name, const Token& token, Millis min_hold,
@@ -148,7 +224,7 @@ Standing QuorumStore::check(const LockName& name, const Token& token, const Call
   if (const auto ours = standing(answers)) return *ours;
   if (count<Elsewhere>(answers) <= nodes_.size() - majority(nodes_.size())) return summary(answers);
   for (const auto& each : answers) {
-    const auto* elsewhere = each ? std::get_if<Elsewhere>(&*each) : nullptr;
+    const auto* elsewhere = given<Elsewhere>(each);
     if (elsewhere != nullptr && elsewhere->occupant) return *elsewhere;
   }
   return Elsewhere{};
@@ -157,7 +233,7 @@ Standing QuorumStore::check(const LockName& name, const Token& token, const Call
 std::unique_ptr<Listener> QuorumStore::listener(const LockName& name, const Token& token) {
   std::vector<std::unique_ptr<Listener>> listeners;
   for (const auto node : nodes_.all()) listeners.push_back(nodes_[node].listener(name, token));
-  return open_listener(std::move(listeners));
+  return std::make_unique<QuorumListener>(std::move(listeners));
 }
 
 void QuorumStore::confirm_stopped(const LockName& name, const Notice& notice,

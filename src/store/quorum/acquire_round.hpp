@@ -1,0 +1,28 @@
+// One try to get a lock from more than half of the nodes.
+#pragma once
+
+#include "store/quorum/fanout.hpp"
+
+namespace store::quorum {
+
+struct AcquireRound {
+  /// Granted, Busy (without a holder if the claims of several clients share the nodes) or a Fault.
+  /// What a minority granted was given back.
+  Attempt attempt;
+  /// The nodes that did not confirm that they heard of the giving back: they may still hear of it
+  /// at any time from now on.
+  std::vector<std::size_t> unsettled;
+};
+
+/// Asks the nodes `asked`.
+AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, const Claim& claim,
+                           const CallLimit& limit);
+
+/// Tells all nodes that the claim is off; waits a while for the late ones.
+void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit);
+
+/// Asks one node. A grant of an earlier try of the same claim, which was given up unheard, is no
+/// obstacle.
+Attempt enter(QuorumNode& node, const Claim& claim, const CallLimit& limit);
+
+}  // namespace store::quorum

@@ -1,0 +1,138 @@
+#include "store/quorum/math.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace store::quorum {
+namespace {
+
+/// What waiting cannot heal comes first.
+int rank(const Fault& fault) {
+  switch (fault.kind) {
+    case Fault::Kind::denied: return 0;
+    case Fault::Kind::unusable: return 1;
+    case Fault::Kind::unavailable: return 2;
+    case Fault::Kind::silent: return 3;
+    case Fault::Kind::unreachable: break;
+  }
+  return 4;
+}
+
+}  // namespace
+
+Answers<Attempt> since(const Answers<Attempt>& first, Answers<Attempt> all) {
+  for (std::size_t node = 0; node < all.size(); ++node) {
+    if (first[node]) all[node].reset();
+  }
+  return all;
+}
+
+std::optional<Lease> granted(const Answers<Attempt>& answers) {
+  if (count<Granted>(answers) < majority(answers.size())) return std::nullopt;
+  std::optional<Lease> lease;
+  for (const auto& each : answers) {
+    const auto* grant = given<Granted>(each);
+    if (grant == nullptr) continue;
+    if (!lease) lease = grant->lease;
+    lease->fence = std::max(lease->fence, grant->lease.fence);
+    lease->valid_until = std::min(lease->valid_until, grant->lease.valid_until);
+    lease->asked_at = std::min(lease->asked_at, grant->lease.asked_at);
+  }
+  return lease;
+}
+
+bool may_have_it(const std::optional<Attempt>& answer) {
+  if (!answer || std::holds_alternative<Granted>(*answer)) return true;
+  const auto* fault = std::get_if<Fault>(&*answer);
+  return fault != nullptr &&
+         (fault->kind == Fault::Kind::silent || fault->kind == Fault::Kind::unusable);
+}
+
+Attempt why_not(const Answers<Attempt>& answers) {
+  const auto most = majority(answers.size());
+  std::map<std::string, std::size_t> nodes_of;
+  for (const auto& each : answers) {
+    const auto* busy = given<Busy>(each);
+    if (busy == nullptr || !busy->occupant) continue;
+    if (++nodes_of[busy->occupant->token] >= most) return Busy{busy->occupant, 0};
+  }
+  const auto answered =
+      count<Busy>(answers) + count<Granted>(answers) + count<ModeConflict>(answers);
+  if (answered >= most) return Busy{std::nullopt, 0};
+  return summary(answers);
+}
+
+Fault summary(const std::vector<Fault>& faults, std::size_t of) {
+  if (faults.empty()) return {Fault::Kind::unavailable, "the servers do not agree"};
+  const auto first = std::min_element(
+      faults.begin(), faults.end(),
+      [](const Fault& one, const Fault& other) { return rank(one) < rank(other); });
+  // A silent node may have done what it was asked.
+  const bool any_silent = std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
+    return fault.kind == Fault::Kind::silent;
+  });
+  const bool unheard = first->kind == Fault::Kind::unreachable && any_silent;
+  // A node that was only late when the question was decided is not one that refused.
+  const bool not_reached = rank(*first) >= rank({Fault::Kind::silent, ""});
+  const auto number = std::count_if(faults.begin(), faults.end(), [&](const Fault& fault) {
+    return not_reached || fault.kind == first->kind;
+  });
+  return {unheard ? Fault::Kind::silent : first->kind,
+          fmt::format("{} of {} servers: {}", number, of, first->why)};
+}
+
+std::optional<Fence> fence_among(const std::vector<Fence>& numbers, std::size_t of) {
+  if (numbers.empty()) return std::nullopt;
+  for (const Fence number : numbers) {
+    const auto times = std::count(numbers.begin(), numbers.end(), number);
+    if (static_cast<std::size_t>(times) >= majority(of)) return number;
+  }
+  return *std::min_element(numbers.begin(), numbers.end());
+}
+
+std::optional<StillOurs> standing(const Answers<Standing>& answers) {
+  std::vector<Deadline> ends;
+  std::vector<Fence> numbers;
+  for (const auto& each : answers) {
+    const auto* ours = given<StillOurs>(each);
+    if (ours == nullptr) continue;
+    ends.push_back(ours->until);
+    if (ours->fence) numbers.push_back(*ours->fence);
+  }
+  const auto most = majority(answers.size());
+  if (ends.size() < most) return std::nullopt;
+  // A majority lasts as long as its shortest node, and this is the majority that lasts longest.
+  std::sort(ends.begin(), ends.end(), std::greater<>{});
+  return StillOurs{ends[most - 1], fence_among(numbers, answers.size())};
+}
+
+LockReport merged(const LockName& name, const std::vector<LockReport>& reports, std::size_t of) {
+  LockReport result{name, std::nullopt, {}, std::nullopt, {}};
+  std::map<std::string, std::vector<HolderReport>> seen;
+  const auto silent = of - reports.size();
+  for (const LockReport& report : reports) {
+    if (report.fence) result.fence = std::max(result.fence.value_or(0), *report.fence);
+    for (const HolderReport& holder : report.holders) {
+      auto& same = seen[holder.occupant.token];
+      same.push_back(holder);
+      if (same.size() + silent != majority(of)) continue;
+      result.holders.push_back(holder);
+      result.mode = report.mode;
+    }
+  }
+  for (HolderReport& holder : result.holders) {
+    std::vector<Fence> numbers;
+    for (const HolderReport& each : seen[holder.occupant.token]) {
+      if (each.fence) numbers.push_back(*each.fence);
+    }
+    holder.fence = fence_among(numbers, of);
+  }
+  // A node that granted late gave a number that no lease carries.
+  if (!result.holders.empty()) result.fence = result.holders.front().fence;
+  return result;
+}
+
+}  // namespace store::quorum

@@ -1,0 +1,96 @@
+// The arithmetic of a quorum (Redlock), without a socket: what the answers of all nodes together
+// mean. Every rule here depends on its arguments alone.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/lock_admin.hpp"
+#include "store/lock_store.hpp"
+
+namespace store::quorum {
+
+/// One for each node; nothing: the node has not answered, or was not asked.
+template <class Answer>
+using Answers = std::vector<std::optional<Answer>>;
+
+/// More than half.
+constexpr std::size_t majority(std::size_t of) {
+  return of / 2 + 1;
+}
+
+/// The answer of `Kind` that a node gave; null if it gave another one or none.
+template <class Kind, class Answer>
+const Kind* given(const std::optional<Answer>& answer) {
+  return answer ? std::get_if<Kind>(&*answer) : nullptr;
+}
+
+template <class Kind, class Answer>
+std::size_t count(const Answers<Answer>& answers) {
+  std::size_t number = 0;
+  for (const auto& each : answers) {
+    if (given<Kind>(each) != nullptr) ++number;
+  }
+  return number;
+}
+
+/// Whether the missing answers can no longer change if a majority answers `Kind`.
+template <class Kind, class Answer>
+bool decided(const Answers<Answer>& answers, std::size_t still_to_answer) {
+  const auto yes = count<Kind>(answers);
+  return yes >= majority(answers.size()) || yes + still_to_answer < majority(answers.size());
+}
+
+/// The nodes without an answer.
+template <class Answer>
+std::vector<std::size_t> late(const Answers<Answer>& answers) {
+  std::vector<std::size_t> nodes;
+  for (std::size_t node = 0; node < answers.size(); ++node) {
+    if (!answers[node]) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+/// The answers that `first` did not have yet.
+Answers<Attempt> since(const Answers<Attempt>& first, Answers<Attempt> all);
+
+/// The lease if a majority granted it; its fence is the highest that a node gave.
+std::optional<Lease> granted(const Answers<Attempt>& answers);
+
+/// Whether the node may hold the claim: a node that was not heard may have granted it, too.
+bool may_have_it(const std::optional<Attempt>& answer);
+
+/// Why no majority granted it: Busy with the holder that a majority names, Busy without a holder
+/// if the claims of several clients share the nodes, or a Fault.
+Attempt why_not(const Answers<Attempt>& answers);
+
+/// One fault for all: the kind that matters most, and how many nodes it is about.
+Fault summary(const std::vector<Fault>& faults, std::size_t of);
+
+template <class Answer>
+Fault summary(const Answers<Answer>& answers) {
+  std::vector<Fault> faults;
+  for (const auto& each : answers) {
+    if (!each) {
+      faults.push_back({Fault::Kind::silent, "no answer in time"});
+    } else if (const auto* fault = std::get_if<Fault>(&*each)) {
+      faults.push_back(*fault);
+    }
+  }
+  return summary(faults, answers.size());
+}
+
+/// The fence of one grant, among the numbers that the nodes gave it: the majority's. If too few
+/// answered, the lowest: a node that granted late with a higher number keeps that number (see
+/// acquire_round), and no lease ever carries it.
+std::optional<Fence> fence_among(const std::vector<Fence>& numbers, std::size_t of);
+
+/// Until when a majority holds the lock, each node by its own word.
+std::optional<StillOurs> standing(const Answers<Standing>& answers);
+
+/// One report from those of several nodes: the holders that a majority of `of` nodes has, or may
+/// have, because a node that did not answer may hold it as well.
+LockReport merged(const LockName& name, const std::vector<LockReport>& reports, std::size_t of);
+
+}  // namespace store::quorum

@@ -1,0 +1,344 @@
+#include "store/zookeeper/client.hpp"
+
+#include <algorithm>
+
+#include "os/file.hpp"
+#include "os/net.hpp"
+#include "os/poll.hpp"
+
+namespace store::zookeeper {
+namespace {
+
+// While no server can be reached the library has nothing to wait for.
+constexpr Millis between_attempts{20};
+
+// More than any ensemble has.
+constexpr int most_servers = 100;
+
+// More than a healthy server has sent before we read.
+constexpr int most_messages = 1'000;
+
+/// Whether the connection is open, by the result of zookeeper_process().
+bool is_open(int processed) {
+  return processed == ZOK || processed == ZNOTHING;
+}
+
+/// One question under way. Its own reference keeps it alive until the library answers, which it
+/// does exactly once, at the latest when the session is closed.
+template <class Answer>
+struct Call {
+  std::optional<int> code;
+  Answer answer{};
+  std::shared_ptr<const void> question{};  // what the library looks at until then, if anything
+};
+template <class Answer>
+using SharedCall = std::shared_ptr<Call<Answer>>;
+
+template <class Answer>
+SharedCall<Answer> claimed(const void* data) {
+  const std::unique_ptr<const SharedCall<Answer>> reference{
+      static_cast<const SharedCall<Answer>*>(data)};
+  return *reference;
+}
+
+// The functions that the library answers with.
+
+void on_done(int code, const void* data) {
+  claimed<bool>(data)->code = code;
+}
+
+void on_stat(int code, const Stat* /*stat*/, const void* data) {
+  claimed<bool>(data)->code = code;
+}
+
+void on_created(int code, const char* path, const void* data) {
+  const auto call = claimed<std::string>(data);
+  call->code = code;
+  if (path != nullptr) call->answer = path;
+}
+
+void on_node(int code, const char* text, int size, const Stat* stat, const void* data) {
+  const auto call = claimed<Node>(data);
+  call->code = code;
+  if (text != nullptr && size > 0) call->answer.data.assign(text, static_cast<std::size_t>(size));
+  if (stat != nullptr) call->answer.stat = *stat;
+}
+
+void on_names(int code, const String_vector* names, const void* data) {
+  const auto call = claimed<std::vector<std::string>>(data);
+  call->code = code;
+  for (int i = 0; names != nullptr && i < names->count; ++i) {
+    if (names->data[i] == nullptr) {  // the answer announced more than it held
+      call->code = ZMARSHALLINGERROR;
+      return;
+    }
+    call->answer.emplace_back(names->data[i]);
+  }
+}
+
+template <class Answer>
+bool is_missing(const base::Result<Answer, Error>& answer) {
+  return !answer && answer.error().kind == Error::Kind::no_such_node;
+}
+
+int watching(Session::Watch watch) {
+  return watch == Session::Watch::yes ? 1 : 0;
+}
+
+}  // namespace
+
+Error error_of(int code) {
+  const auto other = [code](Fault::Kind kind) {
+    return Error{Error::Kind::other, {kind, zerror(code)}};
+  };
+  switch (code) {
+    case ZNONODE: return {Error::Kind::no_such_node, {Fault::Kind::unusable, zerror(code)}};
+    case ZNODEEXISTS: return {Error::Kind::node_exists, {Fault::Kind::unusable, zerror(code)}};
+    case ZNOAUTH:
+    case ZAUTHFAILED: return other(Fault::Kind::denied);
+    case ZCONNECTIONLOSS:
+    case ZOPERATIONTIMEOUT:
+    case ZINVALIDSTATE:
+    case ZRUNTIMEINCONSISTENCY:  // an answer to another question: the connection is over
+    case ZCLOSING:
+    case ZSESSIONMOVED:
+    case ZSESSIONEXPIRED: return other(Fault::Kind::silent);
+    default: return other(Fault::Kind::unusable);
+  }
+}
+
+void ReceiveLimit::renew(int socket) {
+  before_ = os::bytes_received(socket);
+}
+
+void ReceiveLimit::enforce(int socket) {
+  const std::uint64_t received = os::bytes_received(socket);
+  if (received < before_) before_ = 0;  // another connection than the one that was asked
+  if (received - before_ > most_bytes) os::hang_up(socket);
+}
+
+Result<std::unique_ptr<Session>> Session::open(const ZooKeeper& ensemble, Millis timeout,
+                                               const CallLimit& limit) {
+  zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // it would write to our stderr
+  std::unique_ptr<Session> session{new Session{!ensemble.user.empty()}};
+  constexpr Millis::rep most = 1'000'000'000;
+  zhandle_t* const handle =
+      zookeeper_init(ensemble.hosts.c_str(), on_event,
+                     static_cast<int>(std::min(timeout.count(), most)), nullptr, session.get(), 0);
+  if (handle == nullptr) return Fault{Fault::Kind::unreachable, "no such host"};
+  session->handle_ = handle;
+  // Otherwise it would ask for the hosts' addresses at every step, not only before it connects.
+  zoo_set_servers_resolution_delay(handle, -1);
+  if (!ensemble.user.empty()) {
+    const std::string login = ensemble.user + ":" + ensemble.password.reveal();
+    zoo_add_auth(
+        handle, "digest", login.data(), static_cast<int>(login.size()), [](int, const void*) {},
+        nullptr);
+  }
+  if (auto connected = session->await_connection(limit); !connected) {
+    return std::move(connected).error();
+  }
+  return session;
+}
+
+Session::~Session() {
+  if (handle_ != nullptr) zookeeper_close(handle_);
+}
+
+void Session::on_event(zhandle_t* /*handle*/, int type, int state, const char* path,
+                       void* context) {
+  auto& session = *static_cast<Session*>(context);
+  if (state == ZOO_AUTH_FAILED_STATE) session.refused_ = true;
+  if (type != ZOO_SESSION_EVENT && path != nullptr) session.changed_.insert(path);
+}
+
+bool Session::is_ours(const Stat& stat) const {
+  return stat.ephemeralOwner == zoo_client_id(handle_)->client_id;
+}
+
+// ---- questions ----
+
+template <class Answer>
+base::Result<Answer, Error> Session::ask(const std::function<int(void*)>& start,
+                                         const CallLimit& limit,
+                                         const std::shared_ptr<const void>& question) {
+  if (auto connected = await_connection(limit); !connected) {
+    return Error{Error::Kind::other, std::move(connected).error()};
+  }
+  if (expired()) return error_of(ZSESSIONEXPIRED);  // of which the library loses what it was given
+  receive_limit_.renew(socket_);
+  const auto call = std::make_shared<Call<Answer>>();
+  call->question = question;
+  auto reference = std::make_unique<SharedCall<Answer>>(call);
+  if (const int code = start(reference.get()); code != ZOK) return error_of(code);
+  (void)reference.release();  // the library's, until it answers
+  if (!process(limit, [&] { return call->code.has_value(); })) {
+    return Error{Error::Kind::other, {Fault::Kind::silent, "no answer in time"}};
+  }
+  if (*call->code != ZOK) return error_of(*call->code);
+  return std::move(call->answer);
+}
+
+base::Result<std::string, Error> Session::create(const std::string& path, const std::string& data,
+                                                 int flags, const CallLimit& limit) {
+  const ACL_vector* acl = secured_ ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+  return ask<std::string>(
+      [&](void* call) {
+        return zoo_acreate(handle_, path.c_str(), data.data(), static_cast<int>(data.size()), acl,
+                           flags, on_created, call);
+      },
+      limit);
+}
+
+Result<std::optional<Node>> Session::get(const std::string& path, Watch watch,
+                                         const CallLimit& limit) {
+  auto answer = ask<Node>(
+      [&](void* call) { return zoo_aget(handle_, path.c_str(), watching(watch), on_node, call); },
+      limit);
+  if (is_missing(answer)) return std::optional<Node>{};
+  if (!answer) return std::move(answer).error().fault;
+  return std::optional{*std::move(answer)};
+}
+
+Result<std::vector<std::string>> Session::children(const std::string& path,
+                                                   const CallLimit& limit) {
+  auto answer = ask<std::vector<std::string>>(
+      [&](void* call) { return zoo_aget_children(handle_, path.c_str(), 0, on_names, call); },
+      limit);
+  if (is_missing(answer)) return std::vector<std::string>{};
+  if (!answer) return std::move(answer).error().fault;
+  return *std::move(answer);
+}
+
+Result<bool> Session::ask_of_node(const std::function<int(void*)>& start, const CallLimit& limit,
+                                  const std::shared_ptr<const void>& question) {
+  auto answer = ask<bool>(start, limit, question);
+  if (is_missing(answer)) return false;
+  if (!answer) return std::move(answer).error().fault;
+  return true;
+}
+
+Result<bool> Session::set(const std::string& path, const std::string& data,
+                          const CallLimit& limit) {
+  return ask_of_node(
+      [&](void* call) {
+        return zoo_aset(handle_, path.c_str(), data.data(), static_cast<int>(data.size()), -1,
+                        on_stat, call);
+      },
+      limit);
+}
+
+Result<bool> Session::exists(const std::string& path, Watch watch, const CallLimit& limit) {
+  return ask_of_node(
+      [&](void* call) {
+        return zoo_aexists(handle_, path.c_str(), watching(watch), on_stat, call);
+      },
+      limit);
+}
+
+Result<bool> Session::erase(const std::string& path, const CallLimit& limit) {
+  return ask_of_node(
+      [&](void* call) { return zoo_adelete(handle_, path.c_str(), -1, on_done, call); }, limit);
+}
+
+Result<bool> Session::confirm(const std::string& path, const CallLimit& limit) {
+  // The library keeps pointers to all of this until it answers, which may be after this call.
+  struct Question {
+    std::string path;
+    zoo_op_t operation{};
+    zoo_op_result_t outcome{};
+  };
+  const auto question = std::make_shared<Question>(Question{path});
+  zoo_check_op_init(&question->operation, question->path.c_str(), -1);
+  return ask_of_node(
+      [&](void* call) {
+        return zoo_amulti(handle_, 1, &question->operation, &question->outcome, on_done, call);
+      },
+      limit, question);
+}
+
+// ---- the connection ----
+
+Result<base::Done> Session::await_connection(const CallLimit& limit) {
+  // If the connection has ended, better to read that now than to ask in vain: the library would
+  // forget neither the question nor that it is to be answered first.
+  if (is_connected()) step({Deadline::at(base::now()), limit.interrupt});
+  const bool done =
+      is_connected() || process(limit, [&] { return is_connected() || expired() || refused_; });
+  if (refused_) return Fault{Fault::Kind::denied, zerror(ZAUTHFAILED)};
+  if (done) return base::Done{};
+  return Fault{Fault::Kind::unreachable, "no server answers"};
+}
+
+void Session::leave_server() {
+  if (is_connected()) hang_up();
+}
+
+void Session::hang_up() {
+  os::hang_up(socket_);
+  // What has come is read first, and then the end; but nothing from what is no ZooKeeper.
+  int processed = ZOK;
+  for (int i = 0; i < most_messages && is_open(processed) && !is_no_zookeeper(); ++i) {
+    processed = zookeeper_process(handle_, ZOOKEEPER_READ | ZOOKEEPER_WRITE);
+  }
+}
+
+bool Session::process(const CallLimit& limit, const std::function<bool()>& done) {
+  for (;;) {
+    step(limit);
+    if (done()) return true;
+    if (limit.until.passed(base::now()) || os::is_readable(limit.interrupt)) return false;
+  }
+}
+
+void Session::step(const CallLimit& limit) {
+  if (has_no_server()) pass_over();
+  int interest = 0;
+  timeval wait{};
+  const int code = zookeeper_interest(handle_, &socket_, &interest, &wait);
+  if (socket_ >= 0) os::close_on_exec(socket_);
+  const auto now = base::now();
+  if (code != ZOK || socket_ < 0 || interest == 0) {
+    trial_.reset();
+    os::wait_any({limit.interrupt}, std::min(limit.until, Deadline::after(now, between_attempts)));
+    return;
+  }
+  const auto span = std::chrono::seconds{wait.tv_sec} + std::chrono::microseconds{wait.tv_usec};
+  Deadline until = std::min(limit.until, Deadline::at(now + span));
+  if (!is_connected()) {
+    server_ = zoo_get_current_server(handle_);
+    until = std::min(until, trial_.ends(limit.until, timeout(), now));
+  }
+  const auto want = (interest & ZOOKEEPER_WRITE) != 0 ? os::Want::write : os::Want::read;
+  const bool ready = os::wait_for(socket_, want, {until, limit.interrupt}) == os::Ready::yes;
+  if (ready) receive_limit_.enforce(socket_);
+  const int processed = zookeeper_process(handle_, ready ? interest : 0);
+  const bool useless = is_no_zookeeper() || (!is_connected() && trial_.failed(base::now()));
+  if (is_open(processed) && useless) hang_up();
+  if (!is_open(processed) || useless || is_connected()) trial_.reset();
+}
+
+/// Not even on the way to a server. Which state the library names then depends on how it lost one.
+bool Session::has_no_server() const {
+  const int state = zoo_state(handle_);
+  return !is_connected() && state != ZOO_CONNECTING_STATE && state != ZOO_ASSOCIATING_STATE &&
+         state != ZOO_READONLY_STATE;
+}
+
+/// The library believes any answer. For a session of less than no time it would send signs of life
+/// without end; and we have not asked to be let in for reading only.
+bool Session::is_no_zookeeper() const {
+  return (is_connected() && timeout() <= Millis{0}) || zoo_state(handle_) == ZOO_READONLY_STATE;
+}
+
+/// Left to itself, the library comes back to the first server first, or leaves out every other one.
+void Session::pass_over() {
+  if (server_.empty()) return;
+  for (int i = 0; i < most_servers; ++i) {
+    zoo_cycle_next_server(handle_);
+    if (server_ == zoo_get_current_server(handle_)) break;
+  }
+  server_.clear();
+}
+
+}  // namespace store::zookeeper

@@ -1,0 +1,51 @@
+// The order of those who want one lock, read from the names of the nodes below the lock's own: who
+// holds it, and whom does a waiter wait for? No socket.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/names.hpp"
+#include "store/zookeeper/ensemble.hpp"
+
+namespace store::zookeeper {
+
+/// A node such as `x-<40 hex digits>-0000000007`: x wants the lock alone, s together with other
+/// readers; the digits are the end of the token, by which a node is found whose creation was never
+/// confirmed. Any other sequential node counts as x.
+struct QueueNode {
+  std::string name;
+  bool shared;
+  std::int64_t number;  // in the order of arrival
+};
+using LockQueue = std::vector<QueueNode>;
+
+/// The children of a lock's node in the order of arrival, without those that have no number.
+LockQueue queue_of(const std::vector<std::string>& children);
+/// The place of the token's node.
+std::optional<std::size_t> place_of(const LockQueue& queue, const Token& token);
+/// The one that the node at `place` has to wait for: for a reader the nearest writer before it, for
+/// a writer the one right before it. Nothing: it holds the lock.
+std::optional<std::size_t> predecessor_of(const LockQueue& queue, std::size_t place);
+/// How many hold it, from the front.
+std::size_t holders_in(const LockQueue& queue);
+
+/// What the sequential node of a claim is called, without its number.
+std::string prefix_of(const Token& token, bool shared);
+/// The lock's own node.
+std::string path_of(const ZooKeeper& ensemble, const LockName& name);
+
+/// The node that a holder makes for a moment when its own was taken away and its job has stopped.
+std::string last_word_of(const ZooKeeper& ensemble, const Token& token);
+
+/// A node's data is the token, and behind a newline what its owner is asked for.
+struct NodeData {
+  Token token;
+  std::optional<std::string> stop;  // and why
+};
+NodeData data_in(const std::string& text);
+std::string data_of(const Token& token, const std::string& stop);
+
+}  // namespace store::zookeeper

@@ -1,0 +1,203 @@
+#include "store/zookeeper/store.hpp"
+
+#include "base/text.hpp"
+#include "store/zookeeper/queue.hpp"
+
+namespace store::zookeeper {
+namespace {
+
+// While there is no connection, the library has to be given time to find another server.
+constexpr Millis retry{200};
+constexpr Millis for_an_answer{1'000};
+
+/// Hears what happens to a holder's node. Shares the session with the store, and its thread.
+/// `last_word` is the node to make when the job has stopped after `node` was taken away.
+class ZooKeeperListener final : public Listener {
+ public:
+  ZooKeeperListener(std::shared_ptr<Session> session, std::string node, std::string last_word)
+      : session_{std::move(session)},
+        node_{std::move(node)},
+        last_word_{std::move(last_word)},
+        due_{Deadline::at(base::now())} {}
+
+  [[nodiscard]] int descriptor() const override { return session_->descriptor(); }
+  [[nodiscard]] Deadline due() const override { return due_; }
+
+  void listen(const CallLimit& limit) override {
+    const auto until = std::min(limit.until, Deadline::after(base::now(), for_an_answer));
+    const auto node = session_->get(node_, Session::Watch::yes, {until, limit.interrupt});
+    if (!node) {
+      due_ = Deadline::after(base::now(), retry);
+      return;
+    }
+    due_ = Deadline::never();
+    if (!*node) {
+      heard_ = Notice{Notice::Kind::lost, "its node was removed (force-released)", last_word_};
+    } else if (const auto data = data_in((*node)->data); data.stop) {
+      heard_ = Notice{Notice::Kind::stop, base::printable(*data.stop), ""};
+    }
+  }
+
+  std::optional<Notice> take() override {
+    session_->process({Deadline::at(base::now())}, [] { return false; });
+    if (session_->expired()) return Notice{Notice::Kind::lost, "the session has expired", ""};
+    // What has changed is a question to the server: listen() asks it.
+    if (session_->changed(node_)) due_ = Deadline::at(base::now());
+    if (session_->descriptor() < 0) due_ = std::min(due_, Deadline::after(base::now(), retry));
+    return std::exchange(heard_, std::nullopt);
+  }
+
+ private:
+  std::shared_ptr<Session> session_;
+  std::string node_;
+  std::string last_word_;
+  Deadline due_;
+  std::optional<Notice> heard_;
+};
+
+class ZooKeeperStore final : public LockStore {
+ public:
+  explicit ZooKeeperStore(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
+
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override;
+  void withdraw(const Claim& claim, const CallLimit& limit) override;
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
+  Release release(const LockName& name, const Token& token, Millis min_hold,
+                  const CallLimit& limit) override;
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
+  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
+  void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
+
+ private:
+  Result<base::Done> connect(Millis session, const CallLimit& limit);
+  Fault after_silence(Fault fault, const CallLimit& limit);
+
+  ZooKeeper ensemble_;
+  std::shared_ptr<Session> session_;
+  Position position_;
+  bool unheard_ = false;  // the outcome of the last claim
+};
+
+Result<base::Done> ZooKeeperStore::connect(Millis session, const CallLimit& limit) {
+  if (session_ && session_->expired()) {
+    session_.reset();
+    position_.node.clear();
+  }
+  if (session_) return base::Done{};
+  auto opened = Session::open(ensemble_, session, limit);
+  if (!opened) return std::move(opened).error();
+  session_ = *std::move(opened);
+  return base::Done{};
+}
+
+/// After a server that had all the time there was, the next question goes to another one.
+Fault ZooKeeperStore::after_silence(Fault fault, const CallLimit& limit) {
+  if (session_ && limit.until.passed(base::now())) session_->leave_server();
+  return fault;
+}
+
+Attempt ZooKeeperStore::try_acquire(const Claim& claim, const CallLimit& limit) {
+  if (auto there = connect(session_for(claim.ttl), limit); !there) return std::move(there).error();
+  const Moment asked_at = base::now();  // a first server that hangs costs nothing of the lease
+  position_.lock = path_of(ensemble_, claim.name);
+  auto attempt = enter(*session_, claim, position_, asked_at, limit);
+  unheard_ = std::holds_alternative<Fault>(attempt);
+  if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
+  return attempt;
+}
+
+Turn ZooKeeperStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
+  if (position_.predecessor.empty()) return ClaimAgain{};
+  const bool turn = session_->process(
+      limit, [&] { return session_->changed(position_.predecessor) || session_->expired(); });
+  if (turn) return ClaimAgain{};
+  return StillWaiting{};
+}
+
+void ZooKeeperStore::withdraw(const Claim& claim, const CallLimit& limit) {
+  if (!session_) return;
+  (void)release(claim.name, claim.token, {}, limit);
+  // A node that was made unheard goes with the session, which ends with a goodbye that is heard.
+  if (unheard_) (void)session_->await_connection(limit);
+  session_.reset();
+  position_.node.clear();
+}
+
+Renewal ZooKeeperStore::renew(const LockName& /*name*/, const Token& /*token*/, Ttl ttl,
+                              const CallLimit& limit) {
+  if (!session_ || position_.node.empty()) return NotOurs{"it was not taken by this process"};
+  const Moment asked_at = base::now();
+  auto there = session_->confirm(position_.node, limit);
+  if (session_->expired()) return NotOurs{"the session has expired"};
+  if (!there) return after_silence(std::move(there).error(), limit);
+  if (!*there) return NotOurs{"its node is gone"};
+  return Renewed{validity(asked_at, ttl), asked_at};
+}
+
+Release ZooKeeperStore::release(const LockName& /*name*/, const Token& /*token*/,
+                                Millis /*min_hold*/, const CallLimit& limit) {
+  if (!session_ || position_.node.empty()) return NotOurs{"it was not taken by this process"};
+  if (session_->expired()) return NotOurs{"the session has expired"};
+  const auto now = base::now();
+  const CallLimit half = limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
+  auto erased = session_->erase(position_.node, half);
+  if (!erased && erased.error().kind != Fault::Kind::denied) {
+    // The other half is another server's. That our node is gone then was our doing.
+    session_->leave_server();
+    erased = session_->erase(position_.node, limit);
+    if (erased) erased = true;
+  }
+  if (!erased) return std::move(erased).error();
+  position_.node.clear();
+  if (!*erased) return NotOurs{"its node is gone"};
+  return Released{};
+}
+
+Standing ZooKeeperStore::check(const LockName& name, const Token& token, const CallLimit& limit) {
+  if (auto there = connect(session_for(*Ttl::from(Ttl::shortest)), limit); !there) {
+    return std::move(there).error();
+  }
+  const std::string lock = path_of(ensemble_, name);
+  auto queue = read_queue(*session_, lock, limit);
+  if (!queue) return std::move(queue).error();
+  const auto place = place_of(*queue, token);
+  if (!place || *place >= holders_in(*queue)) {
+    return Elsewhere{first_holder(*session_, lock, *queue, limit)};
+  }
+  const std::string path = lock + "/" + (*queue)[*place].name;
+  auto node = session_->get(path, Session::Watch::no, limit);
+  if (!node) return std::move(node).error();
+  auto there = session_->confirm(path, limit);  // what was read may be old
+  if (!there) return std::move(there).error();
+  if (!*node || !*there) return Elsewhere{};
+  // Only the ensemble knows how long the session of another process lasts; that process stops the
+  // job in time.
+  return StillOurs{Deadline::never(), static_cast<Fence>((*node)->stat.czxid)};
+}
+
+std::unique_ptr<Listener> ZooKeeperStore::listener(const LockName& /*name*/, const Token& token) {
+  if (!session_ || position_.node.empty()) return nullptr;
+  return std::make_unique<ZooKeeperListener>(session_, position_.node,
+                                             last_word_of(ensemble_, token));
+}
+
+void ZooKeeperStore::confirm_stopped(const LockName& /*name*/, const Notice& notice,
+                                     const CallLimit& limit) {
+  // A client that asked us to stop watches our node; one that took it away has to be told. The word
+  // goes with the session, which ends soon.
+  if (notice.kind != Notice::Kind::lost || !session_ || notice.reply_to.empty()) return;
+  (void)session_->create(notice.reply_to, "", ZOO_EPHEMERAL, limit);
+}
+
+}  // namespace
+
+const char* unavailable() {
+  return nullptr;
+}
+
+std::unique_ptr<LockStore> open_store(const ZooKeeper& ensemble) {
+  return std::make_unique<ZooKeeperStore>(ensemble);
+}
+
+}  // namespace store::zookeeper
