@@ -7,6 +7,18 @@
 #include "os/poll.hpp"
 
 namespace store::zookeeper {
+
+/// One question under way. Its own reference keeps it alive until the library answers, which it
+/// does exactly once, at the latest when the session is closed.
+template <class Answer>
+struct Call {
+  std::optional<int> code;
+  Answer answer{};
+  std::shared_ptr<const void> question{};  // what the library looks at until then, if anything
+};
+template <class Answer>
+using SharedCall = std::shared_ptr<Call<Answer>>;
+
 namespace {
 
 // While no server can be reached the library has nothing to wait for.
@@ -22,17 +34,6 @@ constexpr int most_messages = 1'000;
 bool is_open(int processed) {
   return processed == ZOK || processed == ZNOTHING;
 }
-
-/// One question under way. Its own reference keeps it alive until the library answers, which it
-/// does exactly once, at the latest when the session is closed.
-template <class Answer>
-struct Call {
-  std::optional<int> code;
-  Answer answer{};
-  std::shared_ptr<const void> question{};  // what the library looks at until then, if anything
-};
-template <class Answer>
-using SharedCall = std::shared_ptr<Call<Answer>>;
 
 template <class Answer>
 SharedCall<Answer> claimed(const void* data) {
