@@ -9,7 +9,7 @@ using Options = std::vector<std::pair<std::string, std::string>>;
 using Trouble = std::optional<BadUrl>;  // nothing if all is well
 
 Trouble take_database(std::string_view text, RedisServer& server) {
-  const auto number = number_in(text, 0, 1'000'000);
+  const auto number = store::number_in(text, 0, 1'000'000);
   if (!number) return BadUrl{"the database is not a number"};
   server.access.database = *number;
   return std::nullopt;
