@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "store/gate/gated_store.hpp"
-#include "store/local/local_admin.hpp"
-#include "store/local/local_store.hpp"
+#include "store/local/store.hpp"
 #include "store/quorum/admin.hpp"
 #include "store/quorum/store.hpp"
 #include "store/redis/redis.hpp"

@@ -41,7 +41,7 @@ LocalDirectory gates_of(std::string_view server) {
   return {fmt::format("{}/.gates/{:016x}", root, digest(server)), root, false};
 }
 
-std::optional<std::string> place_of(const LocalDirectory& directory, const LockName& name) {
+std::optional<std::string> path_of(const LocalDirectory& directory, const LockName& name) {
   const std::string file = percent_encoded(name.text());
   if (file.size() > longest_file_name) return std::nullopt;
   return directory.path + "/" + file;

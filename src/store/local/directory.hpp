@@ -28,10 +28,10 @@ std::optional<std::variant<LocalDirectory, BadUrl>> directory_in(const Url& url)
 /// For the gates of locks that live on `server`, a text that names it.
 LocalDirectory gates_of(std::string_view server);
 
-/// What belongs to one lock, in a directory of its own: the key, with what may not stand in a
-/// file's name percent-encoded. Nothing if that gets longer than a name may be.
-std::optional<std::string> place_of(const LocalDirectory& directory, const LockName& name);
-/// The other way round; `file_name` is the last part of a place.
+/// The directory of one lock: the key, with what may not stand in a file's name percent-encoded.
+/// Nothing if that gets longer than a name may be.
+std::optional<std::string> path_of(const LocalDirectory& directory, const LockName& name);
+/// The other way round; `file_name` is the last part of such a path.
 std::optional<LockName> name_of(std::string_view file_name);
 
 }  // namespace local

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "store/doctor.hpp"
 #include "store/local/directory.hpp"
 #include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"
@@ -13,5 +14,10 @@ inline constexpr Features features{Feature::shared, Feature::permits, Feature::m
                                    Feature::max_waiters, Feature::supersede};
 
 std::unique_ptr<LockStore> open_store(const LocalDirectory& directory);
+/// What operators ask of the locks.
+std::unique_ptr<LockAdmin> open_admin(const LocalDirectory& directory);
+
+/// Takes and releases the lock `name` to see whether that can be done here.
+Findings examine(const LocalDirectory& directory, const LockName& name, const CallLimit& limit);
 
 }  // namespace store::local

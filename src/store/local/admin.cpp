@@ -1,4 +1,4 @@
-#include "store/local/local_admin.hpp"
+#include "store/local/store.hpp"
 
 #include <fnmatch.h>
 
@@ -7,9 +7,7 @@
 
 #include "base/result.hpp"
 #include "base/text.hpp"
-#include "store/local/ledger.hpp"
-#include "store/local/local_store.hpp"
-#include "store/local/terms.hpp"
+#include "store/local/lock_dir.hpp"
 
 namespace store::local {
 namespace {
@@ -30,22 +28,21 @@ class LocalAdmin final : public LockAdmin {
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
-  void watch(const Ledger& ledger, std::uint64_t seat);
+  void watch(const LockDir& lock, std::uint64_t ticket);
 
   LocalDirectory directory_;
-  std::vector<os::Fd> told_;  // the pipes of those who were told
-  bool unwatched_ = false;    // of some who were told we shall not hear
+  std::vector<os::Fd> told_;  // the pipes of the holders that were told
+  bool unwatched_ = false;    // some were told that we do not watch
 };
 
 std::variant<LockReport, Fault> LocalAdmin::inspect(const LockName& name, const CallLimit& limit) {
-  auto opened = Ledger::open(directory_, name, Missing::give_up, limit);
-  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
-  auto& ledger = std::get<Ledger>(opened);
-  LockReport report{name, std::nullopt, {}, ledger.last_fence(), {}};
-  for (const Entry& each : ledger.roster().everyone()) {
+  auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
+  if (!lock) return std::move(lock).error();
+  LockReport report{name, std::nullopt, {}, lock->last_fence(), {}};
+  for (const QueueEntry& each : lock->queue().everyone()) {
     if (each.holds()) {
       if (report.holders.empty()) report.mode = each.mode;
-      report.holders.push_back({occupant_of(each), each.fence});
+      report.holders.push_back({holder_of(each, wall_now()), each.fence});
     } else {
       const Millis waiting{std::max<WallTime>(wall_now() - each.since, 0)};
       report.waiters.push_back({each.token, each.mode, waiting});
@@ -78,44 +75,43 @@ std::variant<std::vector<LockReport>, Fault> LocalAdmin::list(const std::string&
 
 Removal LocalAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
                                   const std::string& by, const CallLimit& limit) {
-  auto opened = Ledger::open(directory_, name, Missing::give_up, limit);
-  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
-  auto& ledger = std::get<Ledger>(opened);
+  auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
+  if (!lock) return std::move(lock).error();
   std::size_t removed = 0;
   for (const Token& token : shown) {
-    const Entry* entry = ledger.roster().find(token);
+    const QueueEntry* entry = lock->queue().find(token);
     if (entry == nullptr || !entry->holds()) continue;
-    const auto seat = entry->seat;
-    watch(ledger, seat);
-    ledger.tell(seat, message::lost + by);
-    ledger.roster().remove(seat);
+    const auto ticket = entry->ticket;
+    watch(*lock, ticket);
+    lock->post(ticket, message::lost + by);
+    lock->queue().remove(ticket);
     ++removed;
   }
-  if (removed == 0) return Changed{occupant_in(ledger.roster().holders(), Token::foreign(""))};
-  ledger.wake_first();  // also if it may not hold yet: it has others to watch now
+  if (removed == 0)
+    return Changed{first_holder(lock->queue().holders(), Token::foreign(""), wall_now())};
+  lock->wake_first();  // also if it may not hold yet: it has others to watch now
   return Removed{removed};
 }
 
 Asked LocalAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
                               const std::string& why, const CallLimit& limit) {
-  auto opened = Ledger::open(directory_, name, Missing::give_up, limit);
-  if (auto* fault = std::get_if<Fault>(&opened)) return std::move(*fault);
-  auto& ledger = std::get<Ledger>(opened);
+  auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
+  if (!lock) return std::move(lock).error();
   std::size_t asked = 0;
   for (const Token& token : holders) {
-    const Entry* entry = ledger.roster().find(token);
-    if (entry == nullptr || !entry->holds() || !ledger.lives(entry->seat)) continue;
-    watch(ledger, entry->seat);
-    ledger.tell(entry->seat, message::stop + why);
+    const QueueEntry* entry = lock->queue().find(token);
+    if (entry == nullptr || !entry->holds() || !lock->lives(entry->ticket)) continue;
+    watch(*lock, entry->ticket);
+    lock->post(entry->ticket, message::stop + why);
     ++asked;
   }
   return asked;
 }
 
-void LocalAdmin::watch(const Ledger& ledger, std::uint64_t seat) {
-  if (told_.size() == Ledger::most_watched()) {
+void LocalAdmin::watch(const LockDir& lock, std::uint64_t ticket) {
+  if (told_.size() == LockDir::most_watched()) {
     unwatched_ = true;
-  } else if (auto fd = ledger.watch(seat)) {
+  } else if (auto fd = lock.watch(ticket)) {
     told_.push_back(std::move(fd));
   }
 }

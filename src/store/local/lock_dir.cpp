@@ -1,0 +1,218 @@
+#include "store/local/lock_dir.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <variant>
+
+#include "base/text.hpp"
+#include "os/error.hpp"
+#include "os/file.hpp"
+#include "os/host.hpp"
+#include "os/ipc.hpp"
+
+namespace store::local {
+namespace {
+
+constexpr const char* file_name = "/ledger";
+
+Fault fault_of(const std::string& path, int error) {
+  if (error == EAGAIN || error == EINTR) {
+    return {Fault::Kind::unavailable, path + ": another process keeps it locked"};
+  }
+  const bool denied = error == EACCES || error == EPERM || error == EROFS;
+  return {denied ? Fault::Kind::denied : Fault::Kind::unavailable,
+          fmt::format("{}: {}", path, os::describe(error))};
+}
+
+/// The lock's own directory and who may use it; monostate if it is not there (yet, or any more).
+std::variant<os::Sharing, Fault, std::monostate> ready(const std::string& directory,
+                                                       const std::string& path, bool create) {
+  const auto found = os::sharing_in(directory, create);
+  if (!found) {
+    const int error = found.error().number;
+    if (error == ENOENT) return std::monostate{};
+    if (error != EPERM) return fault_of(directory, error);
+    return Fault{Fault::Kind::denied,
+                 directory +
+                     ": everybody may write there, and take away what others made: name a "
+                     "directory of your own, or chmod o-w"};
+  }
+  const os::Sharing sharing = *found;
+  if (!sharing.is_sticky && !create) return sharing;
+  const auto made =
+      sharing.is_sticky ? os::private_directory(path, create) : os::make_directory(path, sharing);
+  if (made) return sharing;
+  if (made.error().number == ENOENT) return std::monostate{};
+  return fault_of(path, made.error().number);
+}
+
+}  // namespace
+
+std::optional<Notice> notice_in(std::string_view line) {
+  const std::string_view stop{message::stop};
+  const std::string_view lost{message::lost};
+  if (line.starts_with(stop)) {
+    return Notice{Notice::Kind::stop, base::printable(line.substr(stop.size())), ""};
+  }
+  if (line.starts_with(lost)) {
+    return Notice{Notice::Kind::lost,
+                  "force-released by " + base::printable(line.substr(lost.size())), ""};
+  }
+  return std::nullopt;
+}
+
+Result<LockDir> LockDir::open(const LocalDirectory& directory, const LockName& name,
+                              os::LockedFile::Missing missing, const CallLimit& limit) {
+  const bool create = missing == os::LockedFile::Missing::create;
+  const auto path = path_of(directory, name);
+  if (!path) return Fault{Fault::Kind::unusable, "the key is too long for the name of a file"};
+  const std::string& root = directory.private_root;
+  if (!root.empty()) {
+    const auto ours = os::private_directory(root, create);
+    const int error = ours ? 0 : ours.error().number;
+    if (error != 0 && (create || error != ENOENT)) return fault_of(root, error);
+  }
+  for (;;) {
+    const auto way = ready(directory.path, *path, create);
+    const auto* sharing = std::get_if<os::Sharing>(&way);
+    const auto* fault = std::get_if<Fault>(&way);
+    if (fault != nullptr) return *fault;
+    std::unique_ptr<os::LockedFile> file;
+    int error = ENOENT;
+    if (sharing != nullptr) {
+      auto opened = os::LockedFile::open(*path + file_name, missing, *sharing, limit);
+      if (opened) {
+        file = std::make_unique<os::LockedFile>(*std::move(opened));
+      } else {
+        error = opened.error().number;
+      }
+    }
+    const bool is_gone = file == nullptr && error == ENOENT;
+    if (file || (is_gone && !create)) {
+      LockDir lock{directory.remembers,
+                   {*path, sharing == nullptr ? os::Sharing{} : *sharing},
+                   std::move(file)};
+      if (const auto read = lock.read(); !read) return fault_of(*path, read.error().number);
+      return lock;
+    }
+    if (!is_gone) return fault_of(*path, error);
+    // The last process that used it may have removed the directory meanwhile.
+    const auto pause = limit.at_most(Deadline::after(base::now(), Millis{1}));
+    const bool interrupted = os::wait_for(-1, os::Want::read, pause) == os::Ready::interrupted;
+    if (interrupted || limit.until.passed(base::now())) return fault_of(*path, ENOENT);
+  }
+}
+
+LockDir::~LockDir() {
+  if (!file_) return;
+  if (!remembers_ && queue_.anyone() == nullptr) {
+    os::remove_name(files().path() + file_name);
+    // The lock's own, the server's, that of all gates: as far as they are empty.
+    std::filesystem::path directory{files().path()};
+    std::error_code ignored;
+    for (int level = 0; level < 3 && std::filesystem::remove(directory, ignored); ++level) {
+      directory = directory.parent_path();
+    }
+  }
+  file_.reset();
+  if (woken_) os::post(files().pipe_of(*woken_), message::look);
+}
+
+LockDir::LockDir(bool remembers, QueueFiles files, std::unique_ptr<os::LockedFile> file)
+    : remembers_{remembers}, queue_{std::move(files)}, file_{std::move(file)} {}
+
+os::Result<os::Done> LockDir::read() {
+  if (!file_) return os::Done{};
+  const auto text = file_->text();
+  if (!text) os::fail("reading a lock's file", text.error().number);
+  const auto numbers = numbers_in(*text);
+  if (numbers.size() == 2) {
+    last_fence_ = numbers[0];
+    last_ticket_ = numbers[1];
+  }
+  if (auto read = queue_.read(); !read) {
+    remembers_ = true;  // there may be entries
+    return read;
+  }
+  // Should the file have been removed, no number may come again.
+  last_ticket_ = std::max(last_ticket_, queue_.last_ticket());
+  return os::Done{};
+}
+
+std::optional<Fence> LockDir::last_fence() const {
+  return last_fence_ == 0 ? std::nullopt : std::optional{last_fence_};
+}
+
+bool LockDir::may_hold(std::uint64_t ticket, Mode mode) {
+  const QueueEntry* before = queue_.first_waiter();
+  return (before == nullptr || before->ticket >= ticket) && has_room(queue_.holders(), mode);
+}
+
+std::optional<ModeConflict> LockDir::conflict_with(const Mode& mode) {
+  const QueueEntry* one = queue_.anyone();
+  if (one == nullptr || go_together(one->mode, mode)) return std::nullopt;
+  return ModeConflict{one->mode, one->token};
+}
+
+void LockDir::write_numbers() const {
+  const auto written =
+      file_->overwrite(twenty_digits(last_fence_) + " " + twenty_digits(last_ticket_) + "\n");
+  if (!written) os::fail("writing a lock's file", written.error().number);
+}
+
+QueueSlot LockDir::enqueue(const Token& token, const Mode& mode) {
+  ++last_ticket_;
+  write_numbers();
+  const QueueEntry entry{last_ticket_, token, mode, wall_now(), std::nullopt, std::nullopt};
+  return {last_ticket_, queue_.add(entry)};
+}
+
+Fence LockDir::grant(std::uint64_t ticket) {
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  last_fence_ = std::max(last_fence_ + 1, static_cast<Fence>(micros.count()));
+  write_numbers();
+  const auto written = queue_.change(ticket, [&](QueueEntry& entry) {
+    entry.fence = last_fence_;
+    entry.since = wall_now();
+  });
+  if (!written) os::fail("writing " + files().path(), written.error().number);
+  return last_fence_;
+}
+
+os::Result<os::Done> LockDir::keep_until(std::uint64_t ticket, WallTime until) {
+  return queue_.change(ticket, [&](QueueEntry& entry) { entry.kept_until = until; });
+}
+
+void LockDir::post(std::uint64_t ticket, const std::string& line) const {
+  os::post(files().pipe_of(ticket), line);
+}
+
+void LockDir::wake_first() {
+  if (const QueueEntry* waiter = queue_.first_waiter()) woken_ = waiter->ticket;
+}
+
+void LockDir::wake_next() {
+  const QueueEntry* waiter = queue_.first_waiter();
+  if (waiter == nullptr) return;
+  const auto ticket = waiter->ticket;
+  if (may_hold(ticket, waiter->mode)) woken_ = ticket;
+}
+
+std::size_t LockDir::most_watched() {
+  constexpr std::size_t plenty = 64;
+  return std::min(plenty, os::descriptor_limit() / 4);
+}
+
+bool LockDir::lives(std::uint64_t ticket) const {
+  return os::is_owned(files().pipe_of(ticket));
+}
+
+os::Fd LockDir::watch(std::uint64_t ticket) const {
+  return os::watch_owner(files().pipe_of(ticket));
+}
+
+}  // namespace store::local

@@ -1,0 +1,87 @@
+// The directory of one lock, locked for an instant: who holds the lock, who waits for it, and what
+// is posted to them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "os/ipc.hpp"
+#include "store/local/directory.hpp"
+#include "store/local/queue.hpp"
+
+namespace store::local {
+
+/// The lines that are posted to a pipe; the last two are followed by the reason.
+namespace message {
+inline constexpr const char* look = "look";
+inline constexpr const char* stop = "stop ";
+inline constexpr const char* lost = "lost ";
+}  // namespace message
+
+/// "stop why" or "lost why"; nothing for anything else.
+std::optional<Notice> notice_in(std::string_view line);
+
+/// This process's place in a queue. While the pipe is open, the entry exists.
+struct QueueSlot {
+  std::uint64_t ticket;
+  os::NamedPipe pipe;
+};
+
+/// Locked (flock(2) on a file in it) until this is destroyed, in which time it waits for nobody. A
+/// process may die at any moment: an entry whose pipe has no owner does not exist.
+class LockDir {
+ public:
+  /// A directory that does not exist and is not to be made is an empty one, not a fault.
+  static Result<LockDir> open(const LocalDirectory& directory, const LockName& name,
+                              os::LockedFile::Missing missing, const CallLimit& limit);
+
+  LockDir(LockDir&&) = default;
+  LockDir& operator=(LockDir&&) = delete;
+  ~LockDir();
+
+  [[nodiscard]] Queue& queue() { return queue_; }
+  [[nodiscard]] std::optional<Fence> last_fence() const;
+  /// Whether `ticket` may hold now: there is room, and no waiter came before it.
+  bool may_hold(std::uint64_t ticket, Mode mode);
+  /// Somebody who uses the lock in a way that does not go together with `mode`. One entry speaks
+  /// for all, as each was let in only if it went together with the others.
+  std::optional<ModeConflict> conflict_with(const Mode& mode);
+
+  /// A place at the end of the queue.
+  QueueSlot enqueue(const Token& token, const Mode& mode);
+  /// Makes a waiter a holder.
+  Fence grant(std::uint64_t ticket);
+  /// It stays a holder until then, with or without its process.
+  os::Result<os::Done> keep_until(std::uint64_t ticket, WallTime until);
+
+  void post(std::uint64_t ticket, const std::string& line) const;
+  /// Has the first waiter look again, once the directory is unlocked: before, it would find it
+  /// locked. If this process dies in between, the end of its pipe says as much.
+  void wake_first();
+  /// The same, if it may hold now.
+  void wake_next();
+  /// How many entries one process may watch at a time, so that it has descriptors left to work
+  /// with.
+  static std::size_t most_watched();
+  /// A descriptor that hangs up when the entry's process is dead; an empty one if it is.
+  [[nodiscard]] os::Fd watch(std::uint64_t ticket) const;
+  [[nodiscard]] bool lives(std::uint64_t ticket) const;
+
+ private:
+  LockDir(bool remembers, QueueFiles files, std::unique_ptr<os::LockedFile> file);
+  os::Result<os::Done> read();
+  [[nodiscard]] const QueueFiles& files() const { return queue_.files(); }
+  void write_numbers() const;
+
+  bool remembers_;
+  Queue queue_;
+  std::unique_ptr<os::LockedFile> file_;  // null once moved from, and where there is no directory
+  Fence last_fence_ = 0;
+  std::uint64_t last_ticket_ = 0;
+  std::optional<std::uint64_t> woken_;
+};
+
+}  // namespace store::local

@@ -1,0 +1,87 @@
+// Everybody who is at one lock, in the order of arrival, and who may hold it beside whom.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "store/local/queue_files.hpp"
+#include "store/lock_store.hpp"
+
+namespace store::local {
+
+// ---- the rules -------------------------------------------------------------------------------
+
+/// Whether there is room for one more beside these.
+bool has_room(const std::vector<QueueEntry>& holders, const Mode& mode);
+/// Readers and writers go together; permits only with the same number of them.
+bool go_together(const Mode& a, const Mode& b);
+/// In the words of the contract.
+Holder holder_of(const QueueEntry& entry, WallTime now);
+/// The first of them but `mine`, who speaks for all; nothing while the lock only waits to be taken.
+std::optional<Holder> first_holder(const std::vector<QueueEntry>& holders, const Token& mine,
+                                   WallTime now);
+
+// ---- the queue -------------------------------------------------------------------------------
+
+/// However many processes wait, a turn concerns a few: the names of the files tell the order, and
+/// only an entry that is asked for is read. An entry whose process is dead is removed when it is
+/// met, since nobody else removes it.
+///
+/// A QueueEntry* is good until the next call that is not const.
+class Queue {
+ public:
+  /// Empty until it is read.
+  explicit Queue(QueueFiles files) : files_{std::move(files)} {}
+  os::Result<os::Done> read();
+  [[nodiscard]] const QueueFiles& files() const { return files_; }
+
+  // These read every entry, for people who ask.
+  std::vector<QueueEntry> everyone() { return all(Whom::everyone); }
+  std::vector<QueueEntry> holders() { return all(Whom::holders); }
+  const QueueEntry* anyone() { return first(Whom::everyone, any); }
+  const QueueEntry* first_waiter() { return first(Whom::waiters, any); }
+  /// The last waiter that came before `ticket`.
+  const QueueEntry* waiter_before(std::uint64_t ticket);
+  const QueueEntry* find(std::uint64_t ticket);
+  /// May read every entry.
+  const QueueEntry* find(const Token& token);
+  /// How many wait (before `ticket`), as far as names tell: after everyone() it is exact.
+  [[nodiscard]] std::size_t waiting(std::uint64_t before = at_the_end) const;
+  /// 0 if there is none.
+  [[nodiscard]] std::uint64_t last_ticket() const;
+
+  /// At the end, with its pipe.
+  os::NamedPipe add(const QueueEntry& entry);
+  /// Changes the grant of a holder, or of a waiter that becomes one. ENOENT if there is no such
+  /// entry.
+  os::Result<os::Done> change(std::uint64_t ticket, const std::function<void(QueueEntry&)>& how);
+  void remove(std::uint64_t ticket);
+
+  /// The ticket of a process that has none yet.
+  static constexpr std::uint64_t at_the_end = ~std::uint64_t{0};
+
+ private:
+  struct Place {
+    TicketNames names;
+    std::optional<QueueEntry> entry;  // once it was read
+  };
+  enum class Whom { everyone, holders, waiters };
+  using Wanted = std::function<bool(const QueueEntry&)>;
+  static bool any(const QueueEntry& /*each*/) { return true; }
+
+  /// The first of `whom` that lives and is wanted.
+  const QueueEntry* first(Whom whom, const Wanted& wanted);
+  std::vector<QueueEntry> all(Whom whom);
+  /// The entry at that index; null if its process is dead, and then the place is removed.
+  const QueueEntry* entry_at(std::size_t index);
+  /// Where `ticket` is, or would be.
+  [[nodiscard]] std::size_t index_of(std::uint64_t ticket) const;
+
+  QueueFiles files_;
+  std::vector<Place> places_;
+};
+
+}  // namespace store::local

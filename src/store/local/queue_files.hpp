@@ -1,0 +1,92 @@
+// The files of one lock's directory: for each one in its queue a named pipe, who it is, and what it
+// was granted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "os/ipc.hpp"
+#include "store/lock_store.hpp"
+#include "store/names.hpp"
+
+namespace store::local {
+
+/// A time that survives its process, for people and for --min-hold: ms since 1970, the host's
+/// clock.
+using WallTime = std::int64_t;
+WallTime wall_now();
+/// From a file that anybody may have written: no later than the year 9999.
+WallTime wall_time(std::uint64_t number);
+
+/// One that holds a lock or waits for it.
+struct QueueEntry {
+  std::uint64_t ticket;  // in the order of arrival
+  Token token;
+  Mode mode;
+  WallTime since;                      // it waits, or holds
+  std::optional<Fence> fence;          // of a holder
+  std::optional<WallTime> kept_until;  // of a holder whose process may be gone
+
+  [[nodiscard]] bool holds() const { return fence.has_value(); }
+};
+
+// ---- the texts in the files ------------------------------------------------------------------
+
+/// Numbers with blanks between them; nothing at all if anything else is there.
+std::vector<std::uint64_t> numbers_in(std::string_view text);
+/// With leading zeros, so that names sort and numbers replace each other whole.
+std::string twenty_digits(std::uint64_t number);
+/// Who an entry is: its mode, when it came, and its token.
+std::string text_of(const QueueEntry& entry);
+/// An entry without ticket and grant; nothing if the text is none.
+std::optional<QueueEntry> entry_in(std::string_view text);
+
+// ---- the files -------------------------------------------------------------------------------
+
+/// What the names in the directory tell of an entry before anything is read: its process may be
+/// gone.
+struct TicketNames {
+  std::uint64_t ticket;
+  bool granted = false;  // it holds
+
+  bool operator==(const TicketNames&) const = default;
+};
+/// "00000000000000000012.grant" tells of ticket 12, which holds; nothing for a file that is none of
+/// ours.
+std::optional<TicketNames> ticket_in(std::string_view file);
+/// In the order of arrival, each ticket once.
+void put_in_order(std::vector<TicketNames>& tickets);
+
+/// To be used with the lock's directory locked.
+class QueueFiles {
+ public:
+  /// In the directory `path`, which exists.
+  QueueFiles(std::string path, const os::Sharing& sharing)
+      : path_{std::move(path)}, sharing_{sharing} {}
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// In the order of arrival.
+  [[nodiscard]] os::Result<std::vector<TicketNames>> list() const;
+  /// The entry, if its process lives or the lock is kept for it. Of a live process whose files
+  /// cannot be read (another user's), the worst is assumed.
+  [[nodiscard]] std::optional<QueueEntry> read_live(const TicketNames& names) const;
+  /// Makes its pipe, which this process owns: from now on the entry exists. An exception (os::fail)
+  /// if that cannot be, as on a full disk.
+  [[nodiscard]] os::NamedPipe create(const QueueEntry& entry) const;
+  /// What was granted.
+  [[nodiscard]] os::Result<os::Done> write_grant(const QueueEntry& entry) const;
+  void remove(std::uint64_t ticket) const;
+  [[nodiscard]] std::string pipe_of(std::uint64_t ticket) const { return path_of(ticket, ""); }
+
+ private:
+  [[nodiscard]] std::string path_of(std::uint64_t ticket, const char* suffix) const;
+  [[nodiscard]] std::optional<QueueEntry> read(std::uint64_t ticket) const;
+
+  std::string path_;
+  os::Sharing sharing_;
+};
+
+}  // namespace store::local

@@ -1,0 +1,260 @@
+#include "store/local/store.hpp"
+
+#include <algorithm>
+
+#include "store/local/lock_dir.hpp"
+
+namespace store::local {
+namespace {
+
+using Missing = os::LockedFile::Missing;
+
+// The kernel tells of the end of a holder; where it cannot (another user's pipe that we may not
+// open, or too many to watch), we look again after this time.
+constexpr Millis look_again{1'000};
+
+/// What a waiter watches: the first one the holders, every other one the waiter before it, so that
+/// a crash wakes one process and no herd. An orderly release is posted to the pipes.
+class PredecessorWatch {
+ public:
+  /// Begins to watch; says what our place is.
+  Queued begin(LockDir& lock, const QueueEntry& mine);
+  void end();
+  /// Until something happened, or limit ended.
+  Turn wait(os::NamedPipe& pipe, const CallLimit& limit) const;
+
+ private:
+  /// When to look again, if the kernel will not tell.
+  std::optional<Millis> watch(const LockDir& lock, const QueueEntry& other);
+
+  std::vector<os::Fd> watched_;
+  Deadline look_at_ = Deadline::never();
+};
+
+std::optional<Millis> PredecessorWatch::watch(const LockDir& lock, const QueueEntry& other) {
+  // Kept beyond its process's end: no hang-up will tell of it.
+  if (const auto now = wall_now(); other.kept_until && *other.kept_until > now) {
+    return Millis{*other.kept_until - now + 1};
+  }
+  if (watched_.size() == LockDir::most_watched()) return look_again;
+  if (auto fd = lock.watch(other.ticket)) {
+    watched_.push_back(std::move(fd));
+    return std::nullopt;
+  }
+  return lock.lives(other.ticket) ? look_again : Millis{0};
+}
+
+Queued PredecessorWatch::begin(LockDir& lock, const QueueEntry& mine) {
+  Queue& queue = lock.queue();
+  const auto holders = queue.holders();
+  Queued place{first_holder(holders, mine.token, wall_now()), queue.waiting(mine.ticket),
+               std::nullopt};
+  const auto look_at = [&](const QueueEntry& other) {
+    if (const auto length = watch(lock, other)) {
+      place.look_in = std::min(place.look_in.value_or(*length), *length);
+    }
+  };
+  if (const QueueEntry* before = queue.waiter_before(mine.ticket)) {
+    look_at(*before);
+  } else {
+    for (const QueueEntry& each : holders) look_at(each);
+  }
+  look_at_ = place.look_in ? Deadline::after(base::now(), *place.look_in) : Deadline::never();
+  return place;
+}
+
+void PredecessorWatch::end() {
+  watched_.clear();
+  look_at_ = Deadline::never();
+}
+
+Turn PredecessorWatch::wait(os::NamedPipe& pipe, const CallLimit& limit) const {
+  std::vector<int> pipes;
+  pipes.reserve(watched_.size());
+  for (const auto& fd : watched_) pipes.push_back(fd.number());
+  const bool one_ended =
+      os::wait_any({pipe.descriptor(), limit.interrupt}, pipes, std::min(limit.until, look_at_));
+  bool told = false;
+  for (const auto& line : pipe.take()) {
+    if (auto notice = notice_in(line)) return *std::move(notice);
+    told = true;
+  }
+  if (told || one_ended || look_at_.passed(base::now())) return ClaimAgain{};
+  return StillWaiting{};
+}
+
+/// Hears what others post to a holder.
+class LocalListener final : public Listener {
+ public:
+  explicit LocalListener(os::NamedPipe pipe) : pipe_{std::move(pipe)} {}
+  [[nodiscard]] int descriptor() const override { return pipe_.descriptor(); }
+  [[nodiscard]] Deadline due() const override { return Deadline::never(); }
+  void listen(const CallLimit& /*limit*/) override {}
+  std::optional<Notice> take() override {
+    for (const auto& line : pipe_.take()) {
+      if (auto notice = notice_in(line)) return notice;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  os::NamedPipe pipe_;
+};
+
+/// Why the claim may not even queue; nothing if it may.
+std::optional<Busy> refusal(LockDir& lock, const Claim& claim) {
+  if (lock.may_hold(Queue::at_the_end, claim.mode)) return std::nullopt;
+  Queue& queue = lock.queue();
+  bool busy = claim.on_busy == OnBusy::give_up;
+  if (!busy && claim.max_waiters && queue.waiting() >= *claim.max_waiters) {
+    (void)queue.everyone();  // removes dead entries
+    busy = queue.waiting() >= *claim.max_waiters;
+  }
+  if (!busy) return std::nullopt;
+  return Busy{first_holder(queue.holders(), claim.token, wall_now()), queue.waiting()};
+}
+
+class LocalStore final : public LockStore {
+ public:
+  explicit LocalStore(LocalDirectory directory) : directory_{std::move(directory)} {}
+
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override;
+  void withdraw(const Claim& claim, const CallLimit& limit) override;
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
+  Release release(const LockName& name, const Token& token, Millis min_hold,
+                  const CallLimit& limit) override;
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
+  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
+  void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
+
+ private:
+  Attempt hold(LockDir& lock, const Claim& claim, Moment asked_at);
+  /// Our own entry, or that of a token that was given by hand.
+  const QueueEntry* find(LockDir& lock, const Token& token) const;
+  Release let_go(const LockName& name, const Token& token, Millis min_hold, const CallLimit& limit);
+
+  LocalDirectory directory_;
+  std::optional<QueueSlot> slot_;
+  PredecessorWatch watch_;
+};
+
+Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
+  const Moment asked_at = base::now();
+  watch_.end();
+  auto lock = LockDir::open(directory_, claim.name, Missing::create, limit);
+  if (!lock) return std::move(lock).error();
+
+  if (slot_ && find(*lock, claim.token) == nullptr) slot_.reset();  // it was removed
+  if (slot_) return hold(*lock, claim, asked_at);
+  if (auto conflict = lock->conflict_with(claim.mode)) return *std::move(conflict);
+  if (auto busy = refusal(*lock, claim)) return *std::move(busy);
+  if (!claim.supersede.empty()) {
+    for (const QueueEntry& each : lock->queue().everyone())
+      lock->post(each.ticket, message::stop + claim.supersede);
+  }
+  slot_ = lock->enqueue(claim.token, claim.mode);
+  return hold(*lock, claim, asked_at);
+}
+
+Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
+  const QueueEntry mine = *lock.queue().find(slot_->ticket);
+  const bool again = mine.holds();
+  if (!again && !lock.may_hold(mine.ticket, mine.mode)) return watch_.begin(lock, mine);
+  const Fence fence = again ? *mine.fence : lock.grant(mine.ticket);
+  if (!again && claim.mode.kind == Mode::Kind::permits) {
+    lock.wake_first();  // it has other holders to watch now
+  } else if (!again) {
+    lock.wake_next();  // a reader behind a reader
+  }
+  return Granted{{claim.name, claim.token, claim.ttl, Deadline::never(), fence, asked_at}};
+}
+
+const QueueEntry* LocalStore::find(LockDir& lock, const Token& token) const {
+  if (!slot_) return lock.queue().find(token);
+  const QueueEntry* entry = lock.queue().find(slot_->ticket);
+  return entry != nullptr && entry->token == token ? entry : nullptr;
+}
+
+Turn LocalStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
+  return watch_.wait(slot_->pipe, limit);
+}
+
+void LocalStore::withdraw(const Claim& claim, const CallLimit& limit) {
+  if (!slot_) return;
+  if (auto lock = LockDir::open(directory_, claim.name, Missing::give_up, limit)) {
+    // The ticket may be another's, if somebody removed the directory.
+    if (find(*lock, claim.token) != nullptr) lock->queue().remove(slot_->ticket);
+    lock->wake_next();
+  }
+  slot_.reset();  // closes the pipe, which tells those who watch it
+}
+
+Renewal LocalStore::renew(const LockName& name, const Token& token, Ttl /*ttl*/,
+                          const CallLimit& limit) {
+  const Moment asked_at = base::now();
+  if (slot_) {
+    if (slot_->pipe.in_place()) return Renewed{Deadline::never(), asked_at};
+    return NotOurs{"it was taken away"};
+  }
+  auto standing = check(name, token, limit);
+  if (auto* fault = std::get_if<Fault>(&standing)) return std::move(*fault);
+  if (std::holds_alternative<StillOurs>(standing)) return Renewed{Deadline::never(), asked_at};
+  return NotOurs{"its holder is gone"};
+}
+
+Release LocalStore::release(const LockName& name, const Token& token, Millis min_hold,
+                            const CallLimit& limit) {
+  auto release = let_go(name, token, min_hold, limit);
+  // After the directory is unlocked: those who hear of our pipe's end come to look.
+  if (!std::holds_alternative<Fault>(release)) slot_.reset();
+  return release;
+}
+
+Release LocalStore::let_go(const LockName& name, const Token& token, Millis min_hold,
+                           const CallLimit& limit) {
+  auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
+  if (!lock) return std::move(lock).error();
+  const QueueEntry* entry = find(*lock, token);
+  if (entry == nullptr || !entry->holds()) return NotOurs{"it was taken away"};
+  const auto ticket = entry->ticket;
+  const WallTime until = entry->since + min_hold.count();
+  if (until > wall_now()) {
+    if (const auto kept = lock->keep_until(ticket, until); !kept) {
+      return Fault{Fault::Kind::unavailable,
+                   "--min-hold cannot be written: " + kept.error().text()};
+    }
+    lock->wake_first();  // it must learn until when
+  } else {
+    lock->queue().remove(ticket);
+    lock->wake_next();
+  }
+  return Released{};
+}
+
+Standing LocalStore::check(const LockName& name, const Token& token, const CallLimit& limit) {
+  auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
+  if (!lock) return std::move(lock).error();
+  const QueueEntry* entry = find(*lock, token);
+  if (entry != nullptr && entry->holds()) return StillOurs{Deadline::never(), entry->fence};
+  return Elsewhere{first_holder(lock->queue().holders(), token, wall_now())};
+}
+
+std::unique_ptr<Listener> LocalStore::listener(const LockName& /*name*/, const Token& /*token*/) {
+  if (!slot_) return nullptr;
+  return std::make_unique<LocalListener>(slot_->pipe.duplicate());
+}
+
+void LocalStore::confirm_stopped(const LockName& /*name*/, const Notice& /*notice*/,
+                                 const CallLimit& /*limit*/) {
+  // The process that sent the notice watches our pipe.
+  slot_.reset();
+}
+
+}  // namespace
+
+std::unique_ptr<LockStore> open_store(const LocalDirectory& directory) {
+  return std::make_unique<LocalStore>(directory);
+}
+
+}  // namespace store::local
