@@ -126,8 +126,8 @@ LockDir::LockDir(bool remembers, QueueFiles files, std::unique_ptr<os::LockedFil
 
 os::Result<os::Done> LockDir::read() {
   if (!file_) return os::Done{};
-  const auto text = file_->text();
-  if (!text) os::fail("reading a lock's file", text.error().number);
+  auto text = file_->text();
+  if (!text) return std::move(text).error();
   const auto numbers = numbers_in(*text);
   if (numbers.size() == 2) {
     last_fence_ = numbers[0];
@@ -157,29 +157,28 @@ std::optional<ModeConflict> LockDir::conflict_with(const Mode& mode) {
   return ModeConflict{one->mode, one->token};
 }
 
-void LockDir::write_numbers() const {
-  const auto written =
-      file_->overwrite(twenty_digits(last_fence_) + " " + twenty_digits(last_ticket_) + "\n");
-  if (!written) os::fail("writing a lock's file", written.error().number);
+os::Result<os::Done> LockDir::write_numbers() const {
+  return file_->overwrite(twenty_digits(last_fence_) + " " + twenty_digits(last_ticket_) + "\n");
 }
 
-QueueSlot LockDir::enqueue(const Token& token, const Mode& mode) {
+os::Result<QueueSlot> LockDir::enqueue(const Token& token, const Mode& mode) {
   ++last_ticket_;
-  write_numbers();
-  const QueueEntry entry{last_ticket_, token, mode, wall_now(), std::nullopt, std::nullopt};
-  return {last_ticket_, queue_.add(entry)};
+  if (auto written = write_numbers(); !written) return std::move(written).error();
+  auto pipe = queue_.add({last_ticket_, token, mode, wall_now(), std::nullopt, std::nullopt});
+  if (!pipe) return std::move(pipe).error();
+  return QueueSlot{last_ticket_, *std::move(pipe)};
 }
 
-Fence LockDir::grant(std::uint64_t ticket) {
+os::Result<Fence> LockDir::grant(std::uint64_t ticket) {
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::system_clock::now().time_since_epoch());
   last_fence_ = std::max(last_fence_ + 1, static_cast<Fence>(micros.count()));
-  write_numbers();
-  const auto written = queue_.change(ticket, [&](QueueEntry& entry) {
+  if (auto written = write_numbers(); !written) return std::move(written).error();
+  auto written = queue_.change(ticket, [&](QueueEntry& entry) {
     entry.fence = last_fence_;
     entry.since = wall_now();
   });
-  if (!written) os::fail("writing " + files().path(), written.error().number);
+  if (!written) return std::move(written).error();
   return last_fence_;
 }
 

@@ -42,6 +42,7 @@ class LockDir {
   LockDir& operator=(LockDir&&) = delete;
   ~LockDir();
 
+  [[nodiscard]] const std::string& path() const { return files().path(); }
   [[nodiscard]] Queue& queue() { return queue_; }
   [[nodiscard]] std::optional<Fence> last_fence() const;
   /// Whether `ticket` may hold now: there is room, and no waiter came before it.
@@ -51,9 +52,9 @@ class LockDir {
   std::optional<ModeConflict> conflict_with(const Mode& mode);
 
   /// A place at the end of the queue.
-  QueueSlot enqueue(const Token& token, const Mode& mode);
+  os::Result<QueueSlot> enqueue(const Token& token, const Mode& mode);
   /// Makes a waiter a holder.
-  Fence grant(std::uint64_t ticket);
+  os::Result<Fence> grant(std::uint64_t ticket);
   /// It stays a holder until then, with or without its process.
   os::Result<os::Done> keep_until(std::uint64_t ticket, WallTime until);
 
@@ -74,7 +75,7 @@ class LockDir {
   LockDir(bool remembers, QueueFiles files, std::unique_ptr<os::LockedFile> file);
   os::Result<os::Done> read();
   [[nodiscard]] const QueueFiles& files() const { return queue_.files(); }
-  void write_numbers() const;
+  os::Result<os::Done> write_numbers() const;
 
   bool remembers_;
   Queue queue_;

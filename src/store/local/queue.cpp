@@ -113,9 +113,9 @@ std::uint64_t Queue::last_ticket() const {
   return places_.empty() ? 0 : places_.back().names.ticket;
 }
 
-os::NamedPipe Queue::add(const QueueEntry& entry) {
+os::Result<os::NamedPipe> Queue::add(const QueueEntry& entry) {
   auto pipe = files_.create(entry);
-  places_.push_back({{entry.ticket}, entry});
+  if (pipe) places_.push_back({{entry.ticket}, entry});
   return pipe;
 }
 
@@ -123,9 +123,15 @@ os::Result<os::Done> Queue::change(std::uint64_t ticket,
                                    const std::function<void(QueueEntry&)>& how) {
   if (find(ticket) == nullptr) return os::Error{ENOENT, {}};
   Place& place = places_[index_of(ticket)];
-  how(*place.entry);
-  place.names.granted = true;
-  return files_.write_grant(*place.entry);
+  QueueEntry changed = *place.entry;
+  how(changed);
+  auto written = files_.write_grant(changed);
+  if (written) {
+    place = {{ticket, true}, std::move(changed)};
+  } else if (!place.names.granted) {
+    files_.remove_grant(ticket);  // an empty file would make a holder of it
+  }
+  return written;
 }
 
 void Queue::remove(std::uint64_t ticket) {

@@ -54,7 +54,7 @@ class Queue {
   [[nodiscard]] std::uint64_t last_ticket() const;
 
   /// At the end, with its pipe.
-  os::NamedPipe add(const QueueEntry& entry);
+  os::Result<os::NamedPipe> add(const QueueEntry& entry);
   /// Changes the grant of a holder, or of a waiter that becomes one. ENOENT if there is no such
   /// entry.
   os::Result<os::Done> change(std::uint64_t ticket, const std::function<void(QueueEntry&)>& how);

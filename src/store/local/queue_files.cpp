@@ -145,13 +145,16 @@ std::optional<QueueEntry> QueueFiles::read_live(const TicketNames& names) const 
                     std::nullopt};
 }
 
-os::NamedPipe QueueFiles::create(const QueueEntry& entry) const {
+os::Result<os::NamedPipe> QueueFiles::create(const QueueEntry& entry) const {
   // The pipe comes last: with it, the entry exists.
-  const auto written = os::write_contents(path_of(entry.ticket, who), text_of(entry), sharing_);
-  if (!written) os::fail("writing " + path_, written.error().number);
+  auto written = os::write_contents(path_of(entry.ticket, who), text_of(entry), sharing_);
+  if (!written) {
+    remove(entry.ticket);
+    return std::move(written).error();
+  }
   auto pipe = os::NamedPipe::create(pipe_of(entry.ticket), sharing_);
-  if (!pipe) os::fail("making a pipe in " + path_, pipe.error().number);
-  return *std::move(pipe);
+  if (!pipe) remove(entry.ticket);
+  return pipe;
 }
 
 os::Result<os::Done> QueueFiles::write_grant(const QueueEntry& entry) const {
@@ -160,6 +163,10 @@ os::Result<os::Done> QueueFiles::write_grant(const QueueEntry& entry) const {
   const auto text = fmt::format("{} {} {}\n", twenty_digits(entry.fence.value_or(0)),
                                 twenty_digits(since), twenty_digits(kept));
   return os::write_contents(path_of(entry.ticket, grant), text, sharing_);
+}
+
+void QueueFiles::remove_grant(std::uint64_t ticket) const {
+  os::remove_name(path_of(ticket, grant));
 }
 
 void QueueFiles::remove(std::uint64_t ticket) const {

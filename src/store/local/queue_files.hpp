@@ -73,11 +73,12 @@ class QueueFiles {
   /// The entry, if its process lives or the lock is kept for it. Of a live process whose files
   /// cannot be read (another user's), the worst is assumed.
   [[nodiscard]] std::optional<QueueEntry> read_live(const TicketNames& names) const;
-  /// Makes its pipe, which this process owns: from now on the entry exists. An exception (os::fail)
-  /// if that cannot be, as on a full disk.
-  [[nodiscard]] os::NamedPipe create(const QueueEntry& entry) const;
+  /// Makes its pipe, which this process owns: from now on the entry exists. On a full disk it does
+  /// not, and nothing is left of it.
+  [[nodiscard]] os::Result<os::NamedPipe> create(const QueueEntry& entry) const;
   /// What was granted.
   [[nodiscard]] os::Result<os::Done> write_grant(const QueueEntry& entry) const;
+  void remove_grant(std::uint64_t ticket) const;
   void remove(std::uint64_t ticket) const;
   [[nodiscard]] std::string pipe_of(std::uint64_t ticket) const { return path_of(ticket, ""); }
 

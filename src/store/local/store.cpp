@@ -114,6 +114,11 @@ std::optional<Busy> refusal(LockDir& lock, const Claim& claim) {
   return Busy{first_holder(queue.holders(), claim.token, wall_now()), queue.waiting()};
 }
 
+/// A full disk, mostly.
+Fault not_written(const LockDir& lock, const os::Error& error) {
+  return {Fault::Kind::unavailable, "writing in " + lock.path() + ": " + error.text()};
+}
+
 class LocalStore final : public LockStore {
  public:
   explicit LocalStore(LocalDirectory directory) : directory_{std::move(directory)} {}
@@ -153,7 +158,9 @@ Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
     for (const QueueEntry& each : lock->queue().everyone())
       lock->post(each.ticket, message::stop + claim.supersede);
   }
-  slot_ = lock->enqueue(claim.token, claim.mode);
+  auto slot = lock->enqueue(claim.token, claim.mode);
+  if (!slot) return not_written(*lock, slot.error());
+  slot_.emplace(*std::move(slot));
   return hold(*lock, claim, asked_at);
 }
 
@@ -161,13 +168,14 @@ Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
   const QueueEntry mine = *lock.queue().find(slot_->ticket);
   const bool again = mine.holds();
   if (!again && !lock.may_hold(mine.ticket, mine.mode)) return watch_.begin(lock, mine);
-  const Fence fence = again ? *mine.fence : lock.grant(mine.ticket);
+  const auto fence = again ? os::Result<Fence>{*mine.fence} : lock.grant(mine.ticket);
+  if (!fence) return not_written(lock, fence.error());
   if (!again && claim.mode.kind == Mode::Kind::permits) {
     lock.wake_first();  // it has other holders to watch now
   } else if (!again) {
     lock.wake_next();  // a reader behind a reader
   }
-  return Granted{{claim.name, claim.token, claim.ttl, Deadline::never(), fence, asked_at}};
+  return Granted{{claim.name, claim.token, claim.ttl, Deadline::never(), *fence, asked_at}};
 }
 
 const QueueEntry* LocalStore::find(LockDir& lock, const Token& token) const {

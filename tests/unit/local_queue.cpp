@@ -1,0 +1,200 @@
+// The queue of a local lock: its texts, its order and its rules; and a queue in a directory.
+#include "store/local/queue.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "os/file.hpp"
+#include "store/local/directory.hpp"
+#include "store/local/lock_dir.hpp"
+
+namespace {
+
+using namespace store::local;
+using store::Fence;
+using store::Millis;
+using store::Mode;
+using store::Token;
+using Kind = Mode::Kind;
+
+const Mode exclusive{};
+const Mode shared{Kind::shared};
+const Mode three{Kind::permits, 3};
+
+QueueEntry entry(std::uint64_t ticket, Mode mode = {}, std::optional<Fence> fence = {}) {
+  return {ticket, Token::foreign("t" + std::to_string(ticket)), mode, 1'000, fence, std::nullopt};
+}
+
+/// A directory that is gone at the end.
+class Directory {
+ public:
+  Directory() {
+    char name[] = "/tmp/rlock-unit-XXXXXX";
+    REQUIRE(::mkdtemp(name) != nullptr);
+    path_ = name;
+  }
+  ~Directory() { std::filesystem::remove_all(path_); }
+  [[nodiscard]] Queue queue() const {
+    Queue queue{QueueFiles{path_, os::Sharing{}}};
+    REQUIRE(queue.read());
+    return queue;
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+TEST_CASE("numbers are read whole, or not at all") {
+  using Numbers = std::vector<std::uint64_t>;
+  CHECK(numbers_in("1 02\n3\n") == Numbers{1, 2, 3});
+  CHECK(numbers_in("").empty());
+  CHECK(numbers_in("1 x").empty());
+  CHECK(numbers_in("1x").empty());
+  CHECK(numbers_in("-1").empty());
+  CHECK(numbers_in("99999999999999999999").empty());
+  CHECK(twenty_digits(12) == "00000000000000000012");
+}
+
+TEST_CASE("an entry is read back as it was written, in every mode") {
+  for (const Mode& mode : {exclusive, shared, three}) {
+    const auto again = entry_in(text_of(entry(5, mode)));
+    REQUIRE(again);
+    CHECK(again->mode == mode);
+    CHECK(again->token.text() == "t5");
+    CHECK(again->since == 1'000);
+    CHECK_FALSE(again->holds());
+  }
+  for (const char* broken :
+       {"", "0 1 5", "0 1\nt", "3 1 5\nt", "2 1 5\nt", "2 1000001 5\nt", "x 1 5\nt"}) {
+    CAPTURE(broken);
+    CHECK_FALSE(entry_in(broken));
+  }
+  CHECK(entry_in("0 1 99999999999999999\nt")->since == 253'402'300'799'999);
+}
+
+TEST_CASE("the names of files tell tickets in the order of arrival, each once") {
+  CHECK(*ticket_in("00000000000000000012") == TicketNames{12, false});
+  CHECK(*ticket_in("00000000000000000012.grant") == TicketNames{12, true});
+  CHECK(*ticket_in("00000000000000000012.who") == TicketNames{12, false});
+  CHECK_FALSE(ticket_in("ledger"));
+  CHECK_FALSE(ticket_in(""));
+  std::vector<TicketNames> tickets{{7, false}, {3, false}, {7, true}, {3, false}};
+  put_in_order(tickets);
+  CHECK(tickets == std::vector<TicketNames>{{3, false}, {7, true}});
+}
+
+TEST_CASE("there is room for one writer, any readers, and so many permits") {
+  const auto reader = entry(1, shared, 1);
+  const auto writer = entry(1, exclusive, 1);
+  const auto permit = entry(1, three, 1);
+  CHECK(has_room({}, exclusive));
+  CHECK(has_room({}, shared));
+  CHECK(has_room({reader, reader}, shared));
+  CHECK_FALSE(has_room({reader}, exclusive));
+  CHECK_FALSE(has_room({writer}, shared));
+  CHECK(has_room({permit, permit}, three));
+  CHECK_FALSE(has_room({permit, permit, permit}, three));
+}
+
+TEST_CASE("readers and writers go together, permits only with as many") {
+  CHECK(go_together(exclusive, shared));
+  CHECK(go_together(three, three));
+  CHECK_FALSE(go_together(three, shared));
+  CHECK_FALSE(go_together(exclusive, three));
+  CHECK_FALSE(go_together(three, Mode{Kind::permits, 4}));
+}
+
+TEST_CASE("a holder is told with its time, and until when the lock is kept for it") {
+  auto one = entry(1, exclusive, 1);
+  CHECK(holder_of(one, 4'000).held_for == Millis{3'000});
+  CHECK(holder_of(one, 500).held_for == Millis{0});
+  CHECK_FALSE(holder_of(one, 4'000).expires_in);
+  one.kept_until = 5'000;
+  CHECK(holder_of(one, 4'000).expires_in == Millis{1'000});
+  CHECK_FALSE(holder_of(one, 5'000).expires_in);
+  const std::vector<QueueEntry> holders{entry(1), entry(2), entry(3)};
+  CHECK(first_holder(holders, Token::foreign("t1"), 0)->token == "t2");
+  CHECK(first_holder(holders, Token::foreign("t1"), 0)->others == 1);
+  CHECK_FALSE(first_holder({entry(1)}, Token::foreign("t1"), 0));
+}
+
+TEST_CASE("a notice is read from a line, and made printable") {
+  CHECK(notice_in("stop cancelled by ann")->why == "cancelled by ann");
+  CHECK(notice_in("stop x")->kind == store::Notice::Kind::stop);
+  CHECK(notice_in("lost ann")->why == "force-released by ann");
+  CHECK(notice_in("lost ann")->kind == store::Notice::Kind::lost);
+  CHECK(notice_in("stop a\x1b")->why.find('\x1b') == std::string::npos);
+  CHECK_FALSE(notice_in("look"));
+}
+
+TEST_CASE("a queue keeps the order of arrival, and forgets whose process is dead") {
+  const Directory directory;
+  auto queue = directory.queue();
+  CHECK(queue.anyone() == nullptr);
+  CHECK(queue.last_ticket() == 0);
+  auto first = queue.add(entry(1));
+  auto second = queue.add(entry(2));
+  auto third = queue.add(entry(3));
+  REQUIRE(first);
+  REQUIRE(second);
+  REQUIRE(third);
+  REQUIRE(queue.change(1, [](QueueEntry& each) { each.fence = 9; }));
+
+  auto again = directory.queue();
+  CHECK(again.last_ticket() == 3);
+  CHECK(again.waiting() == 2);
+  CHECK(again.waiting(3) == 1);
+  CHECK(again.holders().front().ticket == 1);
+  CHECK(again.find(1)->fence == 9);
+  CHECK(again.find(Token::foreign("t2"))->ticket == 2);
+  CHECK(again.first_waiter()->ticket == 2);
+  CHECK(again.waiter_before(3)->ticket == 2);
+  CHECK(again.waiter_before(2) == nullptr);
+  CHECK(again.find(7) == nullptr);
+  CHECK(again.change(7, [](QueueEntry&) {}).error().number == ENOENT);
+
+  { const auto dies = *std::move(second); }
+  auto later = directory.queue();
+  CHECK(later.waiting() == 2);  // as far as names tell
+  CHECK(later.waiter_before(3) == nullptr);
+  CHECK(later.first_waiter()->ticket == 3);
+  CHECK(later.waiting() == 1);
+  CHECK(later.everyone().size() == 2);
+}
+
+TEST_CASE("a holder whose process is dead stays as long as it is kept") {
+  const Directory directory;
+  auto queue = directory.queue();
+  {
+    auto dies = queue.add(entry(1));
+    REQUIRE(queue.change(1, [](QueueEntry& each) {
+      each.fence = 9;
+      each.kept_until = wall_now() + 60'000;
+    }));
+  }
+  CHECK(directory.queue().holders().size() == 1);
+  REQUIRE(queue.change(1, [](QueueEntry& each) { each.kept_until = wall_now() - 1; }));
+  CHECK(directory.queue().holders().empty());
+}
+
+TEST_CASE("what cannot be written is an error, and leaves no entry") {
+  auto queue = Queue{QueueFiles{"/nonexistent/rlock", os::Sharing{}}};
+  CHECK_FALSE(queue.read());
+  CHECK(queue.add(entry(1)).error().number == ENOENT);
+  CHECK(queue.everyone().empty());
+}
+
+TEST_CASE("a key is the name of a directory, and is read back from it") {
+  const store::LocalDirectory directory{"/d"};
+  const auto name = *store::LockName::from("a/b%");
+  CHECK(*path_of(directory, name) == "/d/a%2Fb%25");
+  CHECK(name_of("a%2Fb%25") == name);
+  CHECK_FALSE(path_of(directory, *store::LockName::from(std::string(300, 'x'))));
+  CHECK_FALSE(name_of("%zz"));
+  CHECK(gates_of("redis://a").path != gates_of("redis://b").path);
+}
