@@ -139,6 +139,25 @@ two_keys() {
   let_go other
 }
 
+@test "it hears that at once, long before a refresh is due, and the word that nothing runs is sent" {
+  local before ask
+  two_keys
+  hold other -k "$B"
+  for ask in cancel 'force-release --yes'; do
+    start job "${both[@]}" -w 10s --ttl 60s -- touch "$T/ran"
+    wait_queued "$B" 1
+    before=$(now_ms)
+    attempt $ask --wait 8s "$A"
+    assert_success
+    [[ $stderr != *'may still be running'* ]]
+    assert_less $(($(now_ms) - before)) 6000
+    [[ $ask == cancel ]] || signal TERM job
+    finish job
+    [[ ! -e $T/ran ]]
+  done
+  let_go other
+}
+
 @test "a run that is interrupted while it waits for the second gives the first back" {
   two_keys
   hold other -k "$B"

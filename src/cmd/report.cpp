@@ -48,6 +48,13 @@ void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
                         quoted(gave_up.name), base::format_duration(plan.wait), who,
                         gave_up.others);
       break;
+    case hold::GaveUp::Why::nested:
+      base::log::error(
+          "'{}' is {}, the run that this command is part of; it would wait for itself (to run "
+          "under "
+          "that lock: --reentrant, and the server named as there)",
+          quoted(gave_up.name), who);
+      break;
     case hold::GaveUp::Why::crowded:
       base::log::notice("'{}' is {}, and {} wait already: no more than --max-waiters allows",
                         quoted(gave_up.name), who, gave_up.others);

@@ -35,6 +35,7 @@ class Acquirer {
   struct Terms {
     base::Deadline wait_ends;
     base::Millis grace;  // of the validity this much must be left, or the job could not be stopped
+    const std::vector<store::Token>& outer;
   };
   using Outcome = std::variant<Held, LostEarlier, NotAcquired>;
 
@@ -53,6 +54,11 @@ class Acquirer {
   std::optional<Outcome> obey(const store::Notice& notice);
   /// Refreshes what is due and hears what others want of those; nothing if all is well.
   std::optional<Outcome> look_after_earlier();
+  /// A run that we are part of holds it alone. By its name alone that is not always seen: one
+  /// server may have two names.
+  bool is_outer(const std::optional<store::Holder>& occupant) const;
+  /// What is readable when a signal comes, or a notice about an earlier lock.
+  std::vector<int> wakers() const;
   /// A signal that ends us, if one came; the others are dealt with.
   std::optional<int> deadly_signal();
   Outcome withdrawn(Outcome outcome);
@@ -90,6 +96,9 @@ Acquirer::Outcome Acquirer::run() {
     auto outcome = base::match(
         std::move(attempt), [&](store::Granted&& granted) { return accept(std::move(granted)); },
         [&](store::Busy&& busy) -> std::optional<Outcome> {
+          if (is_outer(busy.occupant)) {
+            return GaveUp{claim_.name, std::move(busy.occupant), busy.waiting, GaveUp::Why::nested};
+          }
           const bool queueing = claim_.on_busy == store::OnBusy::queue;
           // Nobody in particular has it: some of it may be ours.
           if (!busy.occupant) store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
@@ -107,6 +116,12 @@ Acquirer::Outcome Acquirer::run() {
     if (outcome) return *std::move(outcome);
     if (auto lost = look_after_earlier()) return *std::move(lost);
   }
+}
+
+bool Acquirer::is_outer(const std::optional<store::Holder>& occupant) const {
+  if (!occupant || occupant->others > 0) return false;  // another one may make room
+  return std::any_of(terms_.outer.begin(), terms_.outer.end(),
+                     [&](const store::Token& each) { return each.text() == occupant->token; });
 }
 
 std::optional<Acquirer::Outcome> Acquirer::look_after_earlier() {
@@ -152,10 +167,20 @@ std::optional<Acquirer::Outcome> Acquirer::accept(store::Granted granted) {
 
 std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
   retry_ = first_retry;
+  if (is_outer(place.occupant)) {
+    return withdrawn(GaveUp{claim_.name, place.occupant, place.ahead, GaveUp::Why::nested});
+  }
   line_.update(place, base::now());
   for (;;) {
-    const Deadline until = std::min({terms_.wait_ends, line_.due(), earlier_.due()});
-    const auto turn = store_->await_turn(claim_, {until, signals_.descriptor()});
+    // Listening for the earlier locks begins before the first wait.
+    if (auto outcome = look_after_earlier()) return outcome;
+    const Deadline until =
+        std::min({terms_.wait_ends, line_.due(), earlier_.due(), earlier_.listen_due()});
+    const auto turn = [&] {
+      if (earlier_.empty()) return store_->await_turn(claim_, {until, signals_.descriptor()});
+      const os::PollSet interrupt{wakers()};
+      return store_->await_turn(claim_, {until, interrupt.descriptor()});
+    }();
     if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
     if (const auto* notice = std::get_if<store::Notice>(&turn)) return obey(*notice);
     if (const auto* fault = std::get_if<Fault>(&turn)) return recover(*fault);
@@ -163,7 +188,6 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
       return withdrawn(GaveUp{claim_.name, place.occupant, place.ahead, GaveUp::Why::timed_out});
     }
     if (std::holds_alternative<store::ClaimAgain>(turn)) return std::nullopt;
-    if (auto outcome = look_after_earlier()) return outcome;
     if (line_.due().passed(base::now())) line_.tick(base::now());
   }
 }
@@ -192,10 +216,16 @@ std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
   const Deadline next =
       std::min({terms_.wait_ends, Deadline::after(base::now(), retry_), earlier_.due()});
   retry_ = std::min(retry_ * 2, longest_retry);
-  os::wait_any({signals_.descriptor()}, next);
+  os::wait_any(wakers(), next);
   if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
   if (terms_.wait_ends.passed(base::now())) return withdrawn(fault);
   return std::nullopt;
+}
+
+std::vector<int> Acquirer::wakers() const {
+  auto all = earlier_.descriptors();
+  all.push_back(signals_.descriptor());
+  return all;
 }
 
 std::optional<int> Acquirer::deadly_signal() {
@@ -227,12 +257,19 @@ using Opener = std::function<std::unique_ptr<store::LockStore>()>;
 using Attempted = std::variant<HeldLocks, LostEarlier, NotAcquired>;
 
 /// With the last lock in hand: the first ones may have been refreshed a while ago.
-std::optional<LostEarlier> freshen(HeldLocks& all, const Acquirer::Terms& terms,
-                                   const os::Signals& signals) {
+std::optional<std::variant<LostEarlier, Dismissed>> freshen(HeldLocks& all,
+                                                            const Acquirer::Terms& terms,
+                                                            const os::Signals& signals) {
   while (all.due().passed(base::now())) {
     const auto news = all.refresh(signals.descriptor());
     if (const auto* lost = std::get_if<Lost>(&news)) return LostEarlier{lost->why};
     if (std::holds_alternative<Trouble>(news)) break;  // what is left of the lease may be enough
+  }
+  if (auto heard = all.hear()) {
+    if (auto* asked = std::get_if<AskedToStop>(&*heard)) {
+      return Dismissed{std::move(asked->name), std::move(asked->why)};
+    }
+    return LostEarlier{std::get<Lost>(*std::move(heard)).why};
   }
   if (!all.valid_until().earlier_by(terms.grace).passed(base::now())) return std::nullopt;
   return LostEarlier{"its lease could not be refreshed in time"};
@@ -243,20 +280,27 @@ Attempted take_all(const Opener& open_store, const std::vector<store::Claim>& cl
   HeldLocks all;
   for (const store::Claim& claim : claims) {
     auto outcome = Acquirer{open_store(), claim, terms, all, signals}.run();
-    if (auto* not_acquired = std::get_if<NotAcquired>(&outcome)) return std::move(*not_acquired);
+    if (auto* held = std::get_if<Held>(&outcome)) {
+      all.add(std::move(*held));
+      continue;
+    }
+    std::move(all).abandon();
     if (auto* lost = std::get_if<LostEarlier>(&outcome)) return std::move(*lost);
-    all.add(std::get<Held>(std::move(outcome)));
+    return std::get<NotAcquired>(std::move(outcome));
   }
-  if (claims.size() > 1) {
-    if (auto lost = freshen(all, terms, signals)) return *std::move(lost);
-  }
-  return all;
+  if (claims.size() == 1) return all;
+  auto trouble = freshen(all, terms, signals);
+  if (!trouble) return all;
+  std::move(all).abandon();
+  if (auto* lost = std::get_if<LostEarlier>(&*trouble)) return std::move(*lost);
+  return NotAcquired{std::get<Dismissed>(*std::move(trouble))};
 }
 
 }  // namespace
 
 Acquisition acquire(const Opener& open_store, const Wanted& wanted, os::Signals& signals) {
-  const Acquirer::Terms terms{Deadline::after(base::now(), wanted.wait), wanted.grace};
+  const Acquirer::Terms terms{Deadline::after(base::now(), wanted.wait), wanted.grace,
+                              wanted.outer};
   auto claims = wanted.claims;
   for (;;) {
     auto taken = take_all(open_store, claims, terms, signals);

@@ -16,7 +16,8 @@ namespace hold {
 
 /// It is somebody else's.
 struct GaveUp {
-  enum class Why { busy, timed_out, crowded };  // crowded: too many wait already
+  // crowded: too many wait already; nested: a run that we are part of holds it
+  enum class Why { busy, timed_out, crowded, nested };
   store::LockName name;
   std::optional<store::Holder> occupant;
   std::size_t others;  // waiting (before us, if we queued)
@@ -43,6 +44,8 @@ struct Wanted {
   std::vector<store::Claim> claims;  // in the order in which everybody takes them: sorted by name
   base::Millis wait;                 // 0: one attempt; Millis::max(): forever
   base::Millis grace;
+  std::vector<store::Token>
+      outer{};  // of the runs that we are part of: we would wait for ourselves
 };
 
 using Acquisition = std::variant<HeldLocks, NotAcquired>;

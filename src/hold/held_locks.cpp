@@ -157,4 +157,20 @@ std::vector<ReturnedLock> HeldLocks::give_back() && {
   return result;
 }
 
+void HeldLocks::abandon() && {
+  const os::CallLimit limit{Deadline::after(base::now(), Held::longest_last_word)};
+  for (ReturnedLock& each : std::move(*this).give_back()) {
+    try {
+      if (each.lost) {
+        each.held.give_up();
+      } else {
+        (void)each.held.release(limit);
+      }
+      if (each.notice) each.held.confirm_stopped(*each.notice, limit);
+    } catch (const std::system_error&) {
+      // No descriptor left: the lease ends by itself.
+    }
+  }
+}
+
 }  // namespace hold

@@ -140,6 +140,9 @@ class HeldLocks {
 
   /// The locks, in the order in which they came.
   std::vector<ReturnedLock> give_back() &&;
+  /// Releases them without a word to people, where no job ran, and sends the word that none runs to
+  /// those who wait for it. Takes at most `Held::longest_last_word`.
+  void abandon() &&;
 
  private:
   struct Entry {
