@@ -75,3 +75,15 @@ leave_behind() {
   assert_equal "$status" 76
   assert_equal "$(marked_processes)" ''
 }
+
+@test "^C and ^\\ at the terminal stop what the command left behind" {
+  local key
+  for key in '\x03' '\x1c'; do
+    run in_terminal "until grep -qs left '$T/left'" "send $key" -- \
+      "$RLOCK_BIN" -k "$K" --wait-all -- sh -c 'sleep 300 & echo left >"$T/left"; exit 3'
+    assert_equal "$status" 3
+    assert_equal "$(marked_processes)" ''
+    free "$K"
+    rm "$T/left"
+  done
+}

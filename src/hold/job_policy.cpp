@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/result.hpp"
 #include "base/text.hpp"
@@ -17,13 +18,23 @@ constexpr base::Millis guardian_lead = kill_lead / 2;
 // Between two rounds of KILL, for what forked while we were looking.
 constexpr base::Millis kill_rounds{10};
 
+// timeout(1) sends its signal to its child and then to the group that the child is in, and a
+// shell's kill %1 reaches both rlock and a run below it: twice the same within this time is one.
+constexpr base::Millis doubled_within{1'000};
+
+constexpr std::array deadly_signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+
+bool is_job_control(int signal) {
+  return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
 std::string quoted(const store::LockName& name) {
   return '\'' + base::printable(name.text()) + '\'';
 }
 
 }  // namespace
 
-Actions JobPolicy::on_signal(const os::Signal& signal) {
+Actions JobPolicy::on_signal(const os::Signal& signal, JobHeard heard, base::Moment now) {
   switch (signal.number) {
     case SIGCONT:
       // A shell's fg continues the whole group, so after ^Z the job has it already.
@@ -35,18 +46,35 @@ Actions JobPolicy::on_signal(const os::Signal& signal) {
     case SIGQUIT: heard_.push_back(signal.number); break;
     default: break;
   }
-  // A terminal signals the whole foreground group, and an outer run its whole tree: the job has it.
-  if (signal.sender != os::Sender::process) return {};
-  return pass_on(signal);
+  // An outer run signals its whole tree: the job has it.
+  if (signal.sender == os::Sender::outer_run) return {};
+  // What comes from the terminal went to the whole foreground group, which most jobs are in.
+  if (signal.sender == os::Sender::terminal) {
+    if (heard == JobHeard::yes) return {};
+    // A tree outside our group has no shell that would continue it: it is stopped with us.
+    if (is_job_control(signal.number)) {
+      return {ToTree{SIGSTOP}, Follow{signal.number}, ResumeTree{}};
+    }
+  }
+  return pass_on(signal, now);
 }
 
-Actions JobPolicy::pass_on(const os::Signal& signal) {
+Actions JobPolicy::pass_on(const os::Signal& signal, base::Moment now) {
   // HUP and QUIT mean "reload" and "dump" to many a program, USR1 and USR2 mean anything: those are
   // for the job's own process. TERM and INT mean "stop", and that is for all of it: a shell that
   // waits for its command would otherwise not even see them before the command ends.
-  const bool stop = signal.number == SIGTERM || signal.number == SIGINT;
+  const bool deadly = std::count(deadly_signals.begin(), deadly_signals.end(), signal.number) > 0;
+  // Once the job's own process has ended, what ends it is for the rest that is waited for.
+  const bool stop = signal.number == SIGTERM || signal.number == SIGINT || (ended_ && deadly);
   if (!stop) return {ToJob{signal.number}};
-  if (std::exchange(stop_passed_on_, true)) return kill_tree();
+  if (stop_passed_on_) {
+    const bool same =
+        signal.number == stop_passed_on_->signal && now < stop_passed_on_->at + doubled_within;
+    return same ? Actions{} : kill_tree();
+  }
+  stop_passed_on_ = PassedOn{signal.number, now};
+  // Commands in the background of a shell ignore INT and QUIT.
+  if (ended_ && phase_ == Phase::running) return stop_tree(now);
   return {ToTree{signal.number}};
 }
 
@@ -70,9 +98,8 @@ Actions JobPolicy::on_news(const News& news, base::Moment now) {
 }
 
 Actions JobPolicy::on_job_stopped(int signal) {
-  const bool by_job_control = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
   // SIGSTOP means this one process; then the lease is kept alive for it.
-  if (!by_job_control) return {};
+  if (!is_job_control(signal)) return {};
   followed_ = true;
   return {Follow{signal}};
 }

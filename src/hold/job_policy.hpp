@@ -49,7 +49,9 @@ class JobPolicy {
   };
   explicit JobPolicy(Terms terms) : terms_{std::move(terms)} {}
 
-  Actions on_signal(const os::Signal& signal);
+  /// Whether the job has a signal of the terminal as well: its process runs, in our process group.
+  enum class JobHeard { yes, no };
+  Actions on_signal(const os::Signal& signal, JobHeard heard, base::Moment now);
   Actions on_news(const News& news, base::Moment now);
   Actions on_job_stopped(int signal);
   Actions on_job_ended(os::ExitStatus status, base::Moment now);
@@ -75,7 +77,7 @@ class JobPolicy {
  private:
   enum class Phase { running, stopping, killing };
 
-  Actions pass_on(const os::Signal& signal);
+  Actions pass_on(const os::Signal& signal, base::Moment now);
   Actions lose(const std::string& locks, const std::string& why, base::Moment now);
   Actions stop_for(StoppedFor reason, const std::string& line, base::Moment now);
   Actions stop_tree(base::Moment now);
@@ -84,8 +86,12 @@ class JobPolicy {
   Terms terms_;
   Phase phase_ = Phase::running;
   store::Deadline kill_at_ = store::Deadline::never();
-  bool stop_passed_on_ = false;  // a TERM or INT that a process sent us went to the tree
-  std::vector<int> heard_;       // deadly signals that reached us, whoever sent them
+  struct PassedOn {
+    int signal;
+    base::Moment at;
+  };
+  std::optional<PassedOn> stop_passed_on_;  // the first TERM or INT that went to the tree
+  std::vector<int> heard_;                  // deadly signals that reached us, whoever sent them
   std::string trouble_;
   std::optional<StoppedFor> stopped_for_;
   bool warned_ = false;

@@ -63,7 +63,10 @@ void Supervisor::look_at_clock() {
 
 void Supervisor::look_at_signals() {
   while (const auto signal = signals_.take()) {
-    if (signal->number != SIGCHLD) carry_out(policy_.on_signal(*signal));
+    if (signal->number == SIGCHLD) continue;
+    const auto heard =
+        guardian_.job_is_in_our_group() ? JobPolicy::JobHeard::yes : JobPolicy::JobHeard::no;
+    carry_out(policy_.on_signal(*signal, heard, base::now()));
   }
 }
 

@@ -280,6 +280,13 @@ std::optional<NotStarted> Guardian::await_start(Signals& signals) {
   }
 }
 
+bool Guardian::job_is_in_our_group() const {
+  if (ended_ || job_ == 0) return false;
+  // It may have ended this moment, of that very signal.
+  const pid_t group = ::getpgid(job_);
+  return group == -1 || group == ::getpgrp();
+}
+
 void Guardian::signal_job(int number) {
   if (ended_ || job_ == 0) return;
   // Only its parent knows for certain that the number still means the job.

@@ -101,6 +101,8 @@ class Guardian {
 
   /// To the job's own process; nothing happens once it has ended.
   void signal_job(int number);
+  /// Whether its own process runs, in our process group: then a signal of the terminal reaches both.
+  [[nodiscard]] bool job_is_in_our_group() const;
   void keep_until(base::Deadline until);
 
   /// Readable while take() has something to say; so it has after SIGCHLD. -1 once nothing comes.

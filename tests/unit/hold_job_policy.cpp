@@ -1,0 +1,270 @@
+// The policy for the job: events in, actions out, the time given.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <string>
+
+#include "base/result.hpp"
+#include "hold/job_policy.hpp"
+
+namespace {
+
+using base::Deadline;
+using base::Millis;
+using base::Moment;
+using hold::JobPolicy;
+using Heard = JobPolicy::JobHeard;
+
+const Moment start{std::chrono::hours{1}};
+Moment at(int millis) {
+  return start + Millis{millis};
+}
+
+/// "tree 15, say: lost the lock 'a': why".
+std::string told(const hold::Actions& actions) {
+  std::string text;
+  for (const auto& action : actions) {
+    if (!text.empty()) text += ", ";
+    text += base::match(
+        action, [](const hold::ToJob& to) { return fmt::format("job {}", to.signal); },
+        [](const hold::ToTree& to) { return fmt::format("tree {}", to.signal); },
+        [](const hold::ResumeTree&) { return std::string{"resume"}; },
+        [](const hold::Follow& follow) { return fmt::format("follow {}", follow.signal); },
+        [](const hold::Say& say) { return "say: " + say.text; });
+  }
+  return text;
+}
+
+/// A lease of 10 s from `start`, a grace of 2 s.
+JobPolicy policy(hold::OnLost on_lost = hold::OnLost::stop, bool wait_all = false) {
+  return JobPolicy{{"'a'", Deadline::at(at(10'000)), Millis{2'000}, on_lost, wait_all}};
+}
+store::LockName name() {
+  return *store::LockName::from("a");
+}
+os::Signal by_process(int number) {
+  return {number, os::Sender::process};
+}
+os::Signal by_terminal(int number) {
+  return {number, os::Sender::terminal};
+}
+os::ExitStatus exited(int code) {
+  return os::ExitStatus{code << 8};
+}
+os::ExitStatus died_of(int signal) {
+  return os::ExitStatus{signal};
+}
+hold::Lost lost() {
+  return {name(), "gone"};
+}
+hold::AskedToStop asked() {
+  return {name(), "cancelled by ann"};
+}
+
+const std::string lost_line = "say: lost the lock 'a': gone; stopping the job";
+
+}  // namespace
+
+TEST_CASE("what a process sends is passed on: a stop to the tree, all else to the job") {
+  struct Row {
+    int signal;
+    const char* actions;
+  };
+  for (const auto& [signal, actions] :
+       {Row{SIGTERM, "tree 15"}, Row{SIGINT, "tree 2"}, Row{SIGHUP, "job 1"}, Row{SIGQUIT, "job 3"},
+        Row{SIGUSR1, "job 10"}, Row{SIGUSR2, "job 12"}, Row{SIGTSTP, "job 20"},
+        Row{SIGWINCH, "job 28"}, Row{SIGCONT, "job 18, resume"}}) {
+    CAPTURE(signal);
+    auto running = policy();
+    CHECK(told(running.on_signal(by_process(signal), Heard::yes, start)) == actions);
+  }
+}
+
+TEST_CASE("what the terminal sends is passed on to a job that has not heard it") {
+  struct Row {
+    int signal;
+    const char* actions;
+  };
+  for (const auto& [signal, actions] :
+       {Row{SIGINT, "tree 2"}, Row{SIGQUIT, "job 3"}, Row{SIGHUP, "job 1"},
+        Row{SIGTSTP, "tree 19, follow 20, resume"}, Row{SIGTTIN, "tree 19, follow 21, resume"},
+        Row{SIGTTOU, "tree 19, follow 22, resume"}}) {
+    CAPTURE(signal);
+    auto running = policy();
+    CHECK(told(running.on_signal(by_terminal(signal), Heard::yes, start)).empty());
+    CHECK(told(running.on_signal(by_terminal(signal), Heard::no, start)) == actions);
+  }
+}
+
+TEST_CASE("a second stop kills, unless it is the first one doubled") {
+  struct Row {
+    int second;
+    int after;
+    bool kills;
+  };
+  for (const auto& [second, after, kills] :
+       {Row{SIGTERM, 0, false}, Row{SIGTERM, 999, false}, Row{SIGTERM, 1'000, true},
+        Row{SIGINT, 0, true}, Row{SIGINT, 1'500, true}}) {
+    CAPTURE(second);
+    CAPTURE(after);
+    auto running = policy();
+    CHECK(told(running.on_signal(by_process(SIGTERM), Heard::no, start)) == "tree 15");
+    CHECK(told(running.on_signal(by_process(second), Heard::no, at(after))).empty());
+    CHECK(told(running.on_time(at(after))) == (kills ? "tree 9" : ""));
+    CHECK(running.due() == Deadline::at(kills ? at(after + 10) : at(8'000)));
+  }
+}
+
+TEST_CASE("a killed tree is killed again every 10 ms, for what forked meanwhile") {
+  auto running = policy();
+  (void)running.on_signal(by_process(SIGTERM), Heard::no, start);
+  (void)running.on_signal(by_process(SIGINT), Heard::no, start);
+  CHECK(told(running.on_time(start)) == "tree 9");
+  CHECK(told(running.on_time(at(9))).empty());
+  CHECK(told(running.on_time(at(10))) == "tree 9");
+}
+
+TEST_CASE("a job that the terminal stopped is followed, and continued with us") {
+  auto running = policy();
+  CHECK(told(running.on_job_stopped(SIGSTOP)).empty());
+  CHECK(told(running.on_job_stopped(SIGTSTP)) == "follow 20");
+  CHECK(told(running.on_signal(by_process(SIGCONT), Heard::no, start)) == "resume");
+  CHECK(told(running.on_signal(by_process(SIGCONT), Heard::no, start)) == "job 18, resume");
+}
+
+TEST_CASE("a lease that is not refreshed ends the job a grace before its end") {
+  auto running = policy();
+  CHECK(running.due() == Deadline::at(at(8'000)));
+  CHECK(running.last_moment() == Deadline::at(at(9'990)));
+  CHECK(told(running.on_time(at(7'999))).empty());
+  CHECK(told(running.on_time(at(8'000))) ==
+        "say: lost the lock 'a': the lease could not be refreshed in time; stopping the job, "
+        "tree 15");
+  CHECK(running.stopped_for()->reason == hold::StoppedFor::Reason::loss);
+  CHECK(running.due() == Deadline::at(at(9'980)));
+  CHECK(told(running.on_time(at(9'979))).empty());
+  CHECK(told(running.on_time(at(9'980))).empty());
+  CHECK(told(running.on_time(at(9'980))) == "tree 9");
+}
+
+TEST_CASE("a refresh moves the end, and a failed one is named as its reason") {
+  auto running = policy();
+  CHECK(told(running.on_news(hold::Trouble{"refused"}, start)).empty());
+  CHECK(told(running.on_news(hold::Extended{Deadline::at(at(20'000))}, start)).empty());
+  CHECK(running.due() == Deadline::at(at(18'000)));
+  (void)running.on_news(hold::Trouble{"timed out"}, start);
+  CHECK(told(running.on_time(at(18'000))) ==
+        "say: lost the lock 'a': the lease could not be refreshed in time (timed out); stopping "
+        "the job, tree 15");
+}
+
+TEST_CASE("a lost lock and a request stop the job once") {
+  auto running = policy();
+  CHECK(told(running.on_news(lost(), start)) == lost_line + ", tree 15");
+  CHECK(running.stopped_for()->why == "gone");
+  CHECK(running.due() == Deadline::at(at(2'000)));
+  CHECK(told(running.on_news(asked(), start)).empty());
+
+  auto other = policy();
+  CHECK(told(other.on_news(asked(), start)) ==
+        "say: the run under 'a' was cancelled by ann; stopping the job, tree 15");
+  CHECK(other.stopped_for()->reason == hold::StoppedFor::Reason::request);
+  CHECK(told(other.on_news(lost(), start)).empty());
+}
+
+TEST_CASE("a loss while the job is stopped for a signal is said, and starts no second stop") {
+  auto running = policy();
+  (void)running.on_signal(by_process(SIGTERM), Heard::no, start);
+  (void)running.on_job_ended(exited(0), start);
+  CHECK(running.awaits_tree());
+  CHECK(told(running.on_news(lost(), start)).empty());
+
+  auto killing = policy();
+  (void)killing.on_guardian_killed();
+  CHECK(told(killing.on_news(lost(), start)) == lost_line);
+}
+
+TEST_CASE("a lease that is over already is no time for a grace") {
+  auto running = policy();
+  CHECK(told(running.on_news(lost(), at(10'000))) == lost_line);
+  CHECK(told(running.on_time(at(10'000))) == "tree 9");
+}
+
+TEST_CASE("--on-lost warn lets the job run on, and says so once") {
+  auto running = policy(hold::OnLost::warn);
+  CHECK(running.last_moment().is_never());
+  CHECK(told(running.on_news(lost(), start)) == "say: lost the lock 'a': gone; the job runs on");
+  CHECK(told(running.on_news(lost(), start)).empty());
+  CHECK(running.due().is_never());
+  CHECK(told(running.on_time(at(60'000))).empty());
+  CHECK_FALSE(running.stopped_for());
+  CHECK(told(running.on_news(asked(), start)) ==
+        "say: the run under 'a' was cancelled by ann; stopping the job, tree 15");
+}
+
+TEST_CASE("what a job leaves behind is its business, unless the job was stopped or killed") {
+  struct Row {
+    int heard;  // 0: no signal came
+    os::ExitStatus status;
+    bool stops;
+  };
+  for (const auto& [heard, status, stops] :
+       {Row{0, exited(0), false}, Row{0, exited(3), false}, Row{0, died_of(SIGTERM), false},
+        Row{0, died_of(SIGKILL), true}, Row{SIGTERM, exited(0), true},
+        Row{SIGHUP, died_of(SIGHUP), true}, Row{SIGHUP, exited(0), false},
+        Row{SIGHUP, died_of(SIGINT), false}}) {
+    CAPTURE(heard);
+    CAPTURE(status.code());
+    auto running = policy();
+    if (heard != 0) (void)running.on_signal(by_process(heard), Heard::no, start);
+    CHECK_FALSE(running.is_done());
+    CHECK(told(running.on_job_ended(status, start)) == (stops ? "tree 15" : ""));
+    CHECK(running.is_done() == !stops);
+    CHECK(running.awaits_tree() == stops);
+    CHECK(running.ended()->code() == status.code());
+  }
+}
+
+TEST_CASE("a job that died of the terminal's ^C takes its tree with it") {
+  auto running = policy();
+  (void)running.on_signal(by_terminal(SIGINT), Heard::yes, start);
+  CHECK(told(running.on_job_ended(died_of(SIGINT), start)) == "tree 15");
+}
+
+TEST_CASE(
+    "after the command has ended, --wait-all waits for its tree, and any deadly signal stops it") {
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTERM}) {
+    CAPTURE(signal);
+    auto running = policy(hold::OnLost::stop, true);
+    CHECK(told(running.on_job_ended(exited(0), start)).empty());
+    CHECK(running.awaits_tree());
+    CHECK_FALSE(running.is_done());
+    CHECK(told(running.on_signal(by_terminal(signal), Heard::no, start)) == "tree 15");
+    CHECK(running.due() == Deadline::at(at(2'000)));
+    CHECK(told(running.on_signal(by_process(SIGUSR1), Heard::no, start)) == "job 10");
+  }
+  auto running = policy(hold::OnLost::stop, true);
+  (void)running.on_job_ended(exited(0), start);
+  CHECK(told(running.on_news(lost(), start)) == lost_line + ", tree 15");
+}
+
+TEST_CASE(
+    "a stopping tree whose job has ended still hears a signal of another kind as impatience") {
+  auto running = policy();
+  (void)running.on_news(asked(), start);
+  (void)running.on_job_ended(exited(0), start);
+  CHECK(told(running.on_signal(by_process(SIGINT), Heard::no, start)) == "tree 2");
+  CHECK(told(running.on_signal(by_process(SIGTERM), Heard::no, start)).empty());
+  CHECK(told(running.on_time(start)) == "tree 9");
+}
+
+TEST_CASE("a killed guardian takes the job with it, once") {
+  auto running = policy();
+  CHECK(told(running.on_guardian_killed()) ==
+        "say: the guardian of the job was killed; killing the job");
+  CHECK(told(running.on_guardian_killed()).empty());
+  CHECK(told(running.on_time(start)) == "tree 9");
+  CHECK(told(running.on_job_ended(died_of(SIGKILL), start)).empty());
+  CHECK(running.awaits_tree());
+}
