@@ -27,6 +27,18 @@ nested() {
   [[ ! -e $T/ran ]]
 }
 
+@test "also under another name of the same server" {
+  ln -s "$SERVER/redis.sock" "$T/alias.sock"
+  attempt -k "$K" -- "$RLOCK_BIN" -S "unix://$T/alias.sock" -k "$K" -w 60s -- touch "$T/ran"
+  assert_equal "$status" 75
+  assert_one_stderr_line "'$K' is held by $(id -un)@" 'the run that this command is part of'
+  attempt -k "$K" -- "$RLOCK_BIN" -S "unix://$T/alias.sock" -k "$K" -n -- touch "$T/ran"
+  assert_equal "$status" 75
+  assert_one_stderr_line 'the run that this command is part of'
+  [[ ! -e $T/ran ]]
+  free "$K"
+}
+
 @test "the same key on another server is another lock" {
   local first=$RLOCK_SERVER
   own_server

@@ -61,10 +61,28 @@ forwards() {
   start_logger holder
   signal TERM holder
   wait_until says "$T/job.log" TERM
+  sleep 1.1 # the same twice within a second is one
   signal TERM holder
   finish holder
   assert_equal "$status" 137
   free "$K"
+}
+
+@test "TERM twice at once, as timeout(1) and kill %1 send it, is one" {
+  local round
+  for round in {1..5}; do
+    launch holder timeout -k 30 1 "$RLOCK_BIN" -k "$K" -- sh -c 'trap "sleep 0.2; exit 7" TERM; while :; do sleep 0.05; done'
+    finish holder
+    assert_equal "$status" 124
+    free "$K"
+  done
+  start_logger holder
+  signal TERM holder
+  wait_until says "$T/job.log" TERM
+  signal TERM holder
+  touch "$T/job.end"
+  finish holder
+  assert_equal "$status" 7
 }
 
 @test "INT after TERM kills too, and a second INT" {
@@ -78,6 +96,7 @@ forwards() {
   start_logger holder
   signal INT holder
   wait_until says "$T/job.log" INT
+  sleep 1.1
   signal INT holder
   finish holder
   assert_equal "$status" 137
@@ -171,4 +190,25 @@ with_alarm() {
   finish canceller
   assert_success
   assert_equal "$(<"$T/job.log")" $'started\nTERM'
+}
+
+@test "rlock dies of INT and QUIT itself if its job did, so that a script's loop ends" {
+  local name
+  for name in INT QUIT; do
+    run python3 -c 'import os, subprocess, sys; print(subprocess.run(sys.argv[1:]).returncode)' \
+      "$RLOCK_BIN" -k "$K" -- sh -c "kill -$name \$\$"
+    assert_output "-$(kill -l "$name")"
+    free "$K"
+  done
+  run python3 -c 'import os, subprocess, sys; print(subprocess.run(sys.argv[1:]).returncode)' \
+    "$RLOCK_BIN" -k "$K" -- sh -c 'kill -TERM $$'
+  assert_output 143
+}
+
+@test "so it does if INT ends its wait" {
+  redis set "$K" other px 60000
+  run python3 -c 'import signal, subprocess, sys
+p = subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE)
+p.stderr.readline(); p.send_signal(signal.SIGINT); print(p.wait())' "$RLOCK_BIN" -k "$K" -w 60s -- true
+  assert_output -2
 }

@@ -160,3 +160,16 @@ logger_line() {
   run in_terminal 'expect done' -- bash -c 'set -m; "$RLOCK_BIN" -k "$K" -w 2s -- true & wait; echo done'
   [[ $output != *"waiting for"* ]] || fail "$output"
 }
+
+@test "^C reaches a job in a session of its own" {
+  run in_terminal "until grep -qs started '$T/job.log'" 'send \x03' "until grep -q INT '$T/job.log'" \
+    "run touch '$T/job.end'" -- "$RLOCK_BIN" -k "$K" -- setsid "$LIB/log-signals" "$T/job.log" "$T/job.end" 7
+  assert_equal "$status" 7
+}
+
+@test "^C ends a script's loop around rlock" {
+  run in_terminal "until grep -qs started '$T/log'" 'send \x03' -- \
+    bash -c 'for i in 1 2 3; do "$RLOCK_BIN" -k "$K" -- sh -c "echo started >>\"$T/log\"; sleep 5"; done; echo went on'
+  refute_output --partial 'went on'
+  line_count_is "$T/log" 1
+}

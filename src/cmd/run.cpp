@@ -251,11 +251,19 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
   return run_job(plan, {}, signals, record);
 }
 
+/// Of all runs that this one is part of.
+std::vector<store::Token> outer_tokens() {
+  std::vector<store::Token> tokens;
+  for (const auto& each : hold::outer_holds()) tokens.push_back(each.token);
+  return tokens;
+}
+
 int carry_out(const RunPlan& plan, RunRecord& record) {
   os::Signals signals;  // before any thread
   if (const auto code = run_nested(plan, signals, record)) return *code;
-  auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
-                                   {plan.lock.claims(), plan.lock.wait, plan.grace}, signals);
+  auto acquisition =
+      hold::acquire([&] { return plan.lock.open_store(); },
+                    {plan.lock.claims(), plan.lock.wait, plan.grace, outer_tokens()}, signals);
   if (auto* locks = std::get_if<hold::HeldLocks>(&acquisition)) {
     record.leases = locks->leases();
     return run_job(plan, std::move(*locks), signals, record);
@@ -265,11 +273,22 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
   return report_not_acquired(plan.lock, not_acquired);
 }
 
+/// A shell ends a script's loop at ^C only if it sees that the command died of it: an exit code of
+/// 130 says that the command had its own way with the signal.
+void die_like_the_job(int code) {
+  for (const int signal : {SIGINT, SIGQUIT}) {
+    if (code == os::ExitStatus::signal_code(signal)) os::Signals::die_of(signal);
+  }
+}
+
 int execute(const RunPlan& plan) {
   RunRecord record{plan.lock.keys};
   try {
     const int code = carry_out(plan, record);
     save(record, plan.status_file, code);
+    const bool died = record.outcome == RunRecord::Outcome::interrupted ||
+                      (record.job && record.job->signalled());
+    if (died) die_like_the_job(code);
     return code;
   } catch (const UsageError&) {
     throw;  // nothing was touched

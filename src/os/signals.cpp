@@ -1,5 +1,6 @@
 #include "os/signals.hpp"
 
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -73,6 +74,17 @@ void Signals::suspend(int number) {
   ::raise(number);
   ::sigprocmask(SIG_UNBLOCK, &only, nullptr);  // stopped here, until SIGCONT
   ::sigprocmask(SIG_BLOCK, &only, nullptr);
+}
+
+void Signals::die_of(int number) {
+  if (is_ignored(number)) return;
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, number);
+  ::prctl(PR_SET_DUMPABLE, 0);  // the memory of rlock is of no use to anybody, and has secrets
+  set_disposition(number, SIG_DFL);
+  ::raise(number);
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
 }
 
 }  // namespace os

@@ -46,6 +46,10 @@ class Signals {
   /// The kernel does nothing where no job control could continue us (an orphaned process group).
   static void suspend(int number);
 
+  /// Ends this process as `number` does by default, without a core file. Returns where that cannot
+  /// be: the signal is ignored, or this is the first process of a container.
+  static void die_of(int number);
+
  private:
   sigset_t inherited_mask_{};
   bool child_ignored_ = false;
