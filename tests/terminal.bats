@@ -173,3 +173,25 @@ logger_line() {
   refute_output --partial 'went on'
   line_count_is "$T/log" 1
 }
+
+@test "the status line is cut to the terminal's width, also after a resize, and its position stays" {
+  local segment
+  K=$K:a-key-that-is-as-long-as-the-names-that-people-give
+  hold holder -k "$K" --label nightly-report-of-everything
+  run in_terminal 'expect everything' 'size 24 40' 'run sleep 3' "run touch '$T/holder.go'" 'expect ran' -- \
+    "$RLOCK_BIN" -k "$K" -w 60s -- echo ran
+  assert_success
+  segment=${output%$'\r\e[K'*}   # up to the wiping before the job
+  segment=${segment##*$'\r\e[K'} # the last status
+  [[ $segment == 'rlock: waiting for'*', position 1'*… ]] || fail "$segment"
+  ((${#segment} < 40)) || fail "${#segment} columns: $segment"
+  finish holder
+}
+
+@test "a waiter in the background does not write over the prompt" {
+  redis set "$K" other px 60000
+  interactive_shell
+  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -w 60s -- true &\\r" 'expect ready>' "until [ \"\$(redis-cli -s \"\$SERVER/redis.sock\" exists \"\$K\")\" = 1 ]" \
+    "run sleep 1.5" 'send kill %1; wait\r' 'expect ready>' 'send exit 0\r' -- "${SHELL_THERE[@]}"
+  refute_output --partial 'waiting for'
+}

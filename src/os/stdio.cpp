@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,9 +47,15 @@ bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }
 
-bool is_in_foreground() {
-  const pid_t front = ::tcgetpgrp(STDERR_FILENO);
-  return front < 0 || front == ::getpgrp();  // no job control here, or we are in front
+std::optional<std::size_t> stderr_columns() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
+bool stderr_is_ours() {
+  const pid_t foreground = ::tcgetpgrp(STDERR_FILENO);
+  return foreground < 0 || foreground == ::getpgrp();
 }
 
 std::size_t write_stderr_at_once(std::string_view text) {

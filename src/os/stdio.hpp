@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace os {
@@ -13,8 +14,10 @@ void occupy_standard_descriptors();
 
 bool stdin_is_terminal();
 bool stderr_is_terminal();
-/// Whether we may write on the terminal of stderr: another job of the shell is not in front of us.
-bool is_in_foreground();
+/// How many columns the terminal at stderr has; nothing if there is none, or it does not say.
+std::optional<std::size_t> stderr_columns();
+/// False for a background job of the terminal at stderr, whose foreground belongs to others.
+bool stderr_is_ours();
 
 /// Writes to stderr without waiting for a reader, and says how many bytes were taken. The
 /// descriptor keeps its mode: the job shares it, and not every program can live with O_NONBLOCK.
