@@ -26,6 +26,19 @@ use_server() { export RLOCK_SERVER=$FILE_URL; }
   assert_less "$first" "$output"
 }
 
+@test "check compares the whole token, not a part of it" {
+  local token part
+  hold holder -k "$K" --label job
+  token=$(json 'd["holder"]["token"]' inspect --json "$K")
+  for part in x - '#' a 0 "${token#*#}" "other@host:1/job#${token#*#}" "${token%?}"; do
+    attempt check -k "$K" --token "$part"
+    assert_equal "$status" 76
+  done
+  attempt check -k "$K" --token "$token"
+  assert_success
+  let_go holder
+}
+
 @test "a waiter watches the one before it, and no herd wakes" {
   local number
   start_zookeeper

@@ -94,6 +94,57 @@ TEST_CASE("a token's node is found by the end of the token") {
   CHECK_FALSE(place_of(queue, token('3')));
 }
 
+TEST_CASE("a part of a token finds no node") {
+  const auto queue = queue_of({node('x', '1', "0000000001"), node('s', '2', "0000000002")});
+  for (const char* part : {"x", "s", "-", "#", "0", "1", "", "x-", "a#0", "0000000001"}) {
+    CHECK_FALSE(place_of(queue, Token::foreign(part)));
+  }
+  CHECK_FALSE(place_of(queue, Token::foreign("a#" + nonce('1').substr(1))));
+  CHECK_FALSE(place_of(queue, Token::foreign("a#0" + nonce('1'))));
+  CHECK_FALSE(place_of(queue, Token::foreign(node('x', '1', "00"))));
+}
+
+TEST_CASE("the order goes on where ZooKeeper's numbers wrap from 2^31 - 1 to -2^31") {
+  const Names in_order{node('x', '1', "2147483646"), node('x', '2', "2147483647"),
+                       node('x', '3', "-2147483648"), node('x', '4', "-2147483647")};
+  CHECK(names_of(queue_of(in_order)) == in_order);
+  Names reversed{in_order.rbegin(), in_order.rend()};
+  CHECK(names_of(queue_of(reversed)) == in_order);
+  CHECK(place_of(queue_of(reversed), token('3')) == 2u);
+}
+
+TEST_CASE("negative numbers are in order, up to zero and beyond") {
+  const Names in_order{node('x', '1', "-2147483648"), node('s', '2', "-1000000000"),
+                       node('x', '3', "-999999999"),  node('x', '4', "-000000001"),
+                       node('x', '5', "0000000000"),  node('x', '6', "0000000001")};
+  const Names reversed{in_order.rbegin(), in_order.rend()};
+  const auto queue = queue_of(reversed);
+  CHECK(names_of(queue) == in_order);
+  CHECK(queue[0].number == -2147483648);
+  CHECK(queue[3].number == -1);
+  for (char digit = '1'; digit <= '6'; ++digit) {
+    CHECK(place_of(queue, token(digit)) == static_cast<std::size_t>(digit - '1'));
+  }
+}
+
+TEST_CASE("the dash before a number of another recipe is its own, unless there are two") {
+  const auto number = [](const char* name) { return queue_of({name}).at(0).number; };
+  CHECK(number("lock-1000000000") == 1'000'000'000);
+  CHECK(number("lock--1000000000") == -1'000'000'000);
+  CHECK(number("_c_12-lock--000000007") == -7);
+  CHECK(number("ab__lock__-1000000000") == -1'000'000'000);
+  CHECK(number("-1000000000") == -1'000'000'000);
+  CHECK(number("1000000000") == 1'000'000'000);
+}
+
+TEST_CASE("nodes with the same number have one order for all") {
+  const Names names{"a-0000000005", "b-0000000005", "c-0000000005"};
+  CHECK(names_of(queue_of({names[2], names[0], names[1]})) == names);
+  CHECK(has_a_tie(queue_of(names)));
+  CHECK_FALSE(has_a_tie(queue_of({names[0], "b-0000000006"})));
+  CHECK_FALSE(has_a_tie({}));
+}
+
 TEST_CASE("a claim's node is called by its mode and its token") {
   CHECK(prefix_of(token('7'), false) == "x-" + nonce('7') + "-");
   CHECK(prefix_of(token('7'), true) == "s-" + nonce('7') + "-");

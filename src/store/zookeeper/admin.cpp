@@ -91,9 +91,16 @@ Result<std::vector<ZooKeeperAdmin::HeldNode>> ZooKeeperAdmin::nodes_of(
   auto queue = read_queue(*session_, lock, limit);
   if (!queue) return std::move(queue).error();
   std::vector<HeldNode> nodes;
-  for (const Token& token : tokens) {
-    const auto at = place_of(*queue, token);
-    if (at && *at < holders_in(*queue)) nodes.push_back({token, lock + "/" + (*queue)[*at].name});
+  const auto holders = holders_in(*queue);
+  for (std::size_t i = 0; i < holders; ++i) {
+    const std::string path = lock + "/" + (*queue)[i].name;
+    auto node = session_->get(path, Session::Watch::no, limit);
+    if (!node) return std::move(node).error();
+    if (!*node) continue;
+    const Token token = data_in((*node)->data).token;
+    if (std::find(tokens.begin(), tokens.end(), token) != tokens.end()) {
+      nodes.push_back({token, path});
+    }
   }
   return nodes;
 }

@@ -146,7 +146,12 @@ Attempt Entry::wait_behind(const LockQueue& queue, std::size_t at) {
 Result<LockQueue> read_queue(Session& session, const std::string& lock, const CallLimit& limit) {
   auto children = session.children(lock, limit);
   if (!children) return std::move(children).error();
-  return queue_of(*children);
+  auto queue = queue_of(*children);
+  if (has_a_tie(queue)) {
+    return Fault{Fault::Kind::unusable,
+                 "two nodes of the queue have the same number: delete the lock's node"};
+  }
+  return queue;
 }
 
 std::optional<Holder> first_holder(Session& session, const std::string& lock,

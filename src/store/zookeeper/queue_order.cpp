@@ -5,19 +5,40 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <tuple>
 
 namespace store::zookeeper {
 namespace {
 
-constexpr std::size_t digits = 10;  // of a sequential node's number
+// ZooKeeper counts the children ever made in 32 bits with a sign, and writes "%010d": behind
+// 2147483647 comes -2147483648, with a sign and one digit more.
+constexpr std::size_t width = 10;
+constexpr std::int64_t all_numbers = std::int64_t{1} << 32;
+constexpr std::int64_t quarter = all_numbers / 4;
 constexpr std::string_view stop_mark = "\nstop ";
 
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// Where the number begins that a sequential node's name ends with.
+std::optional<std::size_t> start_of_number(std::string_view name) {
+  if (name.size() < width) return std::nullopt;
+  const auto start = name.size() - width;
+  const auto first_digit = name[start] == '-' ? start + 1 : start;
+  const auto digits = name.substr(first_digit);
+  if (digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  // "lock-1000000000" is positive, "lock--1000000000" is not.
+  const bool signed_before = start >= 1 && first_digit == start && name[start - 1] == '-' &&
+                             (start == 1 || !is_letter_or_digit(name[start - 2]));
+  return signed_before ? start - 1 : start;
+}
+
 std::optional<std::int64_t> number_of(std::string_view name) {
-  if (name.size() < digits) return std::nullopt;
-  const auto text = name.substr(name.size() - digits);
+  const auto start = start_of_number(name);
+  if (!start) return std::nullopt;
   std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + digits, number);
-  if (error != std::errc{} || end != text.data() + digits) return std::nullopt;
+  std::from_chars(name.data() + *start, name.data() + name.size(), number);
   return number;
 }
 
@@ -34,15 +55,33 @@ LockQueue queue_of(const std::vector<std::string>& children) {
     const auto number = number_of(name);
     if (number) queue.push_back({name, name.starts_with("s-"), *number});
   }
-  std::sort(queue.begin(), queue.end(),
-            [](const QueueNode& a, const QueueNode& b) { return a.number < b.number; });
+  // A queue with numbers from both ends stands where they wrap: the negative ones came later.
+  const auto is_high = [](const QueueNode& each) { return each.number >= quarter; };
+  const auto is_low = [](const QueueNode& each) { return each.number < -quarter; };
+  if (std::any_of(queue.begin(), queue.end(), is_high) &&
+      std::any_of(queue.begin(), queue.end(), is_low)) {
+    for (QueueNode& each : queue) {
+      if (each.number < 0) each.number += all_numbers;
+    }
+  }
+  std::sort(queue.begin(), queue.end(), [](const QueueNode& a, const QueueNode& b) {
+    return std::tie(a.number, a.name) < std::tie(b.number, b.name);
+  });
   return queue;
 }
 
+bool has_a_tie(const LockQueue& queue) {
+  const auto same = [](const QueueNode& a, const QueueNode& b) { return a.number == b.number; };
+  return std::adjacent_find(queue.begin(), queue.end(), same) != queue.end();
+}
+
 std::optional<std::size_t> place_of(const LockQueue& queue, const Token& token) {
-  const std::string mine{nonce_of(token)};
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    if (queue[i].name.find(mine) != std::string::npos) return i;
+  for (const bool shared : {false, true}) {
+    const std::string prefix = prefix_of(token, shared);
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const std::string_view name{queue[i].name};
+      if (name.starts_with(prefix) && start_of_number(name) == prefix.size()) return i;
+    }
   }
   return std::nullopt;
 }

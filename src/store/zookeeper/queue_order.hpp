@@ -18,13 +18,17 @@ namespace store::zookeeper {
 struct QueueNode {
   std::string name;
   bool shared;
-  std::int64_t number;  // in the order of arrival
+  std::int64_t number;  // in the order of arrival, also where ZooKeeper's own number wraps
 };
 using LockQueue = std::vector<QueueNode>;
 
 /// The children of a lock's node in the order of arrival, without those that have no number.
 LockQueue queue_of(const std::vector<std::string>& children);
-/// The place of the token's node.
+/// Whether two nodes have the same number, so that nothing says which came first. The numbers of
+/// ZooKeeper differ, unless its counter has reached its end and stays there.
+bool has_a_tie(const LockQueue& queue);
+/// The place of the node that carries the end of the token in its name. Its data says whether that
+/// is the whole token.
 std::optional<std::size_t> place_of(const LockQueue& queue, const Token& token);
 /// The one that the node at `place` has to wait for: for a reader the nearest writer before it, for
 /// a writer the one right before it. Nothing: it holds the lock.

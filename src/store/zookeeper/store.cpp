@@ -171,6 +171,9 @@ Standing ZooKeeperStore::check(const LockName& name, const Token& token, const C
   auto there = session_->confirm(path, limit);  // what was read may be old
   if (!there) return std::move(there).error();
   if (!*node || !*there) return Elsewhere{};
+  if (data_in((*node)->data).token != token) {  // a name carries only the end of a token
+    return Elsewhere{first_holder(*session_, lock, *queue, limit)};
+  }
   // Only the ensemble knows how long the session of another process lasts; that process stops the
   // job in time.
   return StillOurs{Deadline::never(), static_cast<Fence>((*node)->stat.czxid)};
