@@ -331,3 +331,57 @@ two_are_gone() {
   assert_equal "$status" 76
   on_nodes "$K" 0
 }
+
+@test "a server that goes by two names does not count twice: 78, and nothing stays behind" {
+  local first second
+  start_quorum
+  ln -s "${NODES[0]}/redis.sock" "$T/other.sock"
+  first=unix://${NODES[0]}/redis.sock
+  second=unix://$T/other.sock
+  kill_redis "${NODES[2]}"
+  attempt -S "$first" -S "$second" -S "unix://${NODES[2]}/redis.sock" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line 'servers 1 and 2 are the same one'
+  attempt -S "$first" -S "unix://${NODES[2]}/redis.sock" -S "$second" -k "$K" -w 20s -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line 'servers 1 and 3 are the same one'
+  [[ ! -e $T/ran ]]
+  assert_equal "$(node 1 exists "$K")" 0
+}
+
+@test "one silent server of five costs a run as little as two" {
+  local number from
+  start_quorum 5
+  attempt -k "$K" -- true
+  for number in 0 2 4; do
+    pause_redis "${NODES[number]}"
+    from=$(now_ms)
+    attempt -k "$K:$number" -- true
+    assert_success
+    assert_less "$(($(now_ms) - from))" 450
+    resume_redis "${NODES[number]}"
+  done
+}
+
+@test "a server that is healed has the fence of the grant" {
+  local far=9000000000000000 number
+  start_quorum
+  node 1 set "{$K}:rlock:fence" "$far x" >/dev/null
+  node 2 set "{$K}:rlock:fence" "$far x" >/dev/null
+  hold holder -k "$K" --ttl 3s
+  wait_until on_nodes "$K" 3
+  for number in 1 2; do
+    node "$number" flushall >/dev/null
+    wait_until on_nodes "$K" 3
+    wait_until has_fence "$number" "$((far + 1))"
+  done
+  let_go holder
+  # shellcheck disable=SC2016
+  attempt -k "$K" -- sh -c 'echo $RLOCK_FENCE'
+  assert_output "$((far + 2))"
+}
+
+has_fence() {
+  local number=$1 fence=$2
+  [[ $(node "$number" get "{$K}:rlock:fence") == "$fence "* ]]
+}

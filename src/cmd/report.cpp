@@ -86,7 +86,11 @@ int report_fault(const ServerChoice& server, const store::Fault& fault) {
   using Kind = store::Fault::Kind;
   const bool answered = fault.kind != Kind::unreachable && fault.kind != Kind::silent;
   base::log::error("{} {}: {}", answered ? "cannot use" : "cannot reach", server.shown, fault.why);
-  return fault.kind == Kind::denied ? ExitCode::denied : ExitCode::unreachable;
+  switch (fault.kind) {
+    case Kind::denied: return ExitCode::denied;
+    case Kind::misconfigured: return ExitCode::bad_config;
+    default: return ExitCode::unreachable;
+  }
 }
 
 int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {

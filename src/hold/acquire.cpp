@@ -221,7 +221,8 @@ std::optional<Acquirer::Outcome> Acquirer::obey(const store::Notice& notice) {
 }
 
 std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
-  const bool hopeless = fault.kind == Fault::Kind::denied || fault.kind == Fault::Kind::unusable;
+  const bool hopeless = fault.kind == Fault::Kind::denied || fault.kind == Fault::Kind::unusable ||
+                        fault.kind == Fault::Kind::misconfigured;
   if (hopeless) return withdrawn(fault);
   if (std::exchange(disturbed_, false)) return std::nullopt;
   if (claim_.on_busy == store::OnBusy::give_up) {

@@ -78,12 +78,13 @@ struct Mode {
 /// The server did not do as asked.
 struct Fault {
   enum class Kind {
-    unreachable,  // no connection: it did not happen
-    silent,       // no answer (too slow, cut off, interrupted): it may or may not have happened
-    unavailable,  // it says that it cannot now (loading, read-only, out of memory): it did not
-                  // happen
-    denied,       // credentials or permissions: asking again will not help
-    unusable,     // an answer that makes no sense: not the server we need
+    unreachable,    // no connection: it did not happen
+    silent,         // no answer (too slow, cut off, interrupted): it may or may not have happened
+    unavailable,    // it says that it cannot now (loading, read-only, out of memory): it did not
+                    // happen
+    denied,         // credentials or permissions: asking again will not help
+    unusable,       // an answer that makes no sense: not the server we need
+    misconfigured,  // the servers are not what the configuration takes them for
   };
   Kind kind;
   std::string why;  // for people; never contains a secret

@@ -29,7 +29,7 @@ struct Run {
     os::Signals signals;
     sigset_t before;
     auto result = hold::acquire([this] { return std::make_unique<fake::Store>(script); },
-                                {claims, wait, grace, outer}, signals);
+                                {claims, wait, grace, Millis{5'000}, outer}, signals);
     ::sigprocmask(SIG_SETMASK, &signals.inherited_mask(), &before);
     base::log::set_level(base::log::Level::normal);
     return result;

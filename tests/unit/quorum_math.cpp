@@ -75,6 +75,25 @@ TEST_CASE("late names the nodes without an answer") {
   CHECK(late(answers) == std::vector<std::size_t>{0, 3});
 }
 
+TEST_CASE("a late node has its time: more if it answered before, little if it was silent") {
+  using Nanos = Moment::duration;
+  const auto now = start + Millis{100};
+  const auto left = [&](Moment began, Nanos unheard_for) {
+    const auto call = last_call(began, now, unheard_for);
+    CHECK(call.for_the_reliable == Deadline::after(now, LastCall::longest));
+    return call.for_others.left(now);
+  };
+  CHECK(left(now, Nanos{0}) == LastCall::shortest);
+  CHECK(left(now - Millis{2}, Nanos{0}) == LastCall::shortest);
+  // Where the others took long, it may take twice as long.
+  CHECK(left(now - Millis{80}, Nanos{0}) == Millis{80});
+  // What takes a claim back gets as much time as the claim had, and a quarter.
+  CHECK(left(now - Millis{1}, Millis{80}) == Millis{99});
+  CHECK(left(now - Millis{80}, Millis{80}) == Millis{80});
+  CHECK(left(start, Millis{10'000}) == LastCall::longest);
+  CHECK(left(now - Millis{5'000}, Nanos{0}) == LastCall::longest);
+}
+
 TEST_CASE("since keeps the answers that came later") {
   Answers<Attempt> first(3);
   first[0] = grant(1);
@@ -168,6 +187,14 @@ TEST_CASE("a missing answer is a silent fault") {
   answers[1].reset();
   CHECK(summary(answers).kind == Fault::Kind::silent);
   CHECK(summary(answers).why == "2 of 3 servers: no answer in time");
+}
+
+TEST_CASE("grants with the same number are alike") {
+  using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+  CHECK(alike({grant(1), grant(2), grant(3)}).empty());
+  CHECK(alike({grant(1), busy("other"), grant(1)}) == Pairs{{0, 2}});
+  CHECK(alike({std::nullopt, grant(4), grant(4)}) == Pairs{{1, 2}});
+  CHECK(alike({grant(4), grant(4), grant(4)}) == Pairs{{0, 1}, {0, 2}, {1, 2}});
 }
 
 TEST_CASE("the fence of a grant is the number of a majority, otherwise the lowest") {

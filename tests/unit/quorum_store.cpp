@@ -83,7 +83,11 @@ class FakeNode final : public LockStore {
   }
   Standing check(const LockName& /*name*/, const Token& token, const CallLimit& limit) override {
     return answer<Standing>("check", limit, [&]() -> Standing {
-      if (server_.owner != token) return Elsewhere{};
+      if (!server_.owner) return Elsewhere{};
+      if (*server_.owner != token) {
+        return Elsewhere{
+            Holder{Holder::Kind::holder, server_.owner->text(), std::nullopt, std::nullopt}};
+      }
       return StillOurs{Deadline::after(base::now(), Millis{1'000}), server_.fence};
     });
   }
@@ -281,6 +285,136 @@ TEST_CASE("a refresh counts the servers that still have the lock, and heals the 
   const auto neither = store->renew(key, lease->token, ttl, within(2'000));
   REQUIRE(std::holds_alternative<Fault>(neither));
   CHECK(std::get<Fault>(neither).why == "3 of 5 servers: refused");
+}
+
+TEST_CASE("a silent server costs a run little, whichever it is and however many there are") {
+  for (const std::size_t size : {3u, 5u}) {
+    for (std::size_t silent = 0; silent < size; ++silent) {
+      Fleet fleet{size};
+      fleet.servers[silent].state = FakeServer::State::silent;
+      const auto store = fleet.open();
+      const auto began = base::now();
+      const auto lease = leased(store->try_acquire(claim_of("one"), within(5'000)));
+      REQUIRE(lease);
+      CHECK(std::holds_alternative<Released>(store->release(key, lease->token, {}, within(5'000))));
+      CHECK(since(began) < Millis{400});  // 150 ms, and what a busy machine adds
+    }
+  }
+}
+
+TEST_CASE("a waiter and a busy lock do not wait for a silent server either") {
+  Fleet fleet{5};
+  const auto first = claim_of("one");
+  for (auto& server : fleet.servers) server.owner = first.token;
+  fleet.servers[2].state = FakeServer::State::silent;
+  const auto store = fleet.open();
+  const auto began = base::now();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(std::holds_alternative<Queued>(
+        store->try_acquire(claim_of("two", OnBusy::queue), within(5'000))));
+  }
+  CHECK(std::holds_alternative<Busy>(store->try_acquire(claim_of("two"), within(5'000))));
+  CHECK(since(began) < Millis{1'000});  // four tries of 100 ms; 2 s and more otherwise
+}
+
+TEST_CASE("a server that answered before is waited for, and one that falls silent only once") {
+  Fleet fleet{3};
+  const auto store = fleet.open();
+  auto lease = leased(store->try_acquire(claim_of("one"), within(5'000)));
+  REQUIRE(lease);
+  fleet.servers[2].delay = Millis{100};
+  CHECK(std::holds_alternative<Released>(store->release(key, lease->token, {}, within(5'000))));
+  CHECK_FALSE(fleet.servers[2].owner);
+
+  lease = leased(store->try_acquire(claim_of("one"), within(5'000)));
+  REQUIRE(lease);
+  fleet.servers[2].state = FakeServer::State::silent;
+  auto began = base::now();
+  CHECK(std::holds_alternative<StillOurs>(store->check(key, lease->token, within(5'000))));
+  CHECK(since(began) >= Millis{490});
+  began = base::now();
+  CHECK(std::holds_alternative<StillOurs>(store->check(key, lease->token, within(5'000))));
+  CHECK(since(began) < Millis{200});
+}
+
+TEST_CASE("a server that is healed has the fence of the grant, not a lower one") {
+  Fleet fleet{3};
+  fleet.servers[0].clock = 9'000;  // ahead of the others
+  fleet.servers[0].delay = fleet.servers[1].delay = Millis{0};
+  fleet.servers[2].state = FakeServer::State::refusing;
+  const auto store = fleet.open();
+  const auto lease = leased(store->try_acquire(claim_of("one"), within(2'000)));
+  REQUIRE(lease);
+  CHECK(lease->fence == 9'000);
+  fleet.servers[2].state = FakeServer::State::up;
+  fleet.servers[0].clock = 100;
+  for (const std::size_t wiped : {2u, 0u, 1u}) {
+    fleet.servers[wiped].forget();
+    CHECK(std::holds_alternative<Renewed>(store->renew(key, lease->token, ttl, within(2'000))));
+    CHECK(fleet.servers[wiped].owner == lease->token);
+    CHECK(fleet.servers[wiped].fence == 9'000);
+  }
+  // Another process refreshes: it asks the servers which fence that is.
+  fleet.servers[1].forget();
+  const auto other = fleet.open();
+  CHECK(std::holds_alternative<Renewed>(other->renew(key, lease->token, ttl, within(2'000))));
+  CHECK(fleet.servers[1].fence == 9'000);
+
+  CHECK(std::holds_alternative<Released>(store->release(key, lease->token, {}, within(2'000))));
+  const auto next = leased(fleet.open()->try_acquire(claim_of("two"), within(2'000)));
+  REQUIRE(next);
+  CHECK(next->fence > lease->fence);
+}
+
+TEST_CASE(
+    "a server that granted too late to be heard takes the fence over with the first refresh") {
+  Fleet fleet{3};
+  fleet.servers[0].clock = fleet.servers[1].clock = 500;
+  fleet.servers[2].state = FakeServer::State::silent;
+  const auto store = fleet.open();
+  const auto lease = leased(store->try_acquire(claim_of("one"), within(2'000)));
+  REQUIRE(lease);
+  // It has taken the claim meanwhile, with a lower number.
+  fleet.servers[2].state = FakeServer::State::up;
+  fleet.servers[2].owner = fleet.servers[2].granted_to = lease->token;
+  fleet.servers[2].fence = 400;
+  CHECK(std::holds_alternative<Renewed>(store->renew(key, lease->token, ttl, within(2'000))));
+  CHECK(fleet.servers[2].fence == lease->fence);
+}
+
+TEST_CASE("a server that is named twice does not count twice") {
+  for (const auto& [first, second] : {std::pair{0u, 1u}, {0u, 2u}, {1u, 2u}}) {
+    Fleet fleet{3};
+    std::vector<std::unique_ptr<QuorumNode>> nodes;
+    for (unsigned i = 0; i < 3; ++i) {
+      nodes.push_back(std::make_unique<FakeNode>(fleet.servers[i == second ? first : i]));
+    }
+    // So that it takes both names for a majority.
+    fleet.servers[3 - first - second].state = FakeServer::State::refusing;
+    const auto store = quorum::open_store(std::move(nodes));
+    const auto attempt = store->try_acquire(claim_of("one"), within(2'000));
+    const auto* fault = std::get_if<Fault>(&attempt);
+    REQUIRE(fault != nullptr);
+    CHECK(fault->kind == Fault::Kind::misconfigured);
+    CHECK(fault->why.find(std::to_string(first + 1) + " and " + std::to_string(second + 1)) !=
+          std::string::npos);
+    for (const auto& server : fleet.servers) CHECK_FALSE(server.owner);
+  }
+}
+
+TEST_CASE("two servers that give the same number are two servers, and are asked that once") {
+  Fleet fleet{3};
+  for (auto& server : fleet.servers) server.fence = 700;
+  const auto store = fleet.open();
+  auto claim = claim_of("one");
+  claim.token_stays = true;
+  const auto lease = leased(store->try_acquire(claim, within(2'000)));
+  REQUIRE(lease);
+  CHECK(lease->fence > 700);
+  for (const auto& server : fleet.servers) {
+    CHECK(server.owner == lease->token);
+    CHECK(server.fence == lease->fence);
+  }
 }
 
 TEST_CASE("a release is one where a majority says so") {

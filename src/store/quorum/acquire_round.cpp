@@ -1,5 +1,7 @@
 #include "store/quorum/acquire_round.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace store::quorum {
@@ -8,17 +10,32 @@ namespace {
 // While a node does not have the lock, one more failure would matter: the first refresh, which
 // heals that node, comes this soon.
 constexpr Millis until_healing{1'000};
+// A node that hears too late of a release keeps the lock until its TTL is over.
+constexpr Millis for_a_last_word{500};
+// The next try of the same client finds what is left.
+constexpr Millis for_a_next_try{50};
+
+std::vector<std::size_t> without(std::vector<std::size_t> all,
+                                 const std::vector<std::size_t>& some) {
+  std::erase_if(all, [&](std::size_t node) {
+    return std::find(some.begin(), some.end(), node) != some.end();
+  });
+  return all;
+}
 
 /// The nodes that did not answer.
 std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>& from,
-                                   const Claim& claim, Millis for_the_late,
-                                   const CallLimit& limit) {
+                                   const Claim& claim, Millis longest, const CallLimit& limit) {
   FanOut<Release> fan_out{from, nodes.size(),
                           [&](std::size_t node, const CallLimit& share) {
                             return nodes[node].release(claim.name, claim.token, Millis{0}, share);
                           },
                           limit};
-  fan_out.linger(Deadline::after(base::now(), for_the_late));
+  const auto began = base::now();
+  const auto at_most = Deadline::after(began, longest);
+  fan_out.linger([&, until = nodes.last_call(Nodes::Question::other, began)](std::size_t node) {
+    return std::min(until(node), at_most);
+  });
   const auto& answers = fan_out.end();
   std::vector<std::size_t> unheard;
   for (const auto node : from) {
@@ -28,16 +45,16 @@ std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>&
   return unheard;
 }
 
-/// Gives the lease's fence to the nodes whose number is lower. Waits until `enough` nodes have it,
-/// then a while for the others; the number of nodes that have it.
-std::size_t raise(Nodes& nodes, const Lease& lease, const Answers<Attempt>& grants,
-                  std::size_t enough, const CallLimit& limit) {
-  std::size_t already = 0;
+/// The nodes that have the lease's fence after this: those whose grant it is, and those with a
+/// lower number that take it over. Waits until `enough` have it, then a while for the others.
+std::vector<std::size_t> confirm(Nodes& nodes, const Lease& lease, const Answers<Attempt>& grants,
+                                 std::size_t enough, const CallLimit& limit) {
+  std::vector<std::size_t> confirmed;
   std::vector<std::size_t> lower;
   for (const auto node : nodes.all()) {
     const auto* grant = given<Granted>(grants[node]);
     if (grant == nullptr) continue;
-    if (grant->lease.fence == lease.fence) ++already;  // its grant was the confirmation
+    if (grant->lease.fence == lease.fence) confirmed.push_back(node);
     if (grant->lease.fence < lease.fence) lower.push_back(node);
   }
   FanOut<Renewal> fan_out{lower, nodes.size(),
@@ -45,10 +62,64 @@ std::size_t raise(Nodes& nodes, const Lease& lease, const Answers<Attempt>& gran
                             return nodes[node].raise_fence(lease, share);
                           },
                           limit};
-  fan_out.wait([&](const auto& all) { return already + count<Renewed>(all) >= enough; });
+  fan_out.wait([&](const auto& all) { return confirmed.size() + count<Renewed>(all) >= enough; });
   // These nodes answered a moment ago, so they will answer again.
-  fan_out.linger(Deadline::after(base::now(), Nodes::for_the_reliable));
-  return already + count<Renewed>(fan_out.end());
+  fan_out.linger(Deadline::after(base::now(), LastCall::longest));
+  const auto& answers = fan_out.end();
+  for (const auto node : lower) {
+    if (given<Renewed>(answers[node]) != nullptr) confirmed.push_back(node);
+  }
+  return confirmed;
+}
+
+enum class Servers { one, two, unclear };
+
+/// What two nodes are that granted the claim. The second one is to hold the lock by a token that no
+/// other node ever hears of, and the first one says which token it sees. After `two` the second one
+/// was asked for the claim again.
+Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
+                   Answers<Attempt>& answers, const CallLimit& limit) {
+  QuorumNode& first = nodes[pair.first];
+  QuorumNode& second = nodes[pair.second];
+  Claim marked = claim;
+  marked.token = claim.token.another();
+  (void)second.release(claim.name, claim.token, Millis{0}, limit);
+  (void)second.try_acquire(marked, limit);
+  const auto seen = first.check(claim.name, claim.token, limit);
+  (void)second.release(claim.name, marked.token, Millis{0}, limit);
+  if (std::holds_alternative<StillOurs>(seen)) {
+    answers[pair.second] = second.try_acquire(claim, limit);
+    return Servers::two;
+  }
+  const auto* elsewhere = std::get_if<Elsewhere>(&seen);
+  const bool sees_the_mark = elsewhere != nullptr && elsewhere->occupant &&
+                             elsewhere->occupant->token == marked.token.text();
+  return sees_the_mark ? Servers::one : Servers::unclear;
+}
+
+/// Two nodes that are one server, which would count twice. Costs nothing unless two nodes gave the
+/// same number. Nodes that cannot be told apart do not count.
+std::optional<Nodes::Pair> same_server(Nodes& nodes, const Claim& claim, Answers<Attempt>& answers,
+                                       const CallLimit& limit) {
+  for (const auto& pair : alike(answers)) {
+    const bool both = given<Granted>(answers[pair.first]) && given<Granted>(answers[pair.second]);
+    if (!both || nodes.differ(pair)) continue;
+    switch (told_apart(nodes, pair, claim, answers, limit)) {
+      case Servers::one: return pair;
+      case Servers::two: nodes.note_distinct(pair); break;
+      case Servers::unclear:
+        answers[pair.first] = answers[pair.second] =
+            Fault{Fault::Kind::silent, "it cannot be told from another server"};
+    }
+  }
+  return std::nullopt;
+}
+
+Fault counted_twice(const Nodes::Pair& pair) {
+  return {Fault::Kind::misconfigured,
+          fmt::format("servers {} and {} are the same one; a quorum takes servers that fail "
+                      "independently of each other",
+                      pair.first + 1, pair.second + 1)};
 }
 
 }  // namespace
@@ -64,8 +135,19 @@ Attempt enter(LockStore& node, const Claim& claim, const CallLimit& limit) {
   return node.try_acquire(claim, limit);
 }
 
+void raise(Nodes& nodes, const Lease& lease, const std::vector<std::size_t>& lower,
+           const CallLimit& limit) {
+  Answers<Attempt> grants(nodes.size());
+  for (const auto node : lower) {
+    Lease there = lease;
+    there.fence = 0;
+    grants[node] = Granted{std::move(there)};
+  }
+  (void)confirm(nodes, lease, grants, 0, limit);
+}
+
 void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
-  (void)take_back(nodes, nodes.all(), claim, Nodes::for_a_last_word, limit);
+  (void)take_back(nodes, nodes.all(), claim, for_a_last_word, limit);
 }
 
 AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, const Claim& claim,
@@ -76,22 +158,31 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
       asked, nodes.size(),
       [&](std::size_t node, const CallLimit& share) { return enter(nodes[node], alone, share); },
       limit};
-  const auto first =
+  auto first =
       fan_out.wait([](const auto& all) { return decided<Granted>(all, late(all).size()); });
+  if (const auto pair = same_server(nodes, alone, first, limit)) {
+    fan_out.end();
+    return {counted_twice(*pair), take_back(nodes, nodes.all(), alone, for_a_last_word, limit), {}};
+  }
   auto lease = granted(first);
   const auto most = majority(nodes.size());
   // The late nodes answer meanwhile.
-  const bool ours = lease && raise(nodes, *lease, first, most, limit) >= most;
-  fan_out.linger(nodes.last_call(late(first), began));
-  const auto answers = fan_out.end();
-  nodes.remember(answers);
-  if (ours) {
+  auto confirmed = lease ? confirm(nodes, *lease, first, most, limit) : std::vector<std::size_t>{};
+  fan_out.linger(nodes.last_call(Nodes::Question::claim, began));
+  auto answers = fan_out.end();
+  nodes.remember(answers, began);
+  for (const auto node : nodes.all()) {
+    if (first[node]) answers[node] = first[node];
+  }
+  if (confirmed.size() >= most) {
     // A majority that is asked later may consist of these nodes.
-    raise(nodes, *lease, since(first, answers), 0, limit);
+    for (const auto node : confirm(nodes, *lease, since(first, answers), 0, limit)) {
+      confirmed.push_back(node);
+    }
     if (count<Granted>(answers) < nodes.size()) {
       lease->asked_at -= std::max(lease->ttl.length() / 3 - until_healing, Millis{0});
     }
-    return {Granted{*std::move(lease)}, {}};
+    return {Granted{*std::move(lease)}, {}, without(nodes.all(), confirmed)};
   }
   std::vector<std::size_t> perhaps;
   for (const auto node : nodes.all()) {
@@ -99,9 +190,8 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   }
   // The next try of the same client finds what is left, and takes it back then.
   const bool last = claim.on_busy == OnBusy::give_up;
-  auto unsettled =
-      take_back(nodes, perhaps, alone, last ? Nodes::for_a_last_word : Nodes::for_others, limit);
-  return {why_not(answers), std::move(unsettled)};
+  auto unsettled = take_back(nodes, perhaps, alone, last ? for_a_last_word : for_a_next_try, limit);
+  return {why_not(answers), std::move(unsettled), {}};
 }
 
 }  // namespace store::quorum

@@ -12,11 +12,17 @@ struct AcquireRound {
   /// The nodes that did not confirm that they heard of the giving back: they may still hear of it
   /// at any time from now on.
   std::vector<std::size_t> unsettled;
+  /// Where the fence of a grant is perhaps a lower one: the nodes that granted it too late.
+  std::vector<std::size_t> unconfirmed;
 };
 
 /// Asks the nodes `asked`.
 AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, const Claim& claim,
                            const CallLimit& limit);
+
+/// Makes the lease's fence that of its grant on these nodes, where that is a lower one.
+void raise(Nodes& nodes, const Lease& lease, const std::vector<std::size_t>& lower,
+           const CallLimit& limit);
 
 /// Tells all nodes that the claim is off; waits a while for the late ones.
 void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit);

@@ -6,8 +6,10 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "os/mailbox.hpp"
@@ -26,7 +28,7 @@ class FanOut {
   using Ask = std::function<Answer(std::size_t node, const CallLimit&)>;
 
   FanOut(const std::vector<std::size_t>& nodes, std::size_t of, Ask ask, const CallLimit& limit)
-      : limit_{limit}, ask_{std::move(ask)}, answers_(of), left_{nodes.size()} {
+      : limit_{limit}, ask_{std::move(ask)}, answers_(of), awaited_{nodes} {
     threads_.reserve(nodes.size());
     try {
       auto still_to_ask = static_cast<std::ptrdiff_t>(nodes.size());
@@ -49,15 +51,21 @@ class FanOut {
   /// Waits until `enough(answers)`, until all nodes have answered, or until the limit.
   template <class Enough>
   const Answers<Answer>& wait(const Enough& enough) {
-    while (left_ > 0 && !enough(answers_) && !ended()) listen(limit_.until);
+    while (!awaited_.empty() && !enough(answers_) && !ended()) listen(limit_.until);
     return checked();
   }
-  /// Waits for all nodes until that moment, but not beyond the limit.
-  const Answers<Answer>& linger(Deadline until) {
-    while (left_ > 0 && !until.passed(base::now()) && !ended()) {
+  /// Waits for each node until its moment, but not beyond the limit.
+  const Answers<Answer>& linger(const std::function<Deadline(std::size_t node)>& until_of) {
+    while (!awaited_.empty() && !ended()) {
+      auto until = Deadline::at(Moment::min());
+      for (const auto node : awaited_) until = std::max(until, until_of(node));
+      if (until.passed(base::now())) break;
       listen(std::min(until, limit_.until));
     }
     return checked();
+  }
+  const Answers<Answer>& linger(Deadline until) {
+    return linger([until](std::size_t) { return until; });
   }
   /// Cuts the calls that are still under way; their nodes have no answer.
   const Answers<Answer>& end() {
@@ -110,7 +118,7 @@ class FanOut {
     while (auto heard = heard_.take()) {
       answers_[heard->node] = std::move(heard->answer);
       if (heard->trouble) trouble_ = heard->trouble;
-      --left_;
+      std::erase(awaited_, heard->node);
     }
   }
 
@@ -119,7 +127,7 @@ class FanOut {
   os::Mailbox<Heard> heard_;
   os::Mailbox<Cut> cut_;
   Answers<Answer> answers_;
-  std::size_t left_;
+  std::vector<std::size_t> awaited_;  // the nodes that were asked and are not heard yet
   bool interrupted_ = false;
   std::exception_ptr trouble_;
   std::vector<std::thread> threads_;
@@ -128,15 +136,6 @@ class FanOut {
 /// The nodes of a quorum. One thread at a time, apart from what a FanOut does with the nodes.
 class Nodes {
  public:
-  /// For a node that is late when the question is decided. One that answered last time is worth
-  /// waiting for, so that no lock without a holder stays behind on it. A node that falls silent
-  /// costs this time once.
-  static constexpr Millis for_the_reliable{500};
-  /// A node that was never asked before, or was silent, may just be on a busy machine.
-  static constexpr Millis for_others{50};
-  /// A node that hears too late of a release keeps the lock until its TTL is over.
-  static constexpr Millis for_a_last_word{500};
-
   explicit Nodes(std::vector<std::unique_ptr<LockStore>> nodes)
       : nodes_{std::move(nodes)}, all_(nodes_.size()), reliable_(nodes_.size()) {
     std::iota(all_.begin(), all_.end(), std::size_t{0});
@@ -147,37 +146,51 @@ class Nodes {
   /// Their numbers.
   [[nodiscard]] const std::vector<std::size_t>& all() const { return all_; }
 
-  /// Asks all nodes. When it is decided whether a majority says `Yes`, the late ones get a little
-  /// more time, at least `for_the_late`.
+  /// Asks all nodes. When it is decided whether a majority says `Yes`, the late ones get the time
+  /// of the last call, and at least `for_the_late`.
   template <class Yes, class Answer>
   Answers<Answer> ask(typename FanOut<Answer>::Ask question, Millis for_the_late,
                       const CallLimit& limit);
-  /// How long to wait for the `late` nodes with the answer to a question that `began` then.
-  [[nodiscard]] Deadline last_call(const std::vector<std::size_t>& late, Moment began) const;
+  /// Until when to wait for a node with the answer to a claim that `began` then, or to what takes
+  /// a claim back.
+  enum class Question { claim, other };
+  [[nodiscard]] std::function<Deadline(std::size_t)> last_call(Question question,
+                                                               Moment began) const;
+  /// Notes which nodes answered a question that `began` then.
   template <class Answer>
-  void remember(const Answers<Answer>& answers);
+  void remember(const Answers<Answer>& answers, Moment began);
+
+  /// Whether two nodes were found to be different servers.
+  using Pair = std::pair<std::size_t, std::size_t>;
+  [[nodiscard]] bool differ(const Pair& pair) const { return distinct_.contains(pair); }
+  void note_distinct(const Pair& pair) { distinct_.insert(pair); }
 
  private:
   std::vector<std::unique_ptr<LockStore>> nodes_;
   std::vector<std::size_t> all_;
   std::vector<bool> reliable_;  // answered the last question
+  std::set<Pair> distinct_;
+  Moment::duration unheard_for_{0};  // the longest time that a silent node had for a claim
 };
 
 template <class Answer>
-void Nodes::remember(const Answers<Answer>& answers) {
+void Nodes::remember(const Answers<Answer>& answers, Moment began) {
   for (const auto node : all_) {
     const bool fault = !answers[node] || std::holds_alternative<Fault>(*answers[node]);
     reliable_[node] = !fault;
+    if (!answers[node] && std::is_same_v<Answer, Attempt>) {
+      unheard_for_ = std::max(unheard_for_, base::now() - began);
+    }
   }
 }
 
-inline Deadline Nodes::last_call(const std::vector<std::size_t>& late, Moment began) const {
-  const auto now = base::now();
-  if (std::any_of(late.begin(), late.end(), [&](auto node) { return reliable_[node]; })) {
-    return Deadline::after(now, for_the_reliable);
-  }
-  const Moment::duration took = now - began;
-  return Deadline::at(now + std::max<Moment::duration>(took / 4, for_others));
+inline std::function<Deadline(std::size_t)> Nodes::last_call(Question question,
+                                                             Moment began) const {
+  const auto unheard_for = question == Question::claim ? Moment::duration{0} : unheard_for_;
+  const LastCall call = quorum::last_call(began, base::now(), unheard_for);
+  return [this, call](std::size_t node) {
+    return reliable_[node] ? call.for_the_reliable : call.for_others;
+  };
 }
 
 template <class Yes, class Answer>
@@ -185,12 +198,13 @@ Answers<Answer> Nodes::ask(typename FanOut<Answer>::Ask question, Millis for_the
                            const CallLimit& limit) {
   const auto began = base::now();
   FanOut<Answer> fan_out{all_, size(), std::move(question), limit};
-  const auto& answers =
-      fan_out.wait([](const auto& all) { return decided<Yes>(all, late(all).size()); });
-  fan_out.linger(
-      std::max(last_call(late(answers), began), Deadline::after(base::now(), for_the_late)));
+  fan_out.wait([](const auto& all) { return decided<Yes>(all, late(all).size()); });
+  const auto at_least = Deadline::after(base::now(), for_the_late);
+  fan_out.linger([&, until = last_call(Question::other, began)](std::size_t node) {
+    return std::max(until(node), at_least);
+  });
   auto all = fan_out.end();
-  remember(all);
+  remember(all, began);
   return all;
 }
 

@@ -12,6 +12,7 @@ namespace {
 /// What waiting cannot heal comes first.
 int rank(const Fault& fault) {
   switch (fault.kind) {
+    case Fault::Kind::misconfigured:
     case Fault::Kind::denied: return 0;
     case Fault::Kind::unusable: return 1;
     case Fault::Kind::unavailable: return 2;
@@ -22,6 +23,14 @@ int rank(const Fault& fault) {
 }
 
 }  // namespace
+
+LastCall last_call(Moment began, Moment now, Moment::duration unheard_for) {
+  const Moment::duration took = now - began;
+  const auto others =
+      std::max<Moment::duration>({took, LastCall::shortest, unheard_for + unheard_for / 4 - took});
+  return {Deadline::after(now, LastCall::longest),
+          Deadline::at(now + std::min<Moment::duration>(others, LastCall::longest))};
+}
 
 Answers<Attempt> since(const Answers<Attempt>& first, Answers<Attempt> all) {
   for (std::size_t node = 0; node < all.size(); ++node) {
@@ -82,6 +91,20 @@ Fault summary(const std::vector<Fault>& faults, std::size_t of) {
   });
   return {unheard ? Fault::Kind::silent : first->kind,
           fmt::format("{} of {} servers: {}", number, of, first->why)};
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> alike(const Answers<Attempt>& answers) {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t one = 0; one < answers.size(); ++one) {
+    const auto* first = given<Granted>(answers[one]);
+    for (std::size_t other = one + 1; first != nullptr && other < answers.size(); ++other) {
+      const auto* second = given<Granted>(answers[other]);
+      if (second != nullptr && second->lease.fence == first->lease.fence) {
+        pairs.emplace_back(one, other);
+      }
+    }
+  }
+  return pairs;
 }
 
 std::optional<Fence> fence_among(const std::vector<Fence>& numbers, std::size_t of) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/lock_admin.hpp"
@@ -52,6 +53,23 @@ std::vector<std::size_t> late(const Answers<Answer>& answers) {
   return nodes;
 }
 
+/// Until when a question that is decided waits for the nodes that are late.
+struct LastCall {
+  /// A node that answered the last question is worth waiting for, so that no lock without a holder
+  /// stays behind on it. One that falls silent costs this time once.
+  static constexpr Millis longest{500};
+  /// A node that was never asked before, or was silent, may just be on a busy machine, where the
+  /// others took long as well. What it misses, the next refresh heals.
+  static constexpr Millis shortest{50};
+
+  Deadline for_the_reliable;
+  Deadline for_others;
+};
+/// For a question that `began` then and is decided `now`. `unheard_for` is the longest time that a
+/// silent node was given for a claim: it may take as long to hear what takes the claim back, which
+/// so is given as much time and a quarter more.
+LastCall last_call(Moment began, Moment now, Moment::duration unheard_for);
+
 /// The answers that `first` did not have yet.
 Answers<Attempt> since(const Answers<Attempt>& first, Answers<Attempt> all);
 
@@ -80,6 +98,10 @@ Fault summary(const Answers<Answer>& answers) {
   }
   return summary(faults, answers.size());
 }
+
+/// Pairs of nodes that granted with the same number. One server that is asked under two names does
+/// so. Two servers do if both are at the same number and ahead of their clocks.
+std::vector<std::pair<std::size_t, std::size_t>> alike(const Answers<Attempt>& answers);
 
 /// The fence of one grant, among the numbers that the nodes gave it: the majority's. If too few
 /// answered, the lowest: a node that granted late with a higher number keeps that number (see

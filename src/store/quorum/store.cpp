@@ -10,9 +10,12 @@
 namespace store::quorum {
 namespace {
 
-// No user waits for a refresh. For the end of a run one does, but while one server still has the
-// lock, the others may have one failure less.
+// No user waits for a refresh.
 constexpr Millis for_a_refresh{500};
+constexpr Millis for_healing{100};
+// A user waits for the end of a run. But a lock that stays behind on a server until its TTL is over
+// is a failure less that the others may have; and one that hears of scripts first takes two
+// answers.
 constexpr Millis for_a_release{100};
 // After a round in which no client got a majority: at random, so that the same clients do not
 // collide again.
@@ -118,10 +121,14 @@ class QuorumStore final : public LockStore {
   /// Gives the lock to nodes that lost their data, or that never heard us. Only the holder of a
   /// majority may do that: otherwise a lost lock would come back to life node by node.
   void heal(const Claim& claim, const Answers<Renewal>& answers, const CallLimit& limit);
+  /// The fence of the token's grant; nothing if the servers do not say.
+  std::optional<Fence> fence_of(const LockName& name, const Token& token, const CallLimit& limit);
 
   Nodes nodes_;
-  std::optional<Token> token_;        // of the last try
-  std::vector<std::size_t> settled_;  // the nodes that may be asked with it
+  std::optional<Token> token_;            // of the last try
+  std::vector<std::size_t> settled_;      // the nodes that may be asked with it
+  std::optional<Lease> lease_;            // of the last grant
+  std::vector<std::size_t> unconfirmed_;  // the nodes that perhaps have a lower fence for it
 };
 
 Attempt QuorumStore::try_acquire(const Claim& claim, const CallLimit& limit) {
@@ -134,7 +141,11 @@ Attempt QuorumStore::try_acquire(const Claim& claim, const CallLimit& limit) {
     if (settled_.size() < majority(nodes_.size())) {
       return TokenExhausted{"too few servers have heard that an earlier try was given up"};
     }
-    auto [attempt, unsettled] = acquire_round(nodes_, settled_, now, limit);
+    auto [attempt, unsettled, unconfirmed] = acquire_round(nodes_, settled_, now, limit);
+    if (const auto* granted = std::get_if<Granted>(&attempt)) {
+      lease_ = granted->lease;
+      unconfirmed_ = std::move(unconfirmed);
+    }
     if (claim.token_stays) stop_asking(unsettled);
     const auto* busy = std::get_if<Busy>(&attempt);
     const bool split = busy != nullptr && !busy->occupant;
@@ -191,13 +202,36 @@ void QuorumStore::heal(const Claim& claim, const Answers<Renewal>& answers,
   for (const auto node : settled_) {
     if (given<NotOurs>(answers[node]) != nullptr) without.push_back(node);
   }
-  if (without.empty()) return;
+  // The fence first: a node that is healed gives a number of its own.
+  std::vector<std::size_t> lower;
+  for (const auto node : unconfirmed_) {
+    if (given<Renewed>(answers[node]) != nullptr) lower.push_back(node);
+  }
+  if (without.empty() && lower.empty()) return;
+  const auto fence = fence_of(claim.name, claim.token, limit);
   FanOut<Attempt> fan_out{
       without, nodes_.size(),
       [&](std::size_t node, const CallLimit& share) { return enter(nodes_[node], claim, share); },
       limit};
-  fan_out.linger(Deadline::after(base::now(), for_a_release));
-  (void)fan_out.end();
+  fan_out.linger(Deadline::after(base::now(), for_healing));
+  const auto& healed = fan_out.end();
+  for (const auto node : without) {
+    if (given<Granted>(healed[node]) != nullptr) lower.push_back(node);
+  }
+  if (!fence) return;
+  const auto now = base::now();
+  const Lease lease{claim.name, claim.token, claim.ttl, validity(now, claim.ttl), *fence, now};
+  raise(nodes_, lease, lower, limit);
+  // A node that has a higher number keeps that.
+  for (const auto node : lower) std::erase(unconfirmed_, node);
+}
+
+std::optional<Fence> QuorumStore::fence_of(const LockName& name, const Token& token,
+                                           const CallLimit& limit) {
+  if (lease_ && lease_->name == name && lease_->token == token) return lease_->fence;
+  const auto ours = check(name, token, limit);
+  const auto* still = std::get_if<StillOurs>(&ours);
+  return still != nullptr ? still->fence : std::nullopt;
 }
 
 Release QuorumStore::release(const LockName& name, const Token& token, Millis min_hold,
