@@ -101,7 +101,8 @@ class Guardian {
 
   /// To the job's own process; nothing happens once it has ended.
   void signal_job(int number);
-  /// Whether its own process runs, in our process group: then a signal of the terminal reaches both.
+  /// Whether its own process runs, in our process group: then a signal of the terminal reaches
+  /// both.
   [[nodiscard]] bool job_is_in_our_group() const;
   void keep_until(base::Deadline until);
 

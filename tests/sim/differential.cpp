@@ -14,7 +14,7 @@
 #include "commands.hpp"
 #include "real_redis.hpp"
 #include "session.hpp"
-#include "store/redis/script.hpp"
+#include "store/redis/scripts.hpp"
 #include "wire_cases.hpp"
 #include "workload.hpp"
 

@@ -385,7 +385,7 @@ TEST_CASE(
 TEST_CASE("a server that is named twice does not count twice") {
   for (const auto& [first, second] : {std::pair{0u, 1u}, {0u, 2u}, {1u, 2u}}) {
     Fleet fleet{3};
-    std::vector<std::unique_ptr<QuorumNode>> nodes;
+    std::vector<std::unique_ptr<LockStore>> nodes;
     for (unsigned i = 0; i < 3; ++i) {
       nodes.push_back(std::make_unique<FakeNode>(fleet.servers[i == second ? first : i]));
     }

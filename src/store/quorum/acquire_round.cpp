@@ -79,8 +79,8 @@ enum class Servers { one, two, unclear };
 /// was asked for the claim again.
 Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
                    Answers<Attempt>& answers, const CallLimit& limit) {
-  QuorumNode& first = nodes[pair.first];
-  QuorumNode& second = nodes[pair.second];
+  LockStore& first = nodes[pair.first];
+  LockStore& second = nodes[pair.second];
   Claim marked = claim;
   marked.token = claim.token.another();
   (void)second.release(claim.name, claim.token, Millis{0}, limit);
