@@ -182,7 +182,7 @@ in_root() {
     grep '^\.Cm' | sed 's/^\.Cm //' | tr -d ' .' | tr ',' '\n' | sed '/^$/d' | sort >"$T/man"
   echo 'nonsense = 1' >"$T/conf"
   attempt --config "$T/conf" -k "$K" -- true
-  sed 's/.*accepted: //' <<<"$stderr" | tr -d ' ' | tr ',' '\n' | sort >"$T/accepted"
+  tr -d ' ' <<<"${stderr##*accepted: }" | tr ',' '\n' | sort >"$T/accepted"
   [[ -s $T/man ]]
   diff "$T/man" "$T/accepted"
 }

@@ -147,6 +147,7 @@ two_keys() {
     start job "${both[@]}" -w 10s --ttl 60s -- touch "$T/ran"
     wait_queued "$B" 1
     before=$(now_ms)
+    # shellcheck disable=SC2086 # two words
     attempt $ask --wait 8s "$A"
     assert_success
     [[ $stderr != *'may still be running'* ]]

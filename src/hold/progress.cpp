@@ -47,7 +47,7 @@ std::string waiting_text(const store::LockName& name, const store::Queued& place
   if (!columns) return fmt::format("waiting for '{}': {}{}", key, state, position);
   // Of a long key half a line tells enough, or less, so that the position fits.
   const std::size_t fixed =
-      std::min(*columns, std::string_view{"waiting for '': …"}.size() + position.size());
+      std::min(*columns, std::string_view{"waiting for '': "}.size() + 1 + position.size());
   const std::size_t room = std::max<std::size_t>(std::min(*columns / 2, *columns - fixed), 4);
   const std::string shown = base::fit_columns(key, room);
   return base::fit_columns(fmt::format("waiting for '{}'{}: {}", shown, position, state), *columns);
