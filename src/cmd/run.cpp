@@ -208,10 +208,10 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   const os::Program program{plan.command, environment};
   // All that can fail before the job exists is done before; the renewer has no thread yet.
   hold::Renewer renewer{std::move(locks)};
-  const os::ProcessTree tree;
+  os::ProcessTree tree;
   hold::JobPolicy policy{
       {plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}};
-  auto started = os::Guardian::start_job(program, signals, policy.last_moment());
+  auto started = os::Guardian::start_job(program, signals, tree, policy.last_moment());
   if (!started) {
     const int code = report_not_started(plan, started.error(), record);
     give_back(plan, renewer, {}, record);
@@ -267,6 +267,7 @@ std::vector<store::Token> outer_tokens() {
 }
 
 int carry_out(const RunPlan& plan, RunRecord& record) {
+  os::require_proc();
   os::Signals signals;  // before any thread
   if (const auto code = run_nested(plan, signals, record)) return *code;
   warn_of_default_server(plan.lock.server);
