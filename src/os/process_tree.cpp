@@ -13,8 +13,6 @@ extern "C" {  // glibc 2.36 forgot to say so itself
 #include <array>
 #include <charconv>
 #include <csignal>
-#include <cstdio>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,33 +21,70 @@ extern "C" {  // glibc 2.36 forgot to say so itself
 #include "os/file.hpp"
 
 namespace os {
-namespace {
 
-struct Process {
-  pid_t pid;
-  pid_t parent;
-  char state;                // R S D T Z ... of proc(5)
-  unsigned long long start;  // with the pid, the process's identity
-};
+// The name in parentheses may hold anything, parentheses and newlines too: fields count from the
+// last one.
+std::optional<Process> process_in(std::string_view stat) {
+  const auto close = stat.rfind(')');
+  Process process{0, 0, '?', 0};
+  const auto number = [](std::string_view text, auto& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end != text.data();
+  };
+  if (close == stat.npos || !number(stat, process.pid)) return std::nullopt;
+  stat.remove_prefix(close + 1);
+  // proc(5): field 3 is the state, 4 the parent, 22 the time of the start.
+  int found = 0;
+  for (int field = 3; field <= 22; ++field) {
+    stat.remove_prefix(std::min(stat.find_first_not_of(' '), stat.size()));
+    const auto word = stat.substr(0, stat.find(' '));
+    if (word.empty()) return std::nullopt;
+    if (field == 3) process.state = word.front();
+    if (field == 4) found += number(word, process.parent) ? 1 : 0;
+    if (field == 22) found += number(word, process.start) ? 1 : 0;
+    stat.remove_prefix(word.size());
+  }
+  return found == 2 ? std::optional{process} : std::nullopt;
+}
+
+std::vector<pid_t> pids_in(std::string_view children) {
+  std::vector<pid_t> pids;
+  const char* at = children.data();
+  const char* const end = at + children.size();
+  for (pid_t pid = 0; at != end; ++at) {
+    const auto [stop, error] = std::from_chars(at, end, pid);
+    if (error != std::errc{} || stop == end) break;
+    pids.push_back(pid);
+    at = stop;
+  }
+  return pids;
+}
+
+std::vector<Process> descendants(const std::vector<Process>& all, pid_t root,
+                                 const std::vector<pid_t>& not_ours) {
+  std::vector<Process> tree;
+  const auto add_children_of = [&](pid_t parent) {
+    for (const Process& process : all) {
+      const bool excluded =
+          parent == root && std::binary_search(not_ours.begin(), not_ours.end(), process.pid);
+      if (process.parent == parent && !excluded) tree.push_back(process);
+    }
+  };
+  add_children_of(root);
+  for (std::size_t i = 0; i < tree.size(); ++i) add_children_of(tree[i].pid);
+  return tree;
+}
+
+namespace {
 
 std::optional<Process> look_at(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
   const Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!file) return std::nullopt;
   std::array<char, 1024> text{};
-  const ssize_t size = ::read(file.number(), text.data(), text.size() - 1);
+  const ssize_t size = ::read(file.number(), text.data(), text.size());
   if (size <= 0) return std::nullopt;
-  // The name in parentheses may hold anything, parentheses too: fields count from the last one.
-  const std::string_view line{text.data(), static_cast<std::size_t>(size)};
-  const auto close = line.rfind(')');
-  if (close == std::string_view::npos) return std::nullopt;
-  Process process{pid, 0, '?', 0};
-  const int fields = std::sscanf(text.data() + close + 1,
-                                 " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-                                 "%*d %*d %*d %llu",
-                                 &process.state, &process.parent, &process.start);
-  if (fields != 3) return std::nullopt;
-  return process;
+  return process_in({text.data(), static_cast<std::size_t>(size)});
 }
 
 std::vector<pid_t> numbered_entries(const char* path) {
@@ -72,34 +107,7 @@ std::vector<Process> all_processes() {
 
 /// The members of the tree below this process, parents before children.
 std::vector<Process> members(const std::vector<pid_t>& not_ours) {
-  const std::vector<Process> all = all_processes();
-  const pid_t self = ::getpid();
-  std::vector<Process> tree;
-  const auto add_children_of = [&](pid_t parent) {
-    for (const Process& process : all) {
-      const bool excluded =
-          parent == self && std::binary_search(not_ours.begin(), not_ours.end(), process.pid);
-      if (process.parent == parent && !excluded) tree.push_back(process);
-    }
-  };
-  add_children_of(self);
-  for (std::size_t i = 0; i < tree.size(); ++i) add_children_of(tree[i].pid);
-  return tree;
-}
-
-/// The numbers in a file such as /proc/1/task/1/children, "4 8 15 "; none if it cannot be read.
-std::vector<pid_t> pids_in(const std::string& path) {
-  std::vector<pid_t> pids;
-  const std::string text = contents_of(path).value_or("");
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (pid_t pid = 0; at != end; ++at) {
-    const auto [stop, error] = std::from_chars(at, end, pid);
-    if (error != std::errc{} || stop == end) break;
-    pids.push_back(pid);
-    at = stop;
-  }
-  return pids;
+  return descendants(all_processes(), ::getpid(), not_ours);
 }
 
 /// As members(), but by the kernel's own lists of children, which takes microseconds where a look
@@ -111,7 +119,9 @@ std::vector<Process> members_at_hand(const std::vector<pid_t>& not_ours) {
   for (std::size_t i = 0; i < parents.size(); ++i) {
     const std::string tasks = "/proc/" + std::to_string(parents[i]) + "/task/";
     for (const pid_t task : numbered_entries(tasks.c_str())) {
-      for (const pid_t child : pids_in(tasks + std::to_string(task) + "/children")) {
+      const std::string list = tasks + std::to_string(task) + "/children";
+      const std::string text = contents_of(list).value_or("");
+      for (const pid_t child : pids_in(text)) {
         if (i == 0 && std::binary_search(not_ours.begin(), not_ours.end(), child)) continue;
         const auto process = look_at(child);
         if (!process) continue;
@@ -123,8 +133,8 @@ std::vector<Process> members_at_hand(const std::vector<pid_t>& not_ours) {
   return tree;
 }
 
-/// A pid may have been given to a stranger since we read it. A pidfd pins whoever has it now; if
-/// that one started when ours did, it is ours and stays so.
+/// A pid may have been given to a stranger since we read it. A pidfd pins the process that has it
+/// now; if that one started when ours did, it is ours and stays so.
 void signal_exactly(const Process& process, int number) {
   const Fd pidfd{::pidfd_open(process.pid, 0)};
   if (!pidfd) return;

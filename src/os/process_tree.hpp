@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace os {
@@ -27,5 +29,23 @@ class ProcessTree {
  private:
   std::vector<pid_t> not_ours_;  // children from before; sorted
 };
+
+// What of it is pure, for the unit tests.
+
+struct Process {
+  pid_t pid;
+  pid_t parent;
+  char state;                // R S D T Z ... of proc(5)
+  unsigned long long start;  // with the pid, the process's identity
+};
+
+/// From the text of /proc/PID/stat. The name in it may hold anything.
+std::optional<Process> process_in(std::string_view stat);
+/// The numbers in a file such as /proc/1/task/1/children, "4 8 15 ".
+std::vector<pid_t> pids_in(std::string_view children);
+/// The processes of `all` that descend from `root`, parents before children, but not its children
+/// in `not_ours` (sorted), nor their descendants.
+std::vector<Process> descendants(const std::vector<Process>& all, pid_t root,
+                                 const std::vector<pid_t>& not_ours);
 
 }  // namespace os

@@ -1,0 +1,86 @@
+#include "os/process_tree.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using os::descendants;
+using os::pids_in;
+using os::process_in;
+
+namespace {
+
+/// A line of proc(5) up to field 22 and beyond.
+std::string stat(const std::string& pid, const std::string& name, const std::string& state,
+                 const std::string& parent, const std::string& start) {
+  return pid + " (" + name + ") " + state + " " + parent +
+         " 5 6 7 -1 4194560 10 11 12 13 14 15 16 17 20 0 1 0 " + start + " 23 24 25\n";
+}
+
+std::vector<pid_t> pids(const std::vector<os::Process>& processes) {
+  std::vector<pid_t> out;
+  for (const auto& each : processes) out.push_back(each.pid);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a process is read from its line in /proc") {
+  const auto process = process_in(stat("42", "sleep", "S", "7", "123456789"));
+  REQUIRE(process);
+  CHECK(process->pid == 42);
+  CHECK(process->parent == 7);
+  CHECK(process->state == 'S');
+  CHECK(process->start == 123456789);
+}
+
+TEST_CASE("a process cannot lie with its name") {
+  for (const auto* name : {"a) R 1 1 1", "(((", ")))", "a b c", "x\ny", ") Z 1 2 3 4 5", ""}) {
+    CAPTURE(std::string{name});
+    const auto process = process_in(stat("42", name, "T", "7", "99"));
+    REQUIRE(process);
+    CHECK(process->parent == 7);
+    CHECK(process->state == 'T');
+    CHECK(process->start == 99);
+  }
+}
+
+TEST_CASE("what is no line of a process is none") {
+  const std::string whole = stat("42", "sleep", "S", "7", "99");
+  CHECK_FALSE(process_in(""));
+  CHECK_FALSE(process_in("42"));
+  CHECK_FALSE(process_in("42 (sleep)"));
+  CHECK_FALSE(process_in("42 (sleep) S 7"));
+  CHECK_FALSE(process_in(stat("x", "sleep", "S", "7", "99")));
+  CHECK_FALSE(process_in(stat("42", "sleep", "S", "x", "99")));
+  CHECK_FALSE(process_in(stat("42", "sleep", "S", "7", "x")));
+  CHECK_FALSE(process_in(whole.substr(0, whole.find(" 99"))));
+  CHECK(process_in(whole.substr(0, whole.find(" 99") + 3)));
+}
+
+TEST_CASE("a list of children is read") {
+  CHECK(pids_in("") == std::vector<pid_t>{});
+  CHECK(pids_in("4 8 15 ") == std::vector<pid_t>{4, 8, 15});
+  CHECK(pids_in("4 ") == std::vector<pid_t>{4});
+  CHECK(pids_in("4 x 15 ") == std::vector<pid_t>{4});
+  CHECK(pids_in("4 8") == std::vector<pid_t>{4});  // cut: who knows how the 8 goes on
+}
+
+TEST_CASE("a tree is the descendants, parents before children") {
+  // 1 - 2 - 4 - 5      6, another tree
+  //   \ 3
+  const std::vector<os::Process> all{{5, 4, 'S', 0}, {4, 2, 'S', 0}, {3, 1, 'S', 0},
+                                     {2, 1, 'S', 0}, {1, 0, 'S', 0}, {6, 0, 'S', 0}};
+  CHECK(pids(descendants(all, 1, {})) == std::vector<pid_t>{3, 2, 4, 5});
+  CHECK(pids(descendants(all, 2, {})) == std::vector<pid_t>{4, 5});
+  CHECK(pids(descendants(all, 5, {})) == std::vector<pid_t>{});
+  CHECK(pids(descendants({}, 1, {})) == std::vector<pid_t>{});
+}
+
+TEST_CASE("children from before are not of the tree, nor their descendants") {
+  const std::vector<os::Process> all{
+      {2, 1, 'S', 0}, {3, 1, 'S', 0}, {4, 2, 'S', 0}, {5, 3, 'S', 0}};
+  CHECK(pids(descendants(all, 1, {2})) == std::vector<pid_t>{3, 5});
+  CHECK(pids(descendants(all, 1, {2, 3})) == std::vector<pid_t>{});
+  CHECK(pids(descendants(all, 1, {4})) == std::vector<pid_t>{2, 3, 4, 5});  // no child of ours
+}
