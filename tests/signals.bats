@@ -126,3 +126,49 @@ forwards() {
     free "$K:$round"
   done
 }
+
+# with_alarm COMMAND...: as alarm(2) before an exec leaves it.
+with_alarm() {
+  launch holder "$PYTHON" -c 'import os, signal, sys; signal.alarm(2); os.execvp(sys.argv[1], sys.argv[1:])' "$@"
+}
+
+@test "an alarm that was set before rlock reaches the job" {
+  with_alarm "$RLOCK_BIN" -k "$K" -- bash -c 'trap "echo heard; exit 5" ALRM; while :; do sleep 0.05; done'
+  finish holder
+  assert_equal "$status" 5
+  assert_output heard
+  free "$K"
+}
+
+@test "an alarm that was set before rlock ends its wait" {
+  redis set "$K" other px 60000
+  with_alarm "$RLOCK_BIN" -k "$K" -w 60s -- touch "$T/ran"
+  finish holder
+  assert_equal "$status" 142
+  queued "$K" 0
+}
+
+@test "a stderr that may not grow any more does not take the exit code away" {
+  head -c 2000 /dev/zero >"$T/full"
+  # shellcheck disable=SC2016
+  launch holder bash -c 'ulimit -f 1; exec "$RLOCK_BIN" -k "$K" -t 2s -- "$LIB/until-file" "$T/never" 2>>"$T/full"'
+  wait_until says "$T/holder.out" started
+  redis set "$K" other px 60000
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "cancelling a run around a run: the innermost job gets TERM once" {
+  launch outer "$RLOCK_BIN" -k "$K" --grace 20s -t 60s -- "$RLOCK_BIN" -k "$K-2" -- "$RLOCK_BIN" -k "$K-3" -- \
+    "$LIB/log-signals" "$T/job.log" "$T/job.end" 7
+  wait_until says "$T/job.log" started
+  launch canceller "$RLOCK_BIN" cancel --wait 30s "$K"
+  wait_until says "$T/job.log" TERM
+  sleep 0.5
+  touch "$T/job.end"
+  finish outer
+  assert_equal "$status" 76
+  finish canceller
+  assert_success
+  assert_equal "$(<"$T/job.log")" $'started\nTERM'
+}

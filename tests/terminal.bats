@@ -153,3 +153,10 @@ logger_line() {
   finish first
   assert_success
 }
+
+@test "a waiter in the background writes no status line over what is in front" {
+  redis set "$K" other px 60000
+  # shellcheck disable=SC2016
+  run in_terminal 'expect done' -- bash -c 'set -m; "$RLOCK_BIN" -k "$K" -w 2s -- true & wait; echo done'
+  [[ $output != *"waiting for"* ]] || fail "$output"
+}

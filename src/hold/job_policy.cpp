@@ -35,8 +35,8 @@ Actions JobPolicy::on_signal(const os::Signal& signal) {
     case SIGQUIT: heard_.push_back(signal.number); break;
     default: break;
   }
-  // What comes from the terminal went to the whole foreground group, so the job has it already.
-  if (signal.sender == os::Sender::terminal) return {};
+  // A terminal signals the whole foreground group, and an outer run its whole tree: the job has it.
+  if (signal.sender != os::Sender::process) return {};
   return pass_on(signal);
 }
 

@@ -57,6 +57,7 @@ void WaitingLine::update(const store::Fault& fault, base::Moment now) {
 void WaitingLine::tick(base::Moment now) {
   due_ = base::Deadline::after(now, terminal_ ? on_terminal : elsewhere);
   if (base::log::level() == base::log::Level::quiet) return;
+  if (terminal_ && !os::is_in_foreground()) return;  // the line is the shell's prompt
   std::optional<store::Holder> occupant = place_.occupant;
   if (occupant && occupant->held_for) {
     *occupant->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);

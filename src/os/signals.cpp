@@ -12,8 +12,9 @@ namespace {
 
 // All that a user, a terminal or an init system sends to a process it knows; a signal that is not
 // here keeps its default for rlock itself.
-constexpr std::array passed_on{SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM,
-                               SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
+// SIGALRM: an alarm(2) that was set before the exec of rlock is still set, and means the job.
+constexpr std::array passed_on{SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,
+                               SIGTERM, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
 
 bool is_ignored(int number) {
   struct sigaction action {};
@@ -42,6 +43,7 @@ Signals::Signals() : child_ignored_{is_ignored(SIGCHLD)} {
   }
   sigset_t blocked = taken;
   sigaddset(&blocked, SIGPIPE);
+  sigaddset(&blocked, SIGXFSZ);
   check(::sigprocmask(SIG_BLOCK, &blocked, &inherited_mask_), "blocking signals");
   fd_ = Fd{check(::signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC), "creating a signalfd")};
 }
@@ -54,8 +56,13 @@ std::optional<Signal> Signals::take() {
   // A hang-up is the exception: the kernel tells the session's leader alone, and if that is us, the
   // job would never hear of it.
   const bool leader_only = info.ssi_signo == SIGHUP && ::getsid(0) == ::getpid();
-  const bool kernel = info.ssi_code == SI_KERNEL && !leader_only;
-  return Signal{static_cast<int>(info.ssi_signo), kernel ? Sender::terminal : Sender::process};
+  // An alarm is the kernel's too, and for us alone.
+  const bool kernel = info.ssi_code == SI_KERNEL && !leader_only && info.ssi_signo != SIGALRM;
+  const bool by_outer_run = info.ssi_code == SI_QUEUE && info.ssi_int == whole_tree;
+  const Sender sender = by_outer_run ? Sender::outer_run
+                        : kernel     ? Sender::terminal
+                                     : Sender::process;
+  return Signal{static_cast<int>(info.ssi_signo), sender};
 }
 
 void Signals::suspend(int number) {

@@ -44,6 +44,11 @@ bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }
 
+bool is_in_foreground() {
+  const pid_t front = ::tcgetpgrp(STDERR_FILENO);
+  return front < 0 || front == ::getpgrp();  // no job control here, or we are in front
+}
+
 std::size_t write_stderr_at_once(std::string_view text) {
   struct stat kind {};
   if (::fstat(STDERR_FILENO, &kind) != 0) return text.size();

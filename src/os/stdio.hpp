@@ -12,6 +12,8 @@ void occupy_standard_descriptors();
 
 bool stdin_is_terminal();
 bool stderr_is_terminal();
+/// Whether we may write on the terminal of stderr: another job of the shell is not in front of us.
+bool is_in_foreground();
 
 /// Writes to stderr without waiting for a reader, and says how many bytes were taken. The
 /// descriptor keeps its mode: the job shares it, and not every program can live with O_NONBLOCK.
