@@ -1,5 +1,5 @@
 // argv in, exit code out.
-#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <system_error>
 
@@ -9,7 +9,12 @@
 #include "cmd/present.hpp"
 #include "cmd/scrub_argv.hpp"
 
-int main(int argc, char** argv) {
+/// Of the leak sanitizer, where the program is built with it.
+extern "C" void __lsan_do_leak_check() __attribute__((weak));
+
+namespace {
+
+int run(int argc, char** argv) {
   cmd::secure_output();
   try {
     const std::vector<std::string> words{argv + 1, argv + argc};
@@ -31,4 +36,14 @@ int main(int argc, char** argv) {
     base::log::error("a fault of rlock itself: {}", error.what());
     return cmd::ExitCode::internal;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int code = run(argc, argv);
+  // Not exit(): a thread that hangs in a name server or a lock server may be left behind, and must
+  // not find the statics destroyed that it uses, OpenSSL's among them. All output is written.
+  if (__lsan_do_leak_check != nullptr) __lsan_do_leak_check();
+  std::_Exit(code);
 }
