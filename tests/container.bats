@@ -69,3 +69,25 @@ need_namespaces() {
   run "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" --label box -- sh -c 'echo "$RLOCK_TOKEN"'
   assert_output --regexp '@[^:]+:1/box#[0-9a-f]{40}$'
 }
+
+@test "without /proc, or with that of another PID namespace, nothing is begun: 71" {
+  need_namespaces
+  local without
+  for without in "unshare ${INSIDE[*]:1}" "$(others_proc)"; do
+    # shellcheck disable=SC2016
+    run --separate-stderr $without bash -c '[[ $1 != none ]] || mount -t tmpfs none /proc; exec "$RLOCK_BIN" -k "$K" -- touch "$T/ran"' - \
+      "$([[ $without == *mount-proc* ]] && echo none)"
+    assert_equal "$status" 71
+    [[ $stderr == "rlock: cannot watch over a job"*"/proc"* ]] || fail "$stderr"
+  done
+  [[ ! -e $T/ran ]]
+  free "$K"
+}
+
+others_proc() {
+  local word words=()
+  for word in "${INSIDE[@]}"; do
+    [[ $word == --mount-proc ]] || words+=("$word")
+  done
+  echo "${words[@]}"
+}

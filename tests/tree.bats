@@ -110,3 +110,42 @@ no_zombie_child() {
   let_go holder
   assert_equal "$status" 4
 }
+
+# with_a_stranger RLOCK OPTION...: a job under an rlock that was given an orphan, $T/stranger, of what its shell had
+# started before.
+with_a_stranger() {
+  # shellcheck disable=SC2016
+  launch holder bash -c '(sleep 300 & echo $! >"$T/stranger"; until [ -e "$T/leave" ]; do sleep 0.02; done) &
+    exec "$RLOCK_BIN" -k "$K" "$@" -- "$LIB/until-file" "$T/holder.go" 4' - "$@"
+  wait_until says "$T/holder.out" started
+  touch "$T/leave"
+  wait_until is_child_of_holder "$(<"$T/stranger")"
+}
+
+is_child_of_holder() { [[ $(ps -o ppid= -p "$1" | tr -d ' ') == "${PIDS[holder]}" ]]; }
+
+@test "an orphan of an earlier child is not killed with the job" {
+  with_a_stranger
+  signal TERM holder
+  finish holder
+  assert_equal "$status" 143
+  process_alive "$(<"$T/stranger")"
+  end_leftovers
+}
+
+@test "an orphan of an earlier child is not waited for" {
+  with_a_stranger --wait-all
+  let_go holder
+  assert_equal "$status" 4
+  process_alive "$(<"$T/stranger")"
+  end_leftovers
+}
+
+@test "an orphan of an earlier child is not killed when the guardian is" {
+  with_a_stranger
+  kill -KILL "$(guardian_of holder)"
+  finish holder
+  assert_equal "$status" 137
+  process_alive "$(<"$T/stranger")"
+  end_leftovers
+}

@@ -205,10 +205,10 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   const os::Program program{plan.command, environment};
   // All that can fail before the job exists is done before; the renewer has no thread yet.
   hold::Renewer renewer{std::move(locks)};
-  const os::ProcessTree tree;
+  os::ProcessTree tree;
   hold::JobPolicy policy{
       {plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}};
-  auto started = os::Guardian::start_job(program, signals, policy.last_moment());
+  auto started = os::Guardian::start_job(program, signals, tree, policy.last_moment());
   if (!started) {
     give_back(plan, renewer, {}, started.error().stage == Stage::late);
     return report_not_started(plan, started.error(), record);
@@ -252,6 +252,7 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
 }
 
 int carry_out(const RunPlan& plan, RunRecord& record) {
+  os::require_proc();
   os::Signals signals;  // before any thread
   if (const auto code = run_nested(plan, signals, record)) return *code;
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },

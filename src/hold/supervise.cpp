@@ -87,7 +87,8 @@ void Supervisor::carry_out(const Actions& actions) {
     base::match(
         action, [&](const ToJob& to) { guardian_.signal_job(to.signal); },
         [&](const ToTree& to) {
-          // Where /proc is not to be had, at least the job itself.
+          if (to.signal == SIGKILL) guardian_.kill_tree();
+          // Should /proc be gone, at least the job itself.
           if (tree_.signal(to.signal) == 0) guardian_.signal_job(to.signal);
         },
         [&](const ResumeTree&) { tree_.resume(); },

@@ -53,6 +53,9 @@ namespace {
 
 // Between two rounds of KILL, for what forked while we were looking.
 constexpr base::Millis kill_rounds{10};
+// Of children that end faster than they can be reaped, so many at a time: the clock is looked at in
+// between.
+constexpr int most_reaped = 256;
 
 constexpr std::string_view guardian_name = "guardian";
 // Reading one's own command line takes as long as a short job has.
@@ -88,7 +91,7 @@ class GuardianProcess {
   void take_orders();
   void look_at_children();
   [[noreturn]] void leave(const Report& last);
-  [[nodiscard]] bool must_kill() const { return alone_ || until_.passed(base::now()); }
+  [[nodiscard]] bool must_kill() const { return alone_ || ordered_ || until_.passed(base::now()); }
   [[nodiscard]] base::Deadline due() const;
   void kill_tree();
 
@@ -100,6 +103,9 @@ class GuardianProcess {
   pid_t job_ = 0;
   std::optional<Report> end_{};  // of the job's process
   bool alone_ = false;           // rlock is gone
+  bool unreaped_ = false;        // there may be more children that ended
+  bool storm_ = false;           // there are new children as soon as we have killed the old ones
+  bool ordered_ = false;         // by rlock, to kill
   bool told_ = false;
 };
 
@@ -146,7 +152,9 @@ void GuardianProcess::watch() {
 }
 
 base::Deadline GuardianProcess::due() const {
-  return must_kill() ? base::Deadline::after(base::now(), kill_rounds) : until_;
+  const auto now = base::now();
+  if (storm_ || unreaped_) return base::Deadline::at(now);
+  return must_kill() ? base::Deadline::after(now, kill_rounds) : until_;
 }
 
 void GuardianProcess::take_orders() {
@@ -154,10 +162,12 @@ void GuardianProcess::take_orders() {
     base::match(
         line_.take<Order>(), [&](std::monostate) { more = false; },
         [&](const Order& order) {
-          if (order.kind == Order::Kind::keep_until) {
-            until_ = base::Deadline::at(order.until);
-          } else if (!end_) {
-            (void)::kill(job_, order.signal);
+          switch (order.kind) {
+            case Order::Kind::keep_until: until_ = base::Deadline::at(order.until); break;
+            case Order::Kind::kill_tree: ordered_ = told_ = true; break;
+            case Order::Kind::signal:
+              if (!end_) (void)::kill(job_, order.signal);
+              break;
           }
         },
         [&](HungUp) { alone_ = true, more = false; });
@@ -165,7 +175,13 @@ void GuardianProcess::take_orders() {
 }
 
 void GuardianProcess::look_at_children() {
-  while (const auto change = reap()) {
+  unreaped_ = true;
+  for (int reaped = 0; reaped < most_reaped; ++reaped) {
+    const auto change = reap();
+    if (!change) {
+      unreaped_ = false;
+      break;
+    }
     if (change->pid != job_) continue;
     const bool ended = change->kind == Change::Kind::ended;
     if (ended && tree_.empty()) leave({Report::Kind::all_ended, job_, change->status});
@@ -173,7 +189,7 @@ void GuardianProcess::look_at_children() {
     if (ended) end_ = report;
     line_.send(report);
   }
-  if (end_ && tree_.empty()) ::_exit(0);
+  if (!unreaped_ && end_ && tree_.empty()) ::_exit(0);
 }
 
 /// When rlock hears the last report, the guardian has nothing of rlock's any more and only exits,
@@ -191,7 +207,9 @@ void GuardianProcess::kill_tree() {
     base::log::error("process {} {}; killing its job", rlock_,
                      alone_ ? "was killed" : "stands still, and its time is over");
   }
-  // Without /proc, at least the job itself.
+  storm_ = !tree_.kill_children();
+  if (storm_) return look_at_children();
+  // Should /proc be gone, at least the job itself.
   if (tree_.signal(SIGKILL) == 0 && !end_) (void)::kill(job_, SIGKILL);
   look_at_children();
 }
@@ -207,13 +225,14 @@ namespace {
 constexpr base::Millis usual_start{1'000};
 
 bool ends_us(int signal) {
-  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT ||
+         signal == SIGALRM;
 }
 
 }  // namespace
 
 base::Result<Guardian, NotStarted> Guardian::start_job(const Program& program, Signals& signals,
-                                                       base::Deadline until) {
+                                                       ProcessTree& tree, base::Deadline until) {
   GuardianLine ours;
   GuardianLine its;
   GuardianLine::connect(ours, its);
@@ -223,7 +242,7 @@ base::Result<Guardian, NotStarted> Guardian::start_job(const Program& program, S
   if (pid < 0) return NotStarted{NotStarted::Stage::fork, errno};
   if (pid > 0) {
     its.close();
-    Guardian guardian{std::move(ours), pid, until};
+    Guardian guardian{std::move(ours), pid, tree, until};
     if (auto failure = guardian.await_start(signals)) return *failure;
     return guardian;
   }
@@ -231,8 +250,14 @@ base::Result<Guardian, NotStarted> Guardian::start_job(const Program& program, S
   GuardianProcess{std::move(its), signals, self, until}.run(program);
 }
 
+Guardian::Guardian(GuardianLine line, pid_t pid, ProcessTree& tree, base::Deadline until)
+    : line_{std::move(line)}, tree_{tree}, guardian_{pid}, until_{until} {
+  tree_.be_below(pid);
+}
+
 Guardian::Guardian(Guardian&& other) noexcept
     : line_{std::move(other.line_)},
+      tree_{other.tree_},
       guardian_{std::exchange(other.guardian_, 0)},
       job_{other.job_},
       hung_up_{other.hung_up_},
@@ -251,7 +276,12 @@ void Guardian::dismiss() {
   (void)::kill(guardian_, SIGKILL);
   while (::waitpid(guardian_, nullptr, 0) < 0 && errno == EINTR) {
   }
+  forget_guardian();
+}
+
+void Guardian::forget_guardian() {
   guardian_ = 0;
+  tree_.inherit();
 }
 
 std::optional<NotStarted> Guardian::await_start(Signals& signals) {
@@ -295,6 +325,10 @@ void Guardian::keep_until(base::Deadline until) {
   if (line_.send(Order{Order::Kind::keep_until, 0, until.moment()})) until_ = until;
 }
 
+void Guardian::kill_tree() {
+  if (!hung_up_) (void)line_.send(Order{Order::Kind::kill_tree, 0, {}});
+}
+
 std::optional<Change> Guardian::take() {
   for (;;) {
     if (auto report = hear()) return report;
@@ -303,7 +337,7 @@ std::optional<Change> Guardian::take() {
     if (change->pid == guardian_ && change->kind == Change::Kind::stopped) {
       (void)::kill(guardian_, SIGCONT);
     } else if (change->pid == guardian_) {
-      guardian_ = 0;
+      forget_guardian();
     } else if (change->pid == job_) {
       (void)hear();  // it is our child now, so its guardian has hung up
       return over(*change);

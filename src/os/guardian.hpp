@@ -15,6 +15,8 @@
 
 namespace os {
 
+class ProcessTree;
+
 // ---- the line ------------------------------------------------------------------------------
 
 /// From the guardian: what became of the job's process. With `all_ended`, nothing is left of the
@@ -25,9 +27,10 @@ struct Report {
   int value;  // errno, or the status as from waitpid(2)
 };
 
-/// To the guardian: a signal for the job's process, or the time that rlock sets itself.
+/// To the guardian: a signal for the job's process, the time that rlock sets itself, or to kill the
+/// whole tree from now on.
 struct Order {
-  enum class Kind { signal, keep_until } kind;
+  enum class Kind { signal, keep_until, kill_tree } kind;
   int signal;
   base::Moment until;
 };
@@ -87,9 +90,10 @@ class Guardian {
  public:
   /// Starts the guardian, and the command as Child::spawn() does. If `until` passes and was not
   /// moved, the tree is killed, or not started any more: loading a command can take for ever where
-  /// a file server is silent. To be called before any thread of ours exists.
+  /// a file server is silent. `tree`, which must outlive it, is what it guards. To be called before
+  /// any thread of ours exists.
   static base::Result<Guardian, NotStarted> start_job(const Program& program, Signals& signals,
-                                                      base::Deadline until);
+                                                      ProcessTree& tree, base::Deadline until);
   Guardian(Guardian&& other) noexcept;
   Guardian& operator=(Guardian&&) = delete;
   /// Dismisses it, and leaves no zombie behind.
@@ -102,6 +106,8 @@ class Guardian {
   /// To the job's own process; nothing happens once it has ended.
   void signal_job(int number);
   void keep_until(base::Deadline until);
+  /// Has the guardian kill the tree, which it does better than we can: they are its children.
+  void kill_tree();
 
   /// Readable while take() has something to say; so it has after SIGCHLD. -1 once nothing comes.
   [[nodiscard]] int descriptor() const { return hung_up_ ? -1 : line_.descriptor(); }
@@ -112,13 +118,15 @@ class Guardian {
   [[nodiscard]] bool was_killed() const { return killed_; }
 
  private:
-  Guardian(GuardianLine line, pid_t pid, base::Deadline until)
-      : line_{std::move(line)}, guardian_{pid}, until_{until} {}
+  Guardian(GuardianLine line, pid_t pid, ProcessTree& tree, base::Deadline until);
   std::optional<NotStarted> await_start(Signals& signals);
   std::optional<Change> hear();
   Change over(Change change);
 
+  void forget_guardian();
+
   GuardianLine line_;
+  ProcessTree& tree_;
   pid_t guardian_;  // 0 once it was reaped, or belongs to another
   pid_t job_ = 0;   // unknown if the guardian was killed before it could tell
   bool hung_up_ = false;

@@ -15,10 +15,13 @@ extern "C" {  // glibc 2.36 forgot to say so itself
 #include <csignal>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
+#include "base/clock.hpp"
 #include "os/error.hpp"
 #include "os/fd.hpp"
 #include "os/file.hpp"
+#include "os/signals.hpp"
 
 namespace os {
 
@@ -105,32 +108,15 @@ std::vector<Process> all_processes() {
   return found;
 }
 
-/// The members of the tree below this process, parents before children.
-std::vector<Process> members(const std::vector<pid_t>& not_ours) {
-  return descendants(all_processes(), ::getpid(), not_ours);
-}
-
-/// As members(), but by the kernel's own lists of children, which takes microseconds where a look
-/// at every process of a busy host takes tens of milliseconds. The lists may miss a sibling of one
-/// that exits just now (proc(5)), and some kernels have none: good for a first blow only.
-std::vector<Process> members_at_hand(const std::vector<pid_t>& not_ours) {
-  std::vector<pid_t> parents{::getpid()};
-  std::vector<Process> tree;
-  for (std::size_t i = 0; i < parents.size(); ++i) {
-    const std::string tasks = "/proc/" + std::to_string(parents[i]) + "/task/";
-    for (const pid_t task : numbered_entries(tasks.c_str())) {
-      const std::string list = tasks + std::to_string(task) + "/children";
-      const std::string text = contents_of(list).value_or("");
-      for (const pid_t child : pids_in(text)) {
-        if (i == 0 && std::binary_search(not_ours.begin(), not_ours.end(), child)) continue;
-        const auto process = look_at(child);
-        if (!process) continue;
-        tree.push_back(*process);
-        parents.push_back(child);
-      }
-    }
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  const std::string tasks = "/proc/" + std::to_string(parent) + "/task/";
+  for (const pid_t task : numbered_entries(tasks.c_str())) {
+    const auto list = contents_of(tasks + std::to_string(task) + "/children").value_or("");
+    const auto pids = pids_in(list);
+    children.insert(children.end(), pids.begin(), pids.end());
   }
-  return tree;
+  return children;
 }
 
 /// A pid may have been given to a stranger since we read it. A pidfd pins the process that has it
@@ -140,7 +126,14 @@ void signal_exactly(const Process& process, int number) {
   if (!pidfd) return;
   const auto now = look_at(process.pid);
   if (!now || now->start != process.start) return;
-  (void)::pidfd_send_signal(pidfd.number(), number, nullptr, 0);
+  // Its own mark is for a nested run: the job below that one is a member too.
+  siginfo_t info{};
+  info.si_signo = number;
+  info.si_code = SI_QUEUE;
+  info.si_pid = ::getpid();
+  info.si_uid = ::getuid();
+  info.si_value.sival_int = Signals::whole_tree;
+  (void)::pidfd_send_signal(pidfd.number(), number, &info, 0);
 }
 
 std::vector<pid_t> children_now() {
@@ -148,25 +141,88 @@ std::vector<pid_t> children_now() {
   siginfo_t info{};
   if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return {};
   std::vector<pid_t> pids;
-  for (const Process& process : members({})) {
-    if (process.parent == ::getpid()) pids.push_back(process.pid);
+  const pid_t self = ::getpid();
+  for (const Process& process : all_processes()) {
+    if (process.parent == self) pids.push_back(process.pid);
   }
   std::sort(pids.begin(), pids.end());
   return pids;
 }
 
+// A slice of kill_children(): then our own work goes on.
+constexpr base::Millis longest_kill{20};
+
 }  // namespace
+
+void require_proc() {
+  std::array<char, 32> target{};
+  const ssize_t size = ::readlink("/proc/self", target.data(), target.size());
+  if (size < 0) fail("cannot watch over a job without /proc (mount -t proc proc /proc)");
+  const std::string_view self{target.data(), static_cast<std::size_t>(size)};
+  if (self == std::to_string(::getpid())) return;
+  fail("cannot watch over a job: /proc is that of another PID namespace (mount -t proc proc /proc)",
+       ESRCH);
+}
 
 ProcessTree::ProcessTree() : not_ours_{children_now()} {
   check(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "becoming a subreaper");
 }
 
+void ProcessTree::be_below(pid_t guardian) {
+  guardian_ = guardian;
+  const auto process = look_at(guardian);
+  since_ = process ? std::max(process->start, 1ULL) : 1;
+}
+
+void ProcessTree::inherit() {
+  guardian_ = 0;
+}
+
+pid_t ProcessTree::root() const {
+  return guardian_ != 0 ? guardian_ : ::getpid();
+}
+
+/// Children of the root that are no members; sorted.
+std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const {
+  if (guardian_ != 0) return {};
+  if (!is_inherited()) return not_ours_;
+  std::vector<pid_t> pids = not_ours_;
+  const pid_t self = root();
+  for (const Process& process : all) {
+    if (process.parent == self && process.start < since_) pids.push_back(process.pid);
+  }
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
+std::vector<Process> ProcessTree::members() const {
+  const auto all = all_processes();
+  return descendants(all, root(), strangers(all));
+}
+
+/// As members(), but by the kernel's own lists of children, which takes microseconds where a look
+/// at every process of a busy host takes tens of milliseconds. The lists may miss a sibling of one
+/// that exits just now (proc(5)), and some kernels have none: good for a first blow only.
+std::vector<Process> ProcessTree::members_at_hand() const {
+  std::vector<pid_t> parents{root()};
+  std::vector<Process> found;
+  for (std::size_t i = 0; i < parents.size(); ++i) {
+    for (const pid_t child : children_of(parents[i])) {
+      const auto process = look_at(child);
+      if (!process) continue;
+      found.push_back(*process);
+      parents.push_back(child);
+    }
+  }
+  return descendants(found, root(), strangers(found));
+}
+
 std::size_t ProcessTree::signal(int number) const {
   if (number == SIGKILL) {
     // The end of the lease does not wait for the long look around that follows.
-    for (const Process& process : members_at_hand(not_ours_)) signal_exactly(process, number);
+    for (const Process& process : members_at_hand()) signal_exactly(process, number);
   }
-  const std::vector<Process> tree = members(not_ours_);
+  const std::vector<Process> tree = members();
   for (const Process& process : tree) {
     signal_exactly(process, number);
     // A stopped process acts on a signal only once it runs again.
@@ -175,8 +231,23 @@ std::size_t ProcessTree::signal(int number) const {
   return tree.size();
 }
 
+bool ProcessTree::kill_children() {
+  const auto until = base::Deadline::after(base::now(), longest_kill);
+  std::unordered_set<pid_t> seen;
+  for (bool more = true; more;) {
+    if (until.passed(base::now())) return false;
+    more = false;
+    // A child that is not reaped keeps its number, so there is no need to ask whose it is.
+    for (const pid_t child : children_of(::getpid())) {
+      more = seen.insert(child).second || more;
+      (void)::kill(child, SIGKILL);
+    }
+  }
+  return true;
+}
+
 void ProcessTree::resume() const {
-  for (const Process& process : members(not_ours_)) {
+  for (const Process& process : members()) {
     if (process.state == 'T') signal_exactly(process, SIGCONT);
   }
 }
@@ -184,7 +255,10 @@ void ProcessTree::resume() const {
 bool ProcessTree::empty() const {
   siginfo_t info{};
   if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return true;  // ECHILD
-  return !not_ours_.empty() && members(not_ours_).empty();
+  // The guardian ends when the tree below it is gone.
+  if (guardian_ != 0) return false;
+  if (!is_inherited() && not_ours_.empty()) return false;
+  return members().empty();
 }
 
 }  // namespace os

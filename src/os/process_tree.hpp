@@ -10,34 +10,59 @@
 
 namespace os {
 
-/// Makes this process a child subreaper: a descendant whose parent dies becomes our child instead
-/// of init's, so nothing that the job started, setsid'ed daemons included, can leave the tree.
-/// What was our child before (a shell that exec'ed rlock may have left some) does not belong to it.
-/// Needs /proc; without it only direct children are known by their exit. Main thread.
-class ProcessTree {
- public:
-  ProcessTree();
-
-  /// Sends `number` to every member, parents first, and says how many were seen; one that forks
-  /// meanwhile may be missed, so a kill is repeated until empty().
-  std::size_t signal(int number) const;
-  /// SIGCONT to the members that are stopped, and to no other.
-  void resume() const;
-  /// True when no member is left, not even a zombie. Call it after reaping.
-  [[nodiscard]] bool empty() const;
-
- private:
-  std::vector<pid_t> not_ours_;  // children from before; sorted
-};
-
-// What of it is pure, for the unit tests.
-
+/// What proc(5) tells of a process.
 struct Process {
   pid_t pid;
   pid_t parent;
   char state;                // R S D T Z ... of proc(5)
   unsigned long long start;  // with the pid, the process's identity
 };
+
+/// Throws std::system_error unless /proc shows the processes as we see them: without it, or with
+/// that of another PID namespace, no descendant can be found.
+void require_proc();
+
+/// Makes this process a child subreaper: a descendant whose parent dies becomes our child instead
+/// of init's, so nothing that the job started, setsid'ed daemons included, can leave the tree.
+///
+/// Children that we had before do not belong to it (a shell that exec'ed rlock may have left some),
+/// nor do those that come to us later from elsewhere: process 1 of a container is given every
+/// orphan. Main thread.
+class ProcessTree {
+ public:
+  /// Below this process.
+  ProcessTree();
+
+  /// From now on the tree is what is below our child `guardian`, itself a subreaper, without it.
+  void be_below(pid_t guardian);
+  /// The guardian is gone. Its orphans came to us: those of our children that started after it.
+  void inherit();
+
+  /// Sends `number` to every member, parents first, and says how many were seen; one that forks
+  /// meanwhile may be missed, so a kill is repeated until empty().
+  std::size_t signal(int number) const;
+  /// SIGKILL to this process's own children, again and again without a pause, until no new one
+  /// appears (true) or a moment is over: faster than what forks and exits as fast as it can. Only
+  /// where all children are members. They are still to be reaped.
+  static bool kill_children();
+  /// SIGCONT to the members that are stopped, and to no other.
+  void resume() const;
+  /// True when no member is left, not even a zombie. Call it after reaping.
+  [[nodiscard]] bool empty() const;
+
+ private:
+  [[nodiscard]] bool is_inherited() const { return guardian_ == 0 && since_ != 0; }
+  [[nodiscard]] pid_t root() const;
+  [[nodiscard]] std::vector<pid_t> strangers(const std::vector<Process>& all) const;
+  [[nodiscard]] std::vector<Process> members() const;
+  [[nodiscard]] std::vector<Process> members_at_hand() const;
+
+  std::vector<pid_t> not_ours_;   // children from before; sorted
+  pid_t guardian_ = 0;            // while it is between us and the tree
+  unsigned long long since_ = 0;  // when it started; 0 if there never was one
+};
+
+// What of it is pure, for the unit tests.
 
 /// From the text of /proc/PID/stat. The name in it may hold anything.
 std::optional<Process> process_in(std::string_view stat);
