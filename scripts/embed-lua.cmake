@@ -1,7 +1,7 @@
 # Writes a C++ source with every Lua script behind the prologue, and the SHA1 that EVALSHA wants.
 # cmake -DOUT=scripts.cpp -DPROLOGUE=prologue.lua -DFILES="a.lua;b.lua" -P embed-lua.cmake
 file(READ "${PROLOGUE}" prologue)
-set(text "#include \"store/redis/script.hpp\"\n\nnamespace store::redis::scripts {\n\n")
+set(text "#include \"store/redis/scripts.hpp\"\n\nnamespace store::redis::scripts {\n\n")
 foreach(file IN LISTS FILES)
   file(READ "${file}" own)
   get_filename_component(name "${file}" NAME_WE)

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "store/open.hpp"
+#include "store/backend.hpp"
 
 namespace cmd {
 namespace {

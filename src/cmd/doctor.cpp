@@ -7,7 +7,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/json.hpp"
 #include "cmd/present.hpp"
-#include "store/open.hpp"
+#include "store/backend.hpp"
 
 namespace cmd {
 namespace {

@@ -12,7 +12,7 @@
 #include "hold/progress.hpp"
 #include "os/host.hpp"
 #include "os/stdio.hpp"
-#include "store/open.hpp"
+#include "store/backend.hpp"
 
 namespace cmd {
 namespace {
@@ -179,7 +179,7 @@ int execute(const CancelPlan& plan) {
   if (holders.empty()) return report_not_held(plan.key, plan.only);
   const auto tokens = tokens_of(holders);
   const bool any_rlock = std::any_of(tokens.begin(), tokens.end(),
-                                     [](const auto& token) { return token.holder().has_value(); });
+                                     [](const auto& token) { return token.parts().has_value(); });
   if (!any_rlock) {
     base::log::error("'{}' is {}; only an rlock can be asked to stop", key,
                      hold::describe(holders.front().occupant));
@@ -222,7 +222,7 @@ void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin, const
   for (const auto& token : tokens) {
     print(fmt::format("released '{}', which was held by {}\n", base::printable(plan.key.text()),
                       token.shown()));
-    if (token.holder()) {
+    if (token.parts()) {
       ++listening;
     } else {
       print("the holder is a foreign client, which nobody could tell: it may still be running\n");

@@ -61,7 +61,7 @@ Json milliseconds(const std::optional<base::Millis>& length) {
 
 /// What a token says about its owner. Fields are null for a foreign one.
 Json person(const std::string& text) {
-  const auto holder = store::Token::foreign(text).holder();
+  const auto holder = store::Token::foreign(text).parts();
   const auto field = [&](auto member) { return holder ? Json((*holder).*member) : Json(nullptr); };
   Json json;
   json["token"] = text;

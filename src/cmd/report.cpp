@@ -9,7 +9,7 @@
 #include "cmd/claim_options.hpp"
 #include "hold/progress.hpp"
 #include "os/child.hpp"
-#include "store/spec.hpp"
+#include "store/backend.hpp"
 
 namespace cmd {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "os/trusted_file.hpp"
-#include "store/open.hpp"
+#include "store/backend.hpp"
 
 namespace cmd {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "cmd/settings.hpp"
 #include "os/poll.hpp"
-#include "store/feature.hpp"
-#include "store/spec.hpp"
+#include "store/backend.hpp"
+#include "store/lock_store.hpp"
 
 namespace cmd {
 

@@ -8,7 +8,7 @@
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
 #include "hold/progress.hpp"
-#include "store/open.hpp"
+#include "store/backend.hpp"
 
 namespace cmd {
 namespace {

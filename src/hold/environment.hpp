@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "store/lease.hpp"
+#include "store/lock_store.hpp"
 
 namespace hold {
 

@@ -1,19 +1,79 @@
-// The contract that every backend keeps.
+// The contract that every backend keeps: what is asked of a store, and what it answers.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "os/poll.hpp"
-#include "store/lease.hpp"
-#include "store/mode.hpp"
+#include "store/names.hpp"
 
 namespace store {
 
+using base::Deadline;
+using base::Millis;
+using base::Moment;
 using os::CallLimit;
+
+/// Greater for every grant of a key than for all earlier ones. On Redis it
+/// is the server's time of the grant in µs wherever that keeps the order.
+using Fence = std::uint64_t;
+
+/// How long a server keeps the lock without hearing from us; at least 100 ms.
+class Ttl {
+ public:
+  static constexpr Millis shortest{100};
+  /// A year: beyond it, a crashed holder's lock is as good as never freed.
+  static constexpr Millis longest{Millis{1000} * 60 * 60 * 24 * 365};
+
+  static std::optional<Ttl> from(Millis length) {
+    if (length < shortest || length > longest) return std::nullopt;
+    return Ttl{length};
+  }
+
+  [[nodiscard]] Millis length() const { return length_; }
+  /// What our clock may differ from the server's over a whole lease: 1 % of rate (a quartz is off
+  /// by 0.01 %) and 2 ms for the server's own granularity, as Redlock reckons.
+  [[nodiscard]] Millis drift() const { return length_ / 100 + Millis{2}; }
+
+ private:
+  explicit Ttl(Millis length) : length_{length} {}
+  Millis length_;
+};
+
+/// Until when a lease granted or refreshed by a command is certainly valid: counted from the moment
+/// *before* the command was sent, because the server cannot have started its clock earlier. There
+/// is no parameter for "now" on purpose.
+inline Deadline validity(Moment asked_at, Ttl ttl) {
+  return Deadline::after(asked_at, ttl.length() - ttl.drift());
+}
+
+struct Lease {
+  LockName name;
+  Token token;
+  Ttl ttl;
+  Deadline valid_until;
+  Fence fence;
+  Moment asked_at;  // of the grant or the last refresh: from here the next one is reckoned
+};
+
+/// Alone, together with other readers, or as one of at most `permits` holders. All who use a key at
+/// the same time must agree: readers and writers (exclusive) go together, permits only with the
+/// same number of them.
+struct Mode {
+  enum class Kind { exclusive, shared, permits };
+  static constexpr unsigned most_permits = 1'000'000;
+
+  Kind kind = Kind::exclusive;
+  unsigned permits = 1;  // from 2 where kind is permits
+
+  bool operator==(const Mode&) const = default;
+};
 
 /// The server did not do as asked.
 struct Fault {
@@ -170,11 +230,34 @@ class LockStore {
   /// Whether `token` holds it, and until when at least. Changes nothing.
   virtual Standing check(const LockName& name, const Token& token, const CallLimit& limit) = 0;
 
+  /// Makes `lease.fence` the fence of the lease's grant here, if its token still holds the lock and
+  /// no later fence was ever given; NotOurs otherwise. A store that can be part of a quorum does
+  /// it.
+  virtual Renewal raise_fence(const Lease& lease, const CallLimit& limit);
+
   /// A store whose holders need not be told otherwise (e.g. by their session) returns nullptr.
   virtual std::unique_ptr<Listener> listener(const LockName& name, const Token& token) = 0;
   /// Tells whoever sent the notice that our job has stopped.
   virtual void confirm_stopped(const LockName& name, const Notice& notice,
                                const CallLimit& limit) = 0;
 };
+
+inline Renewal LockStore::raise_fence(const Lease& /*lease*/, const CallLimit& /*limit*/) {
+  return Fault{Fault::Kind::unusable, "this kind of store cannot be part of a quorum"};
+}
+
+/// What not every kind of store can do.
+enum class Feature {
+  shared,         // readers and writers
+  permits,        // several holders, but not more than so many
+  steps,          // a hold that outlives the process that took it
+  min_hold,       // taken for so long, however quick the job is
+  max_waiters,    // busy if so many wait
+  supersede,      // newest wins
+  sync_replicas,  // a grant that replicas have confirmed
+  local_gate,     // of one host's waiters only one is seen
+};
+
+using Features = std::initializer_list<Feature>;
 
 }  // namespace store

@@ -70,10 +70,10 @@ Token Token::another() const {
 }
 
 bool Token::same_claim(const Token& other) const {
-  return holder() && claim_of(text_) == claim_of(other.text_);
+  return parts() && claim_of(text_) == claim_of(other.text_);
 }
 
-std::optional<TokenParts> Token::holder() const {
+std::optional<TokenParts> Token::parts() const {
   const std::string_view text{text_};
   // Only the label may hold '#', '/', ':' or '@' of its own, and it ends at the last '#'.
   const auto hash = text.rfind('#');
@@ -95,7 +95,7 @@ std::optional<TokenParts> Token::holder() const {
 }
 
 std::string Token::shown() const {
-  if (holder()) {
+  if (parts()) {
     return base::printable(std::string_view{text_}.substr(0, text_.rfind('#')), longest_of_ours);
   }
   return base::printable(text_, longest_shown);

@@ -59,7 +59,7 @@ class Token {
 
   [[nodiscard]] const std::string& text() const { return text_; }
   /// Nothing if this token was not minted by an rlock.
-  [[nodiscard]] std::optional<TokenParts> holder() const;
+  [[nodiscard]] std::optional<TokenParts> parts() const;
   /// For people: "user@host:pid/label", or the foreign text, made printable and cut short.
   [[nodiscard]] std::string shown() const;
 

@@ -1,6 +1,8 @@
-// URLs and what stands in them.
+// URLs, what stands in them, and what of it is secret.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,7 +34,8 @@ std::optional<std::string> percent_decoded(std::string_view text);
 /// With everything but letters, digits and -_:+@=,. as %XX, a leading dot too: fit for the name of
 /// a file or of a node.
 std::string percent_encoded(std::string_view text);
-std::optional<int> number_in(std::string_view text, int least, int most);
+/// A decimal number, and nothing else, in these bounds.
+std::optional<int> number_between(std::string_view text, int least, int most);
 
 /// Where a server listens.
 struct HostPort {
@@ -50,5 +53,58 @@ std::optional<std::pair<std::string, std::string>> user_and_password(const Url& 
 
 /// "name=value&name=value", values decoded; nothing for a broken escape.
 std::optional<std::vector<std::pair<std::string, std::string>>> options_in(std::string_view query);
+
+/// An option behind the '?'. This table is all that the parser, without_secret() and secrets_in()
+/// know of them.
+struct UrlOption {
+  enum class Id {
+    database,
+    sentinel_user,
+    sentinel_password,
+    ca_file,
+    certificate,
+    key,
+    server_name,
+    skip_verify,
+  } id;
+  std::string_view name;
+  enum class Group { unix_socket, sentinel, tls } group;  // the URLs that take it
+  enum class Shown { yes, never } shown;                  // to others than the server
+};
+
+inline constexpr std::array<UrlOption, 8> url_options{{
+    {UrlOption::Id::database, "db", UrlOption::Group::unix_socket, UrlOption::Shown::yes},
+    {UrlOption::Id::sentinel_user, "sentinel-user", UrlOption::Group::sentinel,
+     UrlOption::Shown::never},
+    {UrlOption::Id::sentinel_password, "sentinel-password", UrlOption::Group::sentinel,
+     UrlOption::Shown::never},
+    {UrlOption::Id::ca_file, "cacert", UrlOption::Group::tls, UrlOption::Shown::yes},
+    {UrlOption::Id::certificate, "cert", UrlOption::Group::tls, UrlOption::Shown::yes},
+    {UrlOption::Id::key, "key", UrlOption::Group::tls, UrlOption::Shown::yes},
+    {UrlOption::Id::server_name, "sni", UrlOption::Group::tls, UrlOption::Shown::yes},
+    {UrlOption::Id::skip_verify, "insecure-skip-verify", UrlOption::Group::tls,
+     UrlOption::Shown::yes},
+}};
+
+/// nullptr if there is no option of that name.
+const UrlOption* url_option(std::string_view name);
+
+/// The URLs in a text, with blanks between them. If not each word is one, the text is one.
+std::vector<std::string> urls_in(const std::string& text);
+
+/// The URLs in a text without what might be a secret, for messages and for the job's environment. A
+/// good URL stays one: it loses user names and passwords. What may be one in a garbled URL becomes
+/// "…"; such a part stays only if it cannot be a password: a host, the number of a port.
+std::string without_secret(const std::string& text);
+
+/// From `begin` up to, but not including, `end`.
+struct TextRange {
+  std::size_t begin;
+  std::size_t end;
+  bool operator==(const TextRange&) const = default;
+};
+/// Where user names and passwords of URLs stand in one word of a command line, which may be a URL,
+/// or an option with one attached.
+std::vector<TextRange> secrets_in(std::string_view word);
 
 }  // namespace store

@@ -2,10 +2,9 @@
 #include <hiredis/hiredis.h>
 
 #include "property.hpp"
-#include "store/redis/allowance.hpp"
-#include "store/redis/answers.hpp"
+#include "store/redis/client.hpp"
 #include "store/redis/connection.hpp"
-#include "store/redis/redirections.hpp"
+#include "store/redis/scripts.hpp"
 
 namespace {
 
@@ -31,19 +30,19 @@ void look_at_text(std::string_view text) {
   const auto fault = classify(text);
   fuzz::promise(base::is_printable(fault.why) && fault.why.size() < 1000,
                 "an error is clean, short");
-  Redirections redirections;
-  if (redirections.note(text)) {
-    const auto nodes = redirections.candidates({});
+  ClusterRoute route;
+  if (route.note(text)) {
+    const auto nodes = route.candidates({});
     fuzz::promise(nodes.size() == 1, "one address");
     fuzz::promise(!std::get<store::RedisServer::Tcp>(nodes.front()).host.empty(), "it says where");
   }
 }
 
 void look_at(const Reply& reply) {
-  fuzz::promise(depth_of(reply) <= Allowance::deepest + 1, "no deeper than allowed");
-  fuzz::promise(reply.size() <= Allowance::most_elements, "no longer than allowed");
+  fuzz::promise(depth_of(reply) <= ReplyLimits::deepest + 1, "no deeper than allowed");
+  fuzz::promise(reply.size() <= ReplyLimits::most_elements, "no longer than allowed");
   for (std::size_t first = 0; first < 3; ++first) {
-    const auto occupant = occupant_in(reply, first);
+    const auto occupant = holder_in(reply, first);
     if (!occupant) continue;
     constexpr store::Millis century{std::int64_t{1000} * 60 * 60 * 24 * 365 * 100};
     for (const auto& length : {occupant->held_for, occupant->expires_in}) {
@@ -62,12 +61,12 @@ void look_at(const Reply& reply) {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader{redisReaderCreate(),
                                                                         &redisReaderFree};
-  Allowance allowance;
-  allowance.rule(*reader);
+  ReplyLimits limits;
+  limits.rule(*reader);
   (void)redisReaderFeed(reader.get(), reinterpret_cast<const char*>(data), size);
   void* found = nullptr;
   while (redisReaderGetReply(reader.get(), &found) == REDIS_OK && found != nullptr) {
-    allowance.renew();
+    limits.renew();
     look_at(Reply{static_cast<redisReply*>(found)});
   }
   look_at_text(fuzz::text_of(data, size));

@@ -11,9 +11,7 @@
 
 #include "cmd/present.hpp"
 #include "property.hpp"
-#include "store/redis/examination.hpp"
-#include "store/redis/redis_admin.hpp"
-#include "store/redis/redis_store.hpp"
+#include "store/redis/redis.hpp"
 
 namespace {
 
@@ -115,7 +113,7 @@ void ask(int question, const store::RedisServer& server) {
 
 }  // namespace
 
-// In place of the C library's: redirections may name any host of the world, and none of them is
+// In place of the C library's: route may name any host of the world, and none of them is
 // asked.
 extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* /*hints*/,
                            addrinfo** list) {

@@ -1,6 +1,6 @@
 // Server URLs. The input is what stands before and behind a password.
 #include "property.hpp"
-#include "store/spec.hpp"
+#include "store/backend.hpp"
 
 namespace {
 

@@ -34,7 +34,7 @@ struct FakeServer {
 };
 
 /// A connection to it. Two may lead to the same server.
-class FakeNode final : public QuorumNode {
+class FakeNode final : public LockStore {
  public:
   explicit FakeNode(FakeServer& server) : server_{server} {}
 
@@ -126,7 +126,7 @@ class Fleet {
   explicit Fleet(std::size_t size) : servers(size) {}
 
   std::unique_ptr<LockStore> open() {
-    std::vector<std::unique_ptr<QuorumNode>> nodes;
+    std::vector<std::unique_ptr<LockStore>> nodes;
     for (auto& server : servers) nodes.push_back(std::make_unique<FakeNode>(server));
     return quorum::open_store(std::move(nodes));
   }
@@ -312,7 +312,7 @@ TEST_CASE("a check asks what a majority says") {
 
 TEST_CASE("an examination finds servers that are the same one") {
   Fleet fleet{3};
-  std::vector<std::unique_ptr<QuorumNode>> nodes;
+  std::vector<std::unique_ptr<LockStore>> nodes;
   for (const std::size_t i : {0u, 1u, 0u}) {
     nodes.push_back(std::make_unique<FakeNode>(fleet.servers[i]));
   }
@@ -337,7 +337,7 @@ TEST_CASE("an examination measures how far the clocks are apart, and counts the 
   Fleet fleet{3};
   fleet.servers[2].clock = 700'000;
   const auto examine = [&](const std::vector<Finding::Verdict>& verdicts) {
-    std::vector<std::unique_ptr<QuorumNode>> nodes;
+    std::vector<std::unique_ptr<LockStore>> nodes;
     for (auto& server : fleet.servers) nodes.push_back(std::make_unique<FakeNode>(server));
     const auto each = [&](std::size_t node, const CallLimit&) {
       return Findings{{verdicts[node], "eviction", "", ""}};

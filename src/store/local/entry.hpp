@@ -5,8 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "store/lease.hpp"
-#include "store/mode.hpp"
+#include "store/lock_store.hpp"
 #include "store/names.hpp"
 
 namespace store::local {

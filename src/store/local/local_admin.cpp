@@ -141,25 +141,12 @@ std::unique_ptr<LockAdmin> open_admin(const LocalDirectory& directory) {
 }
 
 Findings examine(const LocalDirectory& directory, const LockName& name, const CallLimit& limit) {
-  const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(Millis{10'000}),
-                    OnBusy::give_up};
-  const auto store = open_store(directory);
   const Finding directory_itself{Finding::Verdict::ok, "directory", base::printable(directory.path),
                                  ""};
-  const auto locking = base::match(
-      store->try_acquire(claim, limit),
-      [&](const Granted&) -> Finding {
-        (void)store->release(name, claim.token, {}, limit);
-        return {Finding::Verdict::ok, "locking", "taken and released", ""};
-      },
-      [](const Fault& fault) -> Finding {
-        return {Finding::Verdict::fail, "locking", fault.why,
-                "the directory must be one in which you may make files and named pipes"};
-      },
-      [](const auto&) -> Finding {
-        return {Finding::Verdict::ok, "locking", "somebody holds it: not disturbed", ""};
-      });
-  return {directory_itself, locking};
+  const auto advice = [](const Fault&) {
+    return "the directory must be one in which you may make files and named pipes";
+  };
+  return {directory_itself, try_locking(*open_store(directory), name, advice, limit)};
 }
 
 }  // namespace store::local

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "store/finding.hpp"
+#include "store/doctor.hpp"
 #include "store/local/directory.hpp"
 #include "store/lock_admin.hpp"
 

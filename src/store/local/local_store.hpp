@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "store/feature.hpp"
 #include "store/local/directory.hpp"
 #include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"

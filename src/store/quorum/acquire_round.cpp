@@ -53,7 +53,7 @@ std::size_t raise(Nodes& nodes, const Lease& lease, const Answers<Attempt>& gran
 
 }  // namespace
 
-Attempt enter(QuorumNode& node, const Claim& claim, const CallLimit& limit) {
+Attempt enter(LockStore& node, const Claim& claim, const CallLimit& limit) {
   auto attempt = node.try_acquire(claim, limit);
   const auto* busy = std::get_if<Busy>(&attempt);
   if (busy == nullptr || !busy->occupant) return attempt;

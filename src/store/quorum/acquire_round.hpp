@@ -23,6 +23,6 @@ void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit);
 
 /// Asks one node. A grant of an earlier try of the same claim, which was given up unheard, is no
 /// obstacle.
-Attempt enter(QuorumNode& node, const Claim& claim, const CallLimit& limit);
+Attempt enter(LockStore& node, const Claim& claim, const CallLimit& limit);
 
 }  // namespace store::quorum

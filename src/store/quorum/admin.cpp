@@ -20,8 +20,6 @@ using Listing = std::variant<std::vector<LockReport>, Fault>;
 
 using Verdict = Finding::Verdict;
 
-// Of the locks that the examination takes.
-constexpr Millis probe_ttl{10'000};
 // Fences grow as long as the clocks agree better than the time between two grants.
 constexpr Fence tolerable_us = 500'000;
 
@@ -194,7 +192,7 @@ std::unique_ptr<LockAdmin> open_admin(std::vector<std::unique_ptr<LockAdmin>> no
   return std::make_unique<QuorumAdmin>(std::move(nodes));
 }
 
-Findings examine(std::vector<std::unique_ptr<QuorumNode>> nodes,
+Findings examine(std::vector<std::unique_ptr<LockStore>> nodes,
                  const std::function<Findings(std::size_t, const CallLimit&)>& examine_node,
                  const LockName& name, const CallLimit& limit) {
   std::vector<std::size_t> everyone(nodes.size());
@@ -207,8 +205,7 @@ Findings examine(std::vector<std::unique_ptr<QuorumNode>> nodes,
   Findings findings{enough_fit(each)};
   std::vector<Claim> claims;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    claims.push_back(
-        {name, Token::mint(*Label::from("doctor")), *Ttl::from(probe_ttl), OnBusy::give_up});
+    claims.push_back(trial_claim(name));
   }
   FanOut<Attempt> together{everyone, nodes.size(),
                            [&](std::size_t node, const CallLimit& share) {

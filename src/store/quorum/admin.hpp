@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "store/finding.hpp"
+#include "store/doctor.hpp"
 #include "store/lock_admin.hpp"
-#include "store/quorum_node.hpp"
+#include "store/lock_store.hpp"
 
 namespace store::quorum {
 
@@ -18,7 +18,7 @@ std::unique_ptr<LockAdmin> open_admin(std::vector<std::unique_ptr<LockAdmin>> no
 /// (`examine_node`, called in threads, one for each node), and what only shows when all take the
 /// lock `name` at once: whether they are distinct, whether their clocks agree. A holder of that
 /// lock is not disturbed.
-Findings examine(std::vector<std::unique_ptr<QuorumNode>> nodes,
+Findings examine(std::vector<std::unique_ptr<LockStore>> nodes,
                  const std::function<Findings(std::size_t, const CallLimit&)>& examine_node,
                  const LockName& name, const CallLimit& limit);
 

@@ -12,8 +12,8 @@
 
 #include "os/mailbox.hpp"
 #include "os/poll.hpp"
+#include "store/lock_store.hpp"
 #include "store/quorum/math.hpp"
-#include "store/quorum_node.hpp"
 
 namespace store::quorum {
 
@@ -137,12 +137,12 @@ class Nodes {
   /// A node that hears too late of a release keeps the lock until its TTL is over.
   static constexpr Millis for_a_last_word{500};
 
-  explicit Nodes(std::vector<std::unique_ptr<QuorumNode>> nodes)
+  explicit Nodes(std::vector<std::unique_ptr<LockStore>> nodes)
       : nodes_{std::move(nodes)}, all_(nodes_.size()), reliable_(nodes_.size()) {
     std::iota(all_.begin(), all_.end(), std::size_t{0});
   }
 
-  [[nodiscard]] QuorumNode& operator[](std::size_t node) const { return *nodes_[node]; }
+  [[nodiscard]] LockStore& operator[](std::size_t node) const { return *nodes_[node]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   /// Their numbers.
   [[nodiscard]] const std::vector<std::size_t>& all() const { return all_; }
@@ -158,7 +158,7 @@ class Nodes {
   void remember(const Answers<Answer>& answers);
 
  private:
-  std::vector<std::unique_ptr<QuorumNode>> nodes_;
+  std::vector<std::unique_ptr<LockStore>> nodes_;
   std::vector<std::size_t> all_;
   std::vector<bool> reliable_;  // answered the last question
 };

@@ -100,7 +100,7 @@ std::pair<std::size_t, Notice> unwrapped(const Notice& notice) {
 
 class QuorumStore final : public LockStore {
  public:
-  explicit QuorumStore(std::vector<std::unique_ptr<QuorumNode>> nodes)
+  explicit QuorumStore(std::vector<std::unique_ptr<LockStore>> nodes)
       : nodes_{std::move(nodes)}, settled_{nodes_.all()} {}
 
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
@@ -244,7 +244,7 @@ void QuorumStore::confirm_stopped(const LockName& name, const Notice& notice,
 
 }  // namespace
 
-std::unique_ptr<LockStore> open_store(std::vector<std::unique_ptr<QuorumNode>> nodes) {
+std::unique_ptr<LockStore> open_store(std::vector<std::unique_ptr<LockStore>> nodes) {
   return std::make_unique<QuorumStore>(std::move(nodes));
 }
 

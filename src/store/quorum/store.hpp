@@ -4,8 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "store/feature.hpp"
-#include "store/quorum_node.hpp"
+#include "store/lock_store.hpp"
 
 namespace store::quorum {
 
@@ -16,6 +15,6 @@ inline constexpr Features features{Feature::steps, Feature::min_hold, Feature::l
 /// highest of the granting majority, confirmed by a majority of nodes that still hold the lock for
 /// us and have given no higher one. (Two confirming majorities meet in a node: the second lease
 /// there was granted after the first one was confirmed, so with a higher number.)
-std::unique_ptr<LockStore> open_store(std::vector<std::unique_ptr<QuorumNode>> nodes);
+std::unique_ptr<LockStore> open_store(std::vector<std::unique_ptr<LockStore>> nodes);
 
 }  // namespace store::quorum

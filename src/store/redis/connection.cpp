@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <new>
 
 #include "base/result.hpp"
@@ -14,9 +15,26 @@
 namespace store::redis {
 namespace {
 
-// An error line of a server is for people, and may be anything.
+/// What a reader of hiredis makes of an answer; it has no other way to hand that out.
+const redisReplyObjectFunctions& usual() {
+  static const redisReplyObjectFunctions functions = [] {
+    redisReader* reader = redisReaderCreate();
+    const redisReplyObjectFunctions copy = *reader->fn;
+    redisReaderFree(reader);
+    return copy;
+  }();
+  return functions;
+}
+
+int depth_of(const redisReadTask* task) {
+  int depth = 1;
+  while ((task = task->parent) != nullptr) ++depth;
+  return depth;
+}
+
+// A server's error is text for people, of any length and content.
 constexpr std::size_t longest_words = 200;
-// So is a host that a server names.
+// So is a host that it names.
 constexpr std::size_t longest_host = 100;
 
 Fault unanswered(os::Ready why) {
@@ -46,6 +64,33 @@ bool mentions_any(std::string_view error, const std::array<std::string_view, N>&
 }
 
 }  // namespace
+
+bool ReplyLimits::take(const redisReader& reader, std::size_t bytes) {
+  if (bytes > bytes_) return false;
+  bytes_ -= bytes;
+  // What comes before a text is a line as well, so there is an end near in any case.
+  return reader.len - reader.pos <= longest_line ||
+         std::memchr(reader.buf + reader.pos, '\n', longest_line) != nullptr;
+}
+
+template <class Size>  // it was an int before hiredis 1.0
+void* ReplyLimits::create_array(const redisReadTask* task, Size size) {
+  auto& left = static_cast<ReplyLimits*>(task->privdata)->elements_;
+  const auto elements = static_cast<std::size_t>(size);
+  if (elements > left || depth_of(task) > deepest) return nullptr;
+  left -= elements;
+  return usual().createArray(task, size);
+}
+
+void ReplyLimits::rule(redisReader& reader) {
+  static redisReplyObjectFunctions functions = [] {
+    redisReplyObjectFunctions copy = usual();
+    copy.createArray = create_array;
+    return copy;
+  }();
+  reader.fn = &functions;
+  reader.privdata = this;
+}
 
 bool ended(const CallLimit& limit) {
   return limit.until.passed(base::now()) || os::is_readable(limit.interrupt);
@@ -107,9 +152,8 @@ Fault on_the_way(const RedisServer::Tcp& where, Fault fault) {
   return named(where, std::move(fault));
 }
 
-std::variant<Connection, Fault> Connection::open(const RedisServer::Address& address,
-                                                 const RedisServer::Access& access,
-                                                 const CallLimit& limit) {
+Result<Connection> Connection::open(const RedisServer::Address& address,
+                                    const RedisServer::Access& access, const CallLimit& limit) {
   os::Result<os::Fd> connected = base::match(
       address,
       [&](const RedisServer::Tcp& tcp) { return os::connect_tcp(tcp.host, tcp.port, limit); },
@@ -119,7 +163,7 @@ std::variant<Connection, Fault> Connection::open(const RedisServer::Address& add
   if (context == nullptr) throw std::bad_alloc{};
   (void)connected->release();  // the context closes it
   Connection connection{context};
-  connection.allowance_->rule(*context->reader);
+  connection.limits_->rule(*context->reader);
   const auto* tcp = std::get_if<RedisServer::Tcp>(&address);
   connection.may_want_tls_ = tcp != nullptr && !access.tls;
   if (tcp != nullptr && access.tls) {
@@ -141,10 +185,11 @@ std::optional<Fault> Connection::greet(const RedisServer::Access& access, const 
   if (database != 0) commands.push_back({"SELECT", std::to_string(database)});
   for (const Command& command : commands) {
     auto answer = ask(command, limit);
-    if (auto* fault = std::get_if<Fault>(&answer)) {
+    if (!answer) {
+      Fault fault = std::move(answer).error();
       // Nothing of ours can have happened yet.
-      if (fault->kind == Fault::Kind::silent) fault->kind = Fault::Kind::unreachable;
-      return std::move(*fault);
+      if (fault.kind == Fault::Kind::silent) fault.kind = Fault::Kind::unreachable;
+      return fault;
     }
   }
   return std::nullopt;
@@ -174,7 +219,7 @@ std::optional<Fault> Connection::send(const Command& command, const CallLimit& l
   }
 }
 
-std::variant<Reply, Fault, std::monostate> Connection::receive(const CallLimit& limit) {
+Result<std::optional<Reply>> Connection::receive(const CallLimit& limit) {
   redisReader& reader = *context_->reader;
   for (bool first = true;; first = false) {
     void* reply = nullptr;
@@ -184,29 +229,30 @@ std::variant<Reply, Fault, std::monostate> Connection::receive(const CallLimit& 
                  : Fault{Fault::Kind::unusable, "not an answer of a Redis server"};
     }
     if (reply != nullptr) {
-      allowance_->renew();
-      return Reply{static_cast<redisReply*>(reply)};
+      limits_->renew();
+      return std::optional{Reply{static_cast<redisReply*>(reply)}};
     }
-    // Who never stops talking is always ready to be read.
-    if (!first && limit.until.passed(base::now())) return std::monostate{};
-    if (os::wait_for(descriptor(), os::Want::read, limit) != os::Ready::yes)
-      return std::monostate{};
+    // A server that never stops talking is always ready to be read.
+    if (!first && limit.until.passed(base::now())) return std::optional<Reply>{};
+    if (os::wait_for(descriptor(), os::Want::read, limit) != os::Ready::yes) {
+      return std::optional<Reply>{};
+    }
     const std::size_t before = reader.len;
     if (redisBufferRead(context_.get()) != REDIS_OK) return broken();
-    if (!allowance_->take(reader, reader.len - before)) return too_large();
+    if (!limits_->take(reader, reader.len - before)) return too_large();
     may_want_tls_ = false;
   }
 }
 
-std::variant<Reply, Fault> Connection::ask(const Command& command, const CallLimit& limit) {
+Result<Reply> Connection::ask(const Command& command, const CallLimit& limit) {
   if (auto fault = send(command, limit)) return *std::move(fault);
   auto answer = receive(limit);
-  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-  if (std::holds_alternative<std::monostate>(answer)) {
+  if (!answer) return std::move(answer).error();
+  if (!*answer) {
     const bool late = limit.until.passed(base::now());
     return unanswered(late ? os::Ready::timed_out : os::Ready::interrupted);
   }
-  Reply& reply = std::get<Reply>(answer);
+  Reply& reply = **answer;
   if (reply.is_error() && !is_instruction(reply.text())) return classify(reply.text());
   return std::move(reply);
 }

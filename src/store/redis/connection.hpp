@@ -1,20 +1,89 @@
-// One connection to one Redis server: hiredis, made bounded in time and interruptible.
+// One connection to one Redis server: hiredis, made bounded in time, in memory and interruptible.
 #pragma once
 
 #include <hiredis/hiredis.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "store/lock_store.hpp"
-#include "store/redis/allowance.hpp"
-#include "store/redis/reply.hpp"
 #include "store/redis/server.hpp"
 
 namespace store::redis {
+
+/// Owns a hiredis reply, or looks into one that somebody owns (an element). Reading it as what it
+/// is not yields an empty text, 0 or an absent element: a hostile server cannot make us crash here.
+class Reply {
+ public:
+  explicit Reply(redisReply* owned) : owned_{owned}, reply_{owned} {}
+
+  [[nodiscard]] bool is_error() const { return is(REDIS_REPLY_ERROR); }
+  [[nodiscard]] bool is_integer() const { return is(REDIS_REPLY_INTEGER); }
+
+  /// A string, status or error; else empty.
+  [[nodiscard]] std::string_view text() const {
+    const bool textual = is(REDIS_REPLY_STRING) || is(REDIS_REPLY_STATUS) || is_error();
+    return textual ? std::string_view{reply_->str, static_cast<std::size_t>(reply_->len)}
+                   : std::string_view{};
+  }
+  [[nodiscard]] std::int64_t integer() const { return is_integer() ? reply_->integer : 0; }
+
+  [[nodiscard]] std::size_t size() const {
+    return is(REDIS_REPLY_ARRAY) ? static_cast<std::size_t>(reply_->elements) : 0;
+  }
+  /// Lives no longer than this reply.
+  [[nodiscard]] Reply operator[](std::size_t i) const {
+    return i < size() ? Reply{nullptr, reply_->element[i]} : Reply{nullptr, nullptr};
+  }
+
+ private:
+  struct Free {
+    void operator()(redisReply* reply) const { freeReplyObject(reply); }
+  };
+  Reply(std::nullptr_t, redisReply* borrowed) : reply_{borrowed} {}
+  [[nodiscard]] bool is(int type) const { return reply_ != nullptr && reply_->type == type; }
+
+  std::unique_ptr<redisReply, Free> owned_;
+  redisReply* reply_;
+};
+
+/// How much one answer may still cost us: a server that is broken, or hostile, must not take our
+/// memory. hiredis alone takes arrays of 2^32
+/// elements and any depth, which it then frees by recursion, until the stack is used up.
+class ReplyLimits {
+ public:
+  /// Bytes on the wire. An inspection of 100,000 waiters is 11 MB.
+  static constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  /// In all arrays of the answer together: 130,000 waiters.
+  static constexpr std::size_t most_elements = std::size_t{1} << 18;
+  /// Arrays in arrays. Ours are 2 deep, CLUSTER SLOTS is 4.
+  static constexpr int deepest = 8;
+
+  /// Bytes of a line, which is all but texts, whose length is sent first. hiredis looks for the end
+  /// of a line from its beginning with each piece that comes in: for 16 MB, seconds of processor.
+  static constexpr std::size_t longest_line = std::size_t{64} << 10;
+
+  /// So many bytes came in; false if they are too many, or a line of them too long.
+  bool take(const redisReader& reader, std::size_t bytes);
+  /// The next answer begins.
+  void renew() { *this = ReplyLimits{}; }
+  /// From now on `reader` says "out of memory" where an answer exceeds this object, which must stay
+  /// where it is.
+  void rule(redisReader& reader);
+
+ private:
+  template <class Size>
+  static void* create_array(const redisReadTask* task, Size size);
+
+  std::size_t bytes_ = most_bytes;
+  std::size_t elements_ = most_elements;
+};
 
 using Command = std::vector<std::string>;
 
@@ -24,17 +93,16 @@ using Command = std::vector<std::string>;
 class Connection {
  public:
   /// Connects, shakes hands over TLS if need be, authenticates and selects the database.
-  static std::variant<Connection, Fault> open(const RedisServer::Address& address,
-                                              const RedisServer::Access& access,
-                                              const CallLimit& limit);
+  static Result<Connection> open(const RedisServer::Address& address,
+                                 const RedisServer::Access& access, const CallLimit& limit);
 
   /// Hands the command to the kernel.
   std::optional<Fault> send(const Command& command, const CallLimit& limit);
-  /// The next answer; nothing when limit ended first, in which case it may be asked for again.
-  std::variant<Reply, Fault, std::monostate> receive(const CallLimit& limit);
-  /// Both; limit that ends is a Fault here. An error the server answers is one, too, except
+  /// The next answer; nothing when the limit ended first, in which case it may be asked for again.
+  Result<std::optional<Reply>> receive(const CallLimit& limit);
+  /// Both; a limit that ends is a Fault here. An error the server answers is one, too, except
   /// NOSCRIPT, MOVED and ASK, which are returned for the caller to resolve.
-  std::variant<Reply, Fault> ask(const Command& command, const CallLimit& limit);
+  Result<Reply> ask(const Command& command, const CallLimit& limit);
 
   [[nodiscard]] int descriptor() const { return context_->fd; }
 
@@ -47,7 +115,8 @@ class Connection {
 
   [[nodiscard]] Fault broken() const;
 
-  std::unique_ptr<Allowance> allowance_ = std::make_unique<Allowance>();  // the reader points to it
+  std::unique_ptr<ReplyLimits> limits_ =
+      std::make_unique<ReplyLimits>();  // the reader points to it
   std::unique_ptr<redisContext, Free> context_;
   bool may_want_tls_ = false;  // a port in plain text that has never said anything
 };

@@ -9,7 +9,7 @@ using Options = std::vector<std::pair<std::string, std::string>>;
 using Trouble = std::optional<BadUrl>;  // nothing if all is well
 
 Trouble take_database(std::string_view text, RedisServer& server) {
-  const auto number = store::number_in(text, 0, 1'000'000);
+  const auto number = number_between(text, 0, 1'000'000);
   if (!number) return BadUrl{"the database is not a number"};
   server.access.database = *number;
   return std::nullopt;
@@ -49,67 +49,67 @@ Trouble take_sentinels(const Url& url, RedisServer& server) {
   return take_database(path.substr(slash + 1), server);
 }
 
-/// Each answers whether the option is one of its own.
-bool take_sentinel_option(const std::string& name, const std::string& value, RedisServer& server) {
-  auto& login = std::get<RedisServer::Sentinels>(server.where).login;
-  if (name == "sentinel-user") {
-    login.user = value;
-  } else if (name == "sentinel-password") {
-    login.password = base::Secret{value};
-  } else {
-    return false;
-  }
-  return true;
-}
-
-bool take_tls_option(const std::string& name, const std::string& value, RedisServer::Tls& tls) {
-  if (name == "cacert") {
-    tls.ca_file = value;
-  } else if (name == "cert") {
-    tls.certificate_file = value;
-  } else if (name == "key") {
-    tls.key_file = value;
-  } else if (name == "sni") {
-    tls.name = value;
-  } else if (name == "insecure-skip-verify") {
-    tls.verify = value != "yes";
-  } else {
-    return false;
-  }
-  return true;
-}
-
-/// The URLs of this kind, and the options behind the '?' that each takes.
+/// The URLs of one kind.
 struct Scheme {
   std::string_view name;
   bool tls;
   Trouble (*take)(const Url&, RedisServer&);
-  const char* options;
+  std::optional<UrlOption::Group> group{};  // of options, besides those of TLS
 };
-constexpr auto tls_options = "cacert, cert, key, sni and insecure-skip-verify";
 constexpr std::array<Scheme, 5> schemes{{
-    {"redis", false, take_tcp, nullptr},
-    {"rediss", true, take_tcp, tls_options},
-    {"unix", false, take_unix, "db"},
-    {"redis+sentinel", false, take_sentinels, "sentinel-user and sentinel-password"},
-    {"rediss+sentinel", true, take_sentinels,
-     "sentinel-user, sentinel-password, cacert, cert, key, sni and insecure-skip-verify"},
+    {"redis", false, take_tcp},
+    {"rediss", true, take_tcp},
+    {"unix", false, take_unix, UrlOption::Group::unix_socket},
+    {"redis+sentinel", false, take_sentinels, UrlOption::Group::sentinel},
+    {"rediss+sentinel", true, take_sentinels, UrlOption::Group::sentinel},
 }};
+
+bool takes(const Scheme& scheme, const UrlOption& option) {
+  return option.group == scheme.group || (scheme.tls && option.group == UrlOption::Group::tls);
+}
+
+/// "cacert, cert and key"
+std::string accepted_options(const Scheme& scheme) {
+  std::vector<std::string_view> names;
+  for (const UrlOption& option : url_options) {
+    if (takes(scheme, option)) names.push_back(option.name);
+  }
+  if (names.empty()) return std::string{scheme.name} + ":// takes no '?' options";
+  std::string text = "the only options after '?' are ";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+/// Only options that the scheme of the URL takes.
+Trouble take_option(UrlOption::Id id, const std::string& value, RedisServer& server) {
+  using Id = UrlOption::Id;
+  const auto sentinel_login = [&]() -> RedisServer::Login& {
+    return std::get<RedisServer::Sentinels>(server.where).login;
+  };
+  switch (id) {
+    case Id::database: return take_database(value, server);
+    case Id::sentinel_user: sentinel_login().user = value; break;
+    case Id::sentinel_password: sentinel_login().password = base::Secret{value}; break;
+    case Id::ca_file: server.access.tls->ca_file = value; break;
+    case Id::certificate: server.access.tls->certificate_file = value; break;
+    case Id::key: server.access.tls->key_file = value; break;
+    case Id::server_name: server.access.tls->name = value; break;
+    case Id::skip_verify:
+      if (value != "yes" && value != "no") return BadUrl{"insecure-skip-verify is yes or no"};
+      server.access.tls->verify = value == "no";
+      break;
+  }
+  return std::nullopt;
+}
 
 Trouble take_options(const Scheme& scheme, const Options& options, RedisServer& server) {
   for (const auto& [name, value] : options) {
-    if (scheme.tls && name == "insecure-skip-verify" && value != "yes" && value != "no") {
-      return BadUrl{"insecure-skip-verify is yes or no"};
-    }
-    if (scheme.tls && take_tls_option(name, value, *server.access.tls)) continue;
-    if (scheme.take == take_sentinels && take_sentinel_option(name, value, server)) continue;
-    if (scheme.take == take_unix && name == "db") {
-      if (auto bad = take_database(value, server)) return bad;
-      continue;
-    }
-    return BadUrl{scheme.options == nullptr
-                      ? std::string{scheme.name} + ":// takes no '?' options"
-                      : "the only options after '?' are " + std::string{scheme.options}};
+    const UrlOption* option = url_option(name);
+    if (option == nullptr || !takes(scheme, *option)) return BadUrl{accepted_options(scheme)};
+    if (auto bad = take_option(option->id, value, server)) return bad;
   }
   if (!server.access.tls) return std::nullopt;
   const auto& tls = *server.access.tls;

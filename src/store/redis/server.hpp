@@ -12,10 +12,9 @@
 
 namespace store {
 
-/// Files are PEM. The server's certificate is verified unless somebody wrote out that it must
-/// not be.
+/// Files are PEM. The server's certificate is verified unless the URL says that it must not be.
 struct TlsSettings {
-  std::string ca_file;           // empty: whom the system trusts
+  std::string ca_file;           // empty: those that the system trusts
   std::string certificate_file;  // ours, with its chain; empty: none
   std::string key_file;
   std::string name;  // that the certificate must have; empty: the host we connect to
@@ -37,19 +36,19 @@ struct RedisServer {
     base::Secret password;
   };
   using Tls = TlsSettings;
-  /// What it takes to be let in.
+  /// What a connection needs to be let in.
   struct Access {
     Login login;
     int database = 0;
     std::optional<Tls> tls;
   };
-  /// Those who know which server is the master of that name.
+  /// They know which server is the master of that name.
   struct Sentinels {
     std::vector<Tcp> nodes;  // at least one
     std::string master;
     Login login;
   };
-  /// One server; or nodes of one Cluster, of which any will do to begin with.
+  /// One server; or some nodes of one Cluster, of which any will do to begin with.
   using Nodes = std::vector<Address>;
   std::variant<Nodes, Sentinels> where;
   Access access;

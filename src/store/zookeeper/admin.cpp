@@ -162,26 +162,10 @@ Findings examine(const ZooKeeper& ensemble, const LockName& name, const CallLimi
       {as_wanted ? Verdict::ok : Verdict::warn, "sessions",
        fmt::format("asked for {} ms, got {} ms", session_length.count(), session.timeout().count()),
        as_wanted ? "" : "leases are cut to minSessionTimeout and maxSessionTimeout"});
-  const auto store = open_store(ensemble);
-  const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(session_length),
-                    OnBusy::give_up};
-  findings.push_back(base::match(
-      store->try_acquire(claim, limit),
-      [&](const Granted& granted) -> Finding {
-        const auto renewal = store->renew(name, claim.token, granted.lease.ttl, limit);
-        (void)store->release(name, claim.token, {}, limit);
-        if (const auto* fault = std::get_if<Fault>(&renewal)) {
-          return {Verdict::fail, "locking", fault->why, ""};
-        }
-        return {Verdict::ok, "locking", "taken, refreshed and released", ""};
-      },
-      [](const Fault& fault) -> Finding {
-        return {Verdict::fail, "locking", fault.why,
-                "it takes the rights to create, read, write and delete below the path"};
-      },
-      [](const auto&) -> Finding {
-        return {Verdict::ok, "locking", "somebody holds it: not disturbed", ""};
-      }));
+  const auto advice = [](const Fault&) {
+    return "it takes the rights to create, read, write and delete below the path";
+  };
+  findings.push_back(try_locking(*open_store(ensemble), name, advice, limit));
   return findings;
 }
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "store/finding.hpp"
+#include "store/doctor.hpp"
 #include "store/lock_admin.hpp"
 #include "store/zookeeper/ensemble.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "store/lease.hpp"
+#include "store/lock_store.hpp"
 
 namespace store::zookeeper {
 

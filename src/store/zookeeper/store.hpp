@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "store/feature.hpp"
 #include "store/lock_store.hpp"
 #include "store/zookeeper/ensemble.hpp"
 

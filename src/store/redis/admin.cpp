@@ -1,14 +1,14 @@
-#include "store/redis/redis_admin.hpp"
+#include "store/redis/redis.hpp"
 
 #include <fnmatch.h>
 
 #include <set>
 
 #include "os/host.hpp"
-#include "store/redis/answers.hpp"
-#include "store/redis/companions.hpp"
-#include "store/redis/link.hpp"
-#include "store/redis/nap.hpp"
+#include "store/redis/client.hpp"
+#include "store/redis/keys.hpp"
+#include "store/redis/scripts.hpp"
+#include "store/redis/wait.hpp"
 
 namespace store::redis {
 namespace {
@@ -26,7 +26,7 @@ CallLimit for_one(const CallLimit& limit) {
 
 class RedisAdmin final : public LockAdmin {
  public:
-  explicit RedisAdmin(const RedisServer& server) : access_{server.access}, link_{server} {}
+  explicit RedisAdmin(const RedisServer& server) : access_{server.access}, client_{server} {}
 
   std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
   std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
@@ -38,29 +38,28 @@ class RedisAdmin final : public LockAdmin {
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
-  std::variant<std::set<LockName>, Fault> known_locks(const std::string& pattern,
-                                                      const CallLimit& limit);
+  Result<std::set<LockName>> known_locks(const std::string& pattern, const CallLimit& limit);
   /// Of a Cluster; none of anything else.
   std::vector<RedisServer> masters(const CallLimit& limit);
 
   RedisServer::Access access_;
-  Link link_;
+  Client client_;
   // Where a removed holder's last word arrives.
   std::string reply_id_ = os::random_hex(20);
 };
 
 /// From the answer of inspect.lua.
 std::vector<HolderReport> holders_in(const Reply& reply) {
-  const auto first = occupant_in(reply, 0);
+  const auto first = holder_in(reply, 0);
   if (!first) return {};
   const Reply several = reply[8];
   if (several.size() == 0) {
     const bool granted = first->kind == Holder::Kind::holder;
-    return {{*first, granted ? number_in(reply[5]) : std::nullopt}};
+    return {{*first, granted ? unsigned_in(reply[5]) : std::nullopt}};
   }
   std::vector<HolderReport> holders;
   for (std::size_t i = 0; i + 3 < several.size(); i += 4) {
-    HolderReport holder{*first, number_in(several[i + 3])};
+    HolderReport holder{*first, unsigned_in(several[i + 3])};
     holder.occupant.others = 0;
     holder.occupant.token = several[i].text();
     holder.occupant.expires_in = length_in(several[i + 1]);
@@ -71,11 +70,11 @@ std::vector<HolderReport> holders_in(const Reply& reply) {
 }
 
 std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name, const CallLimit& limit) {
-  auto answer = link_.run(scripts::inspect, name, {}, limit);
-  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-  const Reply& reply = std::get<Reply>(answer);
+  auto answer = client_.run_script(scripts::inspect, name, {}, limit);
+  if (!answer) return std::move(answer).error();
+  const Reply& reply = *answer;
   if (reply.size() < 9) return nonsense();
-  LockReport report{name, std::nullopt, holders_in(reply), number_in(reply[5]), {}};
+  LockReport report{name, std::nullopt, holders_in(reply), unsigned_in(reply[5]), {}};
   if (!reply[6].text().empty()) report.mode = mode_in(reply[6].text());
   const Reply waiters = reply[7];
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
@@ -89,10 +88,9 @@ std::vector<RedisServer> RedisAdmin::masters(const CallLimit& limit) {
   std::vector<RedisServer> result;
   // {{first slot, last slot, {ip, port, ...}, replicas...}, ...}; an error: no Cluster, or we may
   // not ask, and then we see what this node has.
-  const auto answer = link_.ask({"CLUSTER", "SLOTS"}, for_one(limit));
-  const auto* ranges = std::get_if<Reply>(&answer);
-  for (std::size_t i = 0; ranges != nullptr && i < ranges->size(); ++i) {
-    const Reply master = (*ranges)[i][2];
+  const auto answer = client_.ask({"CLUSTER", "SLOTS"}, for_one(limit));
+  for (std::size_t i = 0; answer && i < answer->size(); ++i) {
+    const Reply master = (*answer)[i][2];
     RedisServer::Tcp address{std::string{master[0].text()}, std::to_string(master[1].integer())};
     if (!address.host.empty()) {
       result.push_back({RedisServer::Nodes{std::move(address)}, access_});
@@ -106,7 +104,7 @@ Fault too_long() {
 }
 
 /// Adds to `names` what one server knows.
-std::optional<Fault> scan(Link& link, const std::string& pattern, std::set<LockName>& names,
+std::optional<Fault> scan(Client& client, const std::string& pattern, std::set<LockName>& names,
                           const CallLimit& limit) {
   std::string cursor = "0";
   std::size_t size = 0;
@@ -115,15 +113,15 @@ std::optional<Fault> scan(Link& link, const std::string& pattern, std::set<LockN
     if (limit.until.passed(base::now())) {
       return Fault{Fault::Kind::silent, "the list of its keys has no end"};
     }
-    auto answer = link.ask(
-        {"SCAN", cursor, "MATCH", std::string{companion_glob}, "COUNT", scan_step}, for_one(limit));
-    if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-    const Reply& reply = std::get<Reply>(answer);
-    if (reply.size() != 2 || !number_in(reply[0])) return nonsense();
+    auto answer = client.ask(
+        {"SCAN", cursor, "MATCH", std::string{lock_keys_glob}, "COUNT", scan_step}, for_one(limit));
+    if (!answer) return std::move(answer).error();
+    const Reply& reply = *answer;
+    if (reply.size() != 2 || !unsigned_in(reply[0])) return nonsense();
     cursor = reply[0].text();
     const Reply keys = reply[1];
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      const auto name = lock_of_companion(keys[i].text());
+      const auto name = lock_of_key(keys[i].text());
       if (!name || ::fnmatch(pattern.c_str(), name->text().c_str(), 0) != 0) continue;
       if (names.insert(*name).second) size += name->text().size() + sizeof(LockReport);
       if (size > longest_list) return too_long();
@@ -132,16 +130,16 @@ std::optional<Fault> scan(Link& link, const std::string& pattern, std::set<LockN
   return std::nullopt;
 }
 
-std::variant<std::set<LockName>, Fault> RedisAdmin::known_locks(const std::string& pattern,
-                                                                const CallLimit& limit) {
+Result<std::set<LockName>> RedisAdmin::known_locks(const std::string& pattern,
+                                                   const CallLimit& limit) {
   std::set<LockName> names;
   const auto nodes = masters(limit);
   for (const RedisServer& node : nodes) {
-    Link link{node};
-    if (auto fault = scan(link, pattern, names, limit)) return *std::move(fault);
+    Client client{node};
+    if (auto fault = scan(client, pattern, names, limit)) return *std::move(fault);
   }
   if (nodes.empty()) {
-    if (auto fault = scan(link_, pattern, names, limit)) return *std::move(fault);
+    if (auto fault = scan(client_, pattern, names, limit)) return *std::move(fault);
   }
   return names;
 }
@@ -156,10 +154,10 @@ std::size_t size_of(const LockReport& report) {
 std::variant<std::vector<LockReport>, Fault> RedisAdmin::list(const std::string& pattern,
                                                               const CallLimit& limit) {
   auto names = known_locks(pattern, limit);
-  if (auto* fault = std::get_if<Fault>(&names)) return std::move(*fault);
+  if (!names) return std::move(names).error();
   std::vector<LockReport> reports;
   std::size_t size = 0;
-  for (const LockName& name : std::get<std::set<LockName>>(names)) {
+  for (const LockName& name : *names) {
     auto report = inspect(name, for_one(limit));
     if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
     auto& found = std::get<LockReport>(report);
@@ -178,16 +176,16 @@ Removal RedisAdmin::force_release(const LockName& name, const std::vector<Token>
                                   const std::string& by, const CallLimit& limit) {
   // Only an rlock reads a mailbox.
   const bool listens = std::any_of(shown.begin(), shown.end(),
-                                   [](const Token& token) { return token.holder().has_value(); });
+                                   [](const Token& token) { return token.parts().has_value(); });
   std::vector<std::string> arguments{std::to_string(claim.count()), listens ? reply_id_ : "", by};
   append(arguments, shown);
-  auto answer = link_.run(scripts::force_release, name, arguments, limit);
-  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-  const Reply& reply = std::get<Reply>(answer);
+  auto answer = client_.run_script(scripts::force_release, name, arguments, limit);
+  if (!answer) return std::move(answer).error();
+  const Reply& reply = *answer;
   if (reply[0].text() == "removed") {
     return Removed{static_cast<std::size_t>(std::max<std::int64_t>(reply[1].integer(), 0))};
   }
-  if (reply[0].text() == "changed") return Changed{occupant_in(reply, 1)};
+  if (reply[0].text() == "changed") return Changed{holder_in(reply, 1)};
   return nonsense();
 }
 
@@ -195,21 +193,19 @@ Asked RedisAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& ho
                               const std::string& why, const CallLimit& limit) {
   std::vector<std::string> arguments{reply_id_, why};
   append(arguments, holders);
-  auto answer = link_.run(scripts::ask_to_stop, name, arguments, limit);
-  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-  const Reply& reply = std::get<Reply>(answer);
+  auto answer = client_.run_script(scripts::ask_to_stop, name, arguments, limit);
+  if (!answer) return std::move(answer).error();
+  const Reply& reply = *answer;
   if (!reply.is_integer()) return nonsense();
   return static_cast<std::size_t>(std::max<std::int64_t>(reply.integer(), 0));
 }
 
 LastWord RedisAdmin::await_last_word(const LockName& name, const CallLimit& limit) {
   const base::Millis length = limit.until.left(base::now());
-  const std::string mailbox = Companions{name}.mailbox + reply_id_;
+  const std::string mailbox = LockKeys{name}.mailbox + reply_id_;
   // The server's timer is coarse: ours decides, and the connection goes with it.
-  const auto answer = link_.ask(blocking_pop(mailbox, length + Millis{1000}), limit);
-  const auto* reply = std::get_if<Reply>(&answer);
-  return reply != nullptr && (*reply)[1].text() == "stopped" ? LastWord::stopped
-                                                             : LastWord::silence;
+  const auto answer = client_.ask(blocking_pop(mailbox, length + Millis{1000}), limit);
+  return answer && (*answer)[1].text() == "stopped" ? LastWord::stopped : LastWord::silence;
 }
 
 }  // namespace

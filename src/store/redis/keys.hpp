@@ -12,8 +12,8 @@ namespace store::redis {
 /// All in the Cluster slot of the lock: K:rlock:x where K has a non-empty {tag}, else {K}:rlock:x.
 /// The lock "{a}" would so share its companions with the lock "a"; a name that looks like another's
 /// stem gets "." appended, which changes no slot, and no two locks share anything.
-struct Companions {
-  explicit Companions(const LockName& name);
+struct LockKeys {
+  explicit LockKeys(const LockName& name);
 
   std::string queue;
   std::string alive;
@@ -24,9 +24,9 @@ struct Companions {
 };
 
 /// The other way round: the lock that a fence or queue key belongs to.
-std::optional<LockName> lock_of_companion(std::string_view key);
+std::optional<LockName> lock_of_key(std::string_view key);
 
 /// Globs that find every fence and queue key by SCAN.
-inline constexpr std::string_view companion_glob = "*:rlock:[fq]*";
+inline constexpr std::string_view lock_keys_glob = "*:rlock:[fq]*";
 
 }  // namespace store::redis

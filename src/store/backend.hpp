@@ -1,13 +1,17 @@
-// Server URLs: where locks live, and the secret that opens the door.
+// The only file that knows every kind of store: what a server is named by, and what opens it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/result.hpp"
+#include "store/doctor.hpp"
 #include "store/local/directory.hpp"
+#include "store/lock_admin.hpp"
+#include "store/lock_store.hpp"
 #include "store/quorum/servers.hpp"
 #include "store/redis/server.hpp"
 #include "store/url.hpp"
@@ -15,7 +19,7 @@
 
 namespace store {
 
-/// A server of any kind; store/open knows what to do with each.
+/// A server of any kind.
 using ServerSpec = std::variant<RedisServer, Quorum, ZooKeeper, LocalDirectory>;
 
 inline constexpr std::string_view default_server = "redis://127.0.0.1:6379";
@@ -28,15 +32,21 @@ std::variant<ServerSpec, BadUrl> parse_server(std::string_view url);
 /// Several are a quorum, which only some kinds can be part of.
 std::variant<ServerSpec, BadUrl> together(std::vector<ServerSpec> servers);
 
-/// The URLs in a text, with blanks between them. If not each word is one, the text is one.
-std::vector<std::string> urls_in(const std::string& text);
-
-/// The URLs in a text without what might be a secret, for messages and for the job's environment. A
-/// good URL stays one: it loses user names and passwords. What may be one in a garbled URL becomes
-/// "…", and stays there only if nothing in it can be a password: a host, a number of a port.
-std::string without_secret(const std::string& text);
-
 /// Puts `password` where the URL gave none.
 void default_password(ServerSpec& server, const base::Secret& password);
+
+/// Nothing is connected yet; the first call on the store does that.
+std::unique_ptr<LockStore> open(const ServerSpec& server);
+/// The same behind a gate: of all of this user who wait on this host for a lock there, one does so
+/// at the server, whose name is `shown`.
+std::unique_ptr<LockStore> open_gated(const ServerSpec& server, std::string_view shown);
+std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server);
+
+/// Whether locks of that kind of server can do this.
+bool can(const ServerSpec& server, Feature feature);
+
+/// Whether it is fit to hold locks; `name` is taken and released for that, unless somebody holds
+/// it.
+Findings examine(const ServerSpec& server, const LockName& name, const CallLimit& limit);
 
 }  // namespace store

@@ -1,24 +1,30 @@
-#include "store/open.hpp"
+#include "store/backend.hpp"
 
 #include <algorithm>
 
-#include "base/result.hpp"
 #include "store/gate/gated_store.hpp"
 #include "store/local/local_admin.hpp"
 #include "store/local/local_store.hpp"
 #include "store/quorum/admin.hpp"
 #include "store/quorum/store.hpp"
-#include "store/redis/examination.hpp"
-#include "store/redis/redis_admin.hpp"
-#include "store/redis/redis_store.hpp"
+#include "store/redis/redis.hpp"
 #include "store/zookeeper/admin.hpp"
 #include "store/zookeeper/store.hpp"
 
 namespace store {
 namespace {
 
-std::vector<std::unique_ptr<QuorumNode>> open_nodes(const Quorum& quorum) {
-  std::vector<std::unique_ptr<QuorumNode>> nodes;
+using Parsed = std::variant<ServerSpec, BadUrl>;
+
+template <class Server>
+Parsed widened(std::variant<Server, BadUrl> server) {
+  return base::match(
+      std::move(server), [](Server&& good) -> Parsed { return ServerSpec{std::move(good)}; },
+      [](BadUrl&& bad) -> Parsed { return std::move(bad); });
+}
+
+std::vector<std::unique_ptr<LockStore>> open_nodes(const Quorum& quorum) {
+  std::vector<std::unique_ptr<LockStore>> nodes;
   for (const auto& server : quorum.servers) nodes.push_back(redis::open_store(server));
   return nodes;
 }
@@ -30,6 +36,47 @@ std::vector<std::unique_ptr<LockAdmin>> open_admins(const Quorum& quorum) {
 }
 
 }  // namespace
+
+std::string accepted_servers() {
+  return std::string{redis::accepted_servers}
+      .append(", ")
+      .append(zookeeper::accepted_servers)
+      .append(" or ")
+      .append(local::accepted_servers);
+}
+
+Parsed parse_server(std::string_view url) {
+  const auto parts = cut_url(url);
+  if (!parts) return BadUrl{"no scheme"};
+  if (auto redis = redis::server_in(*parts)) return widened(*std::move(redis));
+  if (auto ensemble = zookeeper::ensemble_in(*parts)) return widened(*std::move(ensemble));
+  if (auto directory = local::directory_in(*parts)) return widened(*std::move(directory));
+  return BadUrl{"unknown scheme"};
+}
+
+Parsed together(std::vector<ServerSpec> servers) {
+  if (servers.size() == 1) return std::move(servers.front());
+  std::vector<RedisServer> nodes;
+  for (auto& server : servers) {
+    auto* node = std::get_if<RedisServer>(&server);
+    if (node == nullptr) return BadUrl{"only Redis servers can be several"};
+    nodes.push_back(std::move(*node));
+  }
+  return widened(quorum::quorum_of(std::move(nodes)));
+}
+
+void default_password(ServerSpec& server, const base::Secret& password) {
+  const auto put = [&](RedisServer& redis) {
+    if (redis.access.login.password.empty()) redis.access.login.password = password;
+  };
+  base::match(
+      server, [&](RedisServer& redis) { put(redis); },
+      [&](Quorum& quorum) { std::for_each(quorum.servers.begin(), quorum.servers.end(), put); },
+      [&](ZooKeeper& ensemble) {
+        if (!ensemble.user.empty() && ensemble.password.empty()) ensemble.password = password;
+      },
+      [](const LocalDirectory&) {});
+}
 
 std::unique_ptr<LockStore> open(const ServerSpec& server) {
   return base::match(

@@ -1,13 +1,11 @@
-#include "store/redis/redis_store.hpp"
+#include "store/redis/redis.hpp"
 
 #include <fmt/format.h>
 
-#include "store/redis/answers.hpp"
-#include "store/redis/companions.hpp"
-#include "store/redis/link.hpp"
-#include "store/redis/nap.hpp"
-#include "store/redis/redis_listener.hpp"
-#include "store/redis/sleeper.hpp"
+#include "store/redis/client.hpp"
+#include "store/redis/keys.hpp"
+#include "store/redis/scripts.hpp"
+#include "store/redis/wait.hpp"
 
 namespace store::redis {
 namespace {
@@ -21,9 +19,9 @@ std::string count(Millis length) {
   return std::to_string(length.count());
 }
 
-class RedisStore final : public QuorumNode {
+class RedisStore final : public LockStore {
  public:
-  explicit RedisStore(const RedisServer& server) : server_{server}, link_{server} {}
+  explicit RedisStore(const RedisServer& server) : server_{server}, client_{server} {}
 
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
   Turn await_turn(const Claim& claim, const CallLimit& limit) override;
@@ -38,30 +36,29 @@ class RedisStore final : public QuorumNode {
 
  private:
   /// A script on a lock.
-  std::variant<Reply, Fault> run(const Script& script, const LockName& name,
-                                 const std::vector<std::string>& arguments, const CallLimit& limit);
+  Result<Reply> run(const Script& script, const LockName& name,
+                    const std::vector<std::string>& arguments, const CallLimit& limit);
   /// What is wrong with a grant: too few replicas have it. Empty if enough do.
-  std::variant<std::string, Fault> flaw_of_grant(const Claim& claim, const CallLimit& limit);
+  Result<std::string> flaw_of_grant(const Claim& claim, const CallLimit& limit);
 
   RedisServer server_;
-  Link link_;
+  Client client_;
 
-  // Queueing: our ticket, and what we were told last.
-  Sleeper sleeper_{link_};
+  // Of the queue: our ticket, and the place that the server told us last.
+  BlockingWait wait_{client_};
   std::string ticket_;
   Queued place_{};
 };
 
-std::variant<Reply, Fault> RedisStore::run(const Script& script, const LockName& name,
-                                           const std::vector<std::string>& arguments,
-                                           const CallLimit& limit) {
-  sleeper_.wake_up();
-  return link_.run(script, name, arguments, limit);
+Result<Reply> RedisStore::run(const Script& script, const LockName& name,
+                              const std::vector<std::string>& arguments, const CallLimit& limit) {
+  wait_.unblock();
+  return client_.run_script(script, name, arguments, limit);
 }
 
 Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   const Moment asked_at = base::now();
-  // Who came after us must not be sent away when we only ask again.
+  // Waiters that came after us must not be sent away when we only ask again.
   const bool first_time = ticket_.empty();
   auto answer = run(scripts::enter, claim.name,
                     {queue_id(claim.token, claim.mode), count(claim.ttl.length()),
@@ -69,45 +66,45 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
                      ticket_, claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
                      first_time ? claim.supersede : ""},
                     limit);
-  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-  const Reply& reply = std::get<Reply>(answer);
+  if (!answer) return std::move(answer).error();
+  const Reply& reply = *answer;
 
   const std::string_view outcome = reply[0].text();
   if (outcome == "granted") {
-    const auto fence = number_in(reply[1]);
+    const auto fence = unsigned_in(reply[1]);
     if (!fence) return nonsense();
     auto flaw = flaw_of_grant(claim, limit);
-    if (auto* fault = std::get_if<Fault>(&flaw)) return std::move(*fault);
+    if (!flaw) return std::move(flaw).error();
     return Granted{
         {claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence, asked_at},
-        std::get<std::string>(std::move(flaw))};
+        *std::move(flaw)};
   }
   if (outcome == "mismatch") {
     return ModeConflict{mode_in(reply[1].text()), Token::foreign(std::string{reply[2].text()})};
   }
   const auto others = static_cast<std::size_t>(std::max<std::int64_t>(reply[6].integer(), 0));
-  if (outcome == "busy") return Busy{occupant_in(reply, 1), others};
+  if (outcome == "busy") return Busy{holder_in(reply, 1), others};
   if (outcome != "queued") return nonsense();
   ticket_ = reply[7].text();
-  place_ = Queued{occupant_in(reply, 1), others, std::nullopt};
+  place_ = Queued{holder_in(reply, 1), others, std::nullopt};
   if (const auto look_in = reply[8]; look_in.integer() >= 0) place_.look_in = length_in(look_in);
   return place_;
 }
 
-std::variant<std::string, Fault> RedisStore::flaw_of_grant(const Claim& claim,
-                                                           const CallLimit& limit) {
-  if (claim.sync_replicas == 0) return "";
+Result<std::string> RedisStore::flaw_of_grant(const Claim& claim, const CallLimit& limit) {
+  if (claim.sync_replicas == 0) return std::string{};
   const Millis time = std::min(replication, limit.until.left(base::now()) / 2);
-  auto answer = link_.ask_again({"WAIT", std::to_string(claim.sync_replicas), count(time)}, limit);
-  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-  const auto acknowledged = std::get<Reply>(answer).integer();
-  if (acknowledged >= static_cast<std::int64_t>(claim.sync_replicas)) return "";
+  auto answer = client_.ask_same_connection(
+      {"WAIT", std::to_string(claim.sync_replicas), count(time)}, limit);
+  if (!answer) return std::move(answer).error();
+  const auto acknowledged = answer->integer();
+  if (acknowledged >= static_cast<std::int64_t>(claim.sync_replicas)) return std::string{};
   return fmt::format("only {} of {} replicas have confirmed the lock", acknowledged,
                      claim.sync_replicas);
 }
 
 Turn RedisStore::await_turn(const Claim& claim, const CallLimit& limit) {
-  return sleeper_.sleep(Companions{claim.name}.mailbox + claim.token.text(), place_, limit);
+  return wait_.sleep(LockKeys{claim.name}.mailbox + claim.token.text(), place_, limit);
 }
 
 void RedisStore::withdraw(const Claim& claim, const CallLimit& limit) {
@@ -125,8 +122,8 @@ Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
                           const CallLimit& limit) {
   const Moment asked_at = base::now();
   auto answer = run(scripts::renew, name, {token.text(), count(ttl.length())}, limit);
-  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-  const Reply& reply = std::get<Reply>(answer);
+  if (!answer) return std::move(answer).error();
+  const Reply& reply = *answer;
   if (!reply.is_integer()) return nonsense();
   if (reply.integer() != 1) return not_ours(reply.integer());
   return Renewed{validity(asked_at, ttl), asked_at};
@@ -136,8 +133,8 @@ Renewal RedisStore::raise_fence(const Lease& lease, const CallLimit& limit) {
   auto answer =
       run(scripts::raise, lease.name,
           {lease.token.text(), std::to_string(lease.fence), count(lease.ttl.length())}, limit);
-  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-  const Reply& reply = std::get<Reply>(answer);
+  if (!answer) return std::move(answer).error();
+  const Reply& reply = *answer;
   if (!reply.is_integer()) return nonsense();
   if (reply.integer() != 1) return not_ours(reply.integer());
   return Renewed{lease.valid_until, lease.asked_at};
@@ -147,8 +144,8 @@ Release RedisStore::release(const LockName& name, const Token& token, Millis min
                             const CallLimit& limit) {
   auto answer = run(scripts::leave, name,
                     {token.text(), count(redis::claim), "release", count(min_hold)}, limit);
-  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-  const Reply& reply = std::get<Reply>(answer);
+  if (!answer) return std::move(answer).error();
+  const Reply& reply = *answer;
   if (!reply.is_integer()) return nonsense();
   if (reply.integer() != 1) return not_ours(reply.integer());
   return Released{};
@@ -157,31 +154,31 @@ Release RedisStore::release(const LockName& name, const Token& token, Millis min
 Standing RedisStore::check(const LockName& name, const Token& token, const CallLimit& limit) {
   const Moment asked_at = base::now();
   auto answer = run(scripts::check, name, {token.text()}, limit);
-  if (auto* fault = std::get_if<Fault>(&answer)) return std::move(*fault);
-  const Reply& reply = std::get<Reply>(answer);
+  if (!answer) return std::move(answer).error();
+  const Reply& reply = *answer;
   if (!reply[0].is_integer()) return nonsense();
   const Millis left = length_in(reply[0]);
-  if (left > Millis{0}) return StillOurs{Deadline::after(asked_at, left), number_in(reply[1])};
-  return Elsewhere{occupant_in(reply, 1)};
+  if (left > Millis{0}) return StillOurs{Deadline::after(asked_at, left), unsigned_in(reply[1])};
+  return Elsewhere{holder_in(reply, 1)};
 }
 
 std::unique_ptr<Listener> RedisStore::listener(const LockName& name, const Token& token) {
-  return open_listener(server_, Companions{name}.mailbox + token.text());
+  return open_listener(server_, LockKeys{name}.mailbox + token.text());
 }
 
 void RedisStore::confirm_stopped(const LockName& name, const Notice& notice,
                                  const CallLimit& limit) {
   if (notice.reply_to.empty()) return;
-  sleeper_.wake_up();
-  const std::string mailbox = Companions{name}.mailbox + notice.reply_to;
-  if (std::holds_alternative<Reply>(link_.ask({"RPUSH", mailbox, "stopped"}, limit))) {
-    (void)link_.ask({"PEXPIRE", mailbox, std::string{mail_life_ms}}, limit);
+  wait_.unblock();
+  const std::string mailbox = LockKeys{name}.mailbox + notice.reply_to;
+  if (client_.ask({"RPUSH", mailbox, "stopped"}, limit)) {
+    (void)client_.ask({"PEXPIRE", mailbox, std::string{mail_life_ms}}, limit);
   }
 }
 
 }  // namespace
 
-std::unique_ptr<QuorumNode> open_store(const RedisServer& server) {
+std::unique_ptr<LockStore> open_store(const RedisServer& server) {
   return std::make_unique<RedisStore>(server);
 }
 

@@ -1,15 +1,14 @@
-#include "store/redis/examination.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/result.hpp"
 #include "base/text.hpp"
-#include "store/redis/companions.hpp"
-#include "store/redis/redis_store.hpp"
-#include "store/redis/server_info.hpp"
+#include "store/redis/client.hpp"
+#include "store/redis/keys.hpp"
+#include "store/redis/redis.hpp"
 
 namespace store::redis {
 namespace {
@@ -17,10 +16,55 @@ namespace {
 using Verdict = Finding::Verdict;
 
 constexpr auto not_allowed = "not allowed to ask";
-// Long enough for the three questions of this page, short enough to be over if we die in between.
-constexpr Millis trial_lease{10'000};
 // People compare the times that `inspect` shows with those of their logs.
 constexpr std::int64_t tolerable_offset_ms = 500;
+
+/// The answers of INFO and CONFIG GET, as far as they may be asked for.
+class ServerInfo {
+ public:
+  ServerInfo(Client& client, const CallLimit& limit);
+
+  /// A line of INFO, or a parameter; nothing if unknown or forbidden.
+  [[nodiscard]] std::optional<std::string> line(const std::string& name) const;
+  [[nodiscard]] std::optional<std::string> parameter(const std::string& name) const;
+
+ private:
+  std::map<std::string, std::string> lines_;
+  std::map<std::string, std::string> parameters_;
+};
+
+std::optional<std::string> found(const std::map<std::string, std::string>& map,
+                                 const std::string& name) {
+  const auto entry = map.find(name);
+  if (entry == map.end()) return std::nullopt;
+  return entry->second;
+}
+
+ServerInfo::ServerInfo(Client& client, const CallLimit& limit) {
+  const auto info = client.ask({"INFO"}, limit);
+  if (info) {
+    std::string_view text = info->text();
+    while (!text.empty()) {
+      const auto line = text.substr(0, text.find("\r\n"));
+      text.remove_prefix(std::min(line.size() + 2, text.size()));
+      const auto colon = line.find(':');
+      if (colon == std::string_view::npos) continue;
+      lines_.emplace(line.substr(0, colon), line.substr(colon + 1));
+    }
+  }
+  for (const char* name : {"maxmemory-policy", "min-replicas-to-write", "save"}) {
+    const auto answer = client.ask({"CONFIG", "GET", name}, limit);
+    if (answer && answer->size() == 2) parameters_.emplace(name, (*answer)[1].text());
+  }
+}
+
+std::optional<std::string> ServerInfo::line(const std::string& name) const {
+  return found(lines_, name);
+}
+
+std::optional<std::string> ServerInfo::parameter(const std::string& name) const {
+  return found(parameters_, name);
+}
 
 /// What a server says of itself.
 std::string shown(const std::string& text) {
@@ -32,14 +76,14 @@ Finding unknown(const char* subject) {
   return {Verdict::unknown, subject, not_allowed, ""};
 }
 
-Finding reachable(Link& link, const CallLimit& limit) {
+Finding reachable(Client& client, const CallLimit& limit) {
   std::array<double, 5> times{};
   for (double& time : times) {
     const Moment before = base::now();
-    const auto answer = link.ask({"PING"}, limit);
-    if (const auto* fault = std::get_if<Fault>(&answer)) {
-      const bool denied = fault->kind == Fault::Kind::denied;
-      return {Verdict::fail, "reachable", fault->why,
+    const auto answer = client.ask({"PING"}, limit);
+    if (!answer) {
+      const bool denied = answer.error().kind == Fault::Kind::denied;
+      return {Verdict::fail, "reachable", answer.error().why,
               denied ? "check user and password, or the rights of that user"
                      : "check the URL, the network, and that the server is up"};
     }
@@ -96,16 +140,15 @@ Finding replicas(const ServerInfo& info) {
           "--sync-replicas"};
 }
 
-Finding clock(Link& link, const CallLimit& limit) {
+Finding clock(Client& client, const CallLimit& limit) {
   const auto wall = [] { return std::chrono::system_clock::now().time_since_epoch(); };
   const auto before = wall();
-  const auto answer = link.ask({"TIME"}, limit);
+  const auto answer = client.ask({"TIME"}, limit);
   const auto middle = before + (wall() - before) / 2;
-  const auto* time = std::get_if<Reply>(&answer);
-  if (time == nullptr || time->size() != 2) return unknown("clock");
-  // Whatever it says, there must be something to reckon with.
+  if (!answer || answer->size() != 2) return unknown("clock");
+  // The server may say anything; what is reckoned with are numbers in bounds.
   const auto number = [&](std::size_t i, long long most) {
-    return std::clamp(std::atoll(std::string{(*time)[i].text()}.c_str()), 0LL, most);
+    return std::clamp(std::atoll(std::string{(*answer)[i].text()}.c_str()), 0LL, most);
   };
   const std::int64_t server_ms = number(0, 100'000'000'000) * 1000 + number(1, 999'999) / 1000;
   const auto offset = server_ms - std::chrono::duration_cast<Millis>(middle).count();
@@ -115,58 +158,36 @@ Finding clock(Link& link, const CallLimit& limit) {
           fine ? "" : "leases do not depend on it; let NTP look after both all the same"};
 }
 
-/// As a run does it; whoever holds the lock is not disturbed.
-Finding locking(const RedisServer& server, const LockName& name, const CallLimit& limit) {
-  const auto store = open_store(server);
-  const auto failed = [](const Fault& fault) -> Finding {
-    const bool denied = fault.kind == Fault::Kind::denied;
-    return {Verdict::fail, "locking", fault.why,
-            denied ? "the least rights stand in rlock-protocol(7), PERMISSIONS" : ""};
-  };
-  const Claim claim{name, Token::mint(*Label::from("doctor")), *Ttl::from(trial_lease),
-                    OnBusy::give_up};
-  return base::match(
-      store->try_acquire(claim, limit),
-      [&](const Granted&) -> Finding {
-        const auto renewal = store->renew(name, claim.token, claim.ttl, limit);
-        if (const auto* fault = std::get_if<Fault>(&renewal)) return failed(*fault);
-        const auto release = store->release(name, claim.token, {}, limit);
-        if (const auto* fault = std::get_if<Fault>(&release)) return failed(*fault);
-        return {Verdict::ok, "locking", "taken, refreshed and released", ""};
-      },
-      [&](const Fault& fault) -> Finding { return failed(fault); },
-      [&](const auto&) -> Finding {
-        return {Verdict::ok, "locking", "somebody holds it: not disturbed", ""};
-      });
+std::string advice_on_locking(const Fault& fault) {
+  const bool denied = fault.kind == Fault::Kind::denied;
+  return denied ? "the least rights stand in rlock-protocol(7), PERMISSIONS" : "";
 }
 
-Finding allowed(const char* subject, Link& link, const Command& command, const char* advice,
+Finding allowed(const char* subject, Client& client, const Command& command, const char* advice,
                 Verdict otherwise, const CallLimit& limit) {
-  const auto answer = link.ask(command, limit);
-  if (const auto* fault = std::get_if<Fault>(&answer)) {
-    return {otherwise, subject, fault->why, advice};
-  }
+  const auto answer = client.ask(command, limit);
+  if (!answer) return {otherwise, subject, answer.error().why, advice};
   return {Verdict::ok, subject, "allowed", ""};
 }
 
 }  // namespace
 
 Findings examine(const RedisServer& server, const LockName& name, const CallLimit& limit) {
-  Link link{server};
-  Findings findings{reachable(link, limit)};
+  Client client{server};
+  Findings findings{reachable(client, limit)};
   if (findings.front().verdict == Verdict::fail) return findings;
-  const ServerInfo info{link, limit};
+  const ServerInfo info{client, limit};
   findings.push_back(version(info));
-  findings.push_back(locking(server, name, limit));
+  findings.push_back(try_locking(*open_store(server), name, advice_on_locking, limit));
   findings.push_back(
-      allowed("waiting", link, blocking_pop(Companions{name}.mailbox + "doctor", Millis{1}),
+      allowed("waiting", client, blocking_pop(LockKeys{name}.mailbox + "doctor", Millis{1}),
               "waiters block in their mailbox: allow +blpop on ~{KEY}:*", Verdict::fail, limit));
-  findings.push_back(allowed("listing", link, {"SCAN", "0", "COUNT", "1"},
+  findings.push_back(allowed("listing", client, {"SCAN", "0", "COUNT", "1"},
                              "only `rlock list` needs +scan", Verdict::warn, limit));
   findings.push_back(eviction(info));
   findings.push_back(persistence(info));
   findings.push_back(replicas(info));
-  findings.push_back(clock(link, limit));
+  findings.push_back(clock(client, limit));
   return findings;
 }
 

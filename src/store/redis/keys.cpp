@@ -1,4 +1,4 @@
-#include "store/redis/companions.hpp"
+#include "store/redis/keys.hpp"
 
 namespace store::redis {
 namespace {
@@ -37,7 +37,7 @@ std::string_view key_of(std::string_view stem) {
 
 }  // namespace
 
-Companions::Companions(const LockName& name) {
+LockKeys::LockKeys(const LockName& name) {
   const std::string prefix = stem_of(name.text()) + std::string{infix};
   queue = prefix + "queue";
   alive = prefix + "alive";
@@ -47,7 +47,7 @@ Companions::Companions(const LockName& name) {
   mailbox = prefix + "mail:";
 }
 
-std::optional<LockName> lock_of_companion(std::string_view key) {
+std::optional<LockName> lock_of_key(std::string_view key) {
   const auto end = key.rfind(infix);
   if (end == std::string_view::npos) return std::nullopt;
   const std::string_view kind = key.substr(end + infix.size());

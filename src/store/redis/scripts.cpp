@@ -1,4 +1,4 @@
-#include "store/redis/answers.hpp"
+#include "store/redis/scripts.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::string_view shared = "shared";
 constexpr std::string_view permits = "permits=";
-// What somebody says of himself in a notice is cut there.
+// The text of a notice is cut there.
 constexpr std::size_t longest_word = 200;
 
-// What others write on a server may be any number. A century is the same to everybody who waits,
-// and safe in nanoseconds.
+// Others may write any number on a server. A century is as good as forever to every waiter, and
+// does not overflow in nanoseconds.
 constexpr std::int64_t longest_ms = std::int64_t{1000} * 60 * 60 * 24 * 365 * 100;
 
 }  // namespace
@@ -23,22 +23,21 @@ Millis length_in(const Reply& field) {
   return Millis{std::clamp<std::int64_t>(field.integer(), 0, longest_ms)};
 }
 
-std::optional<Holder> occupant_in(const Reply& reply, std::size_t first) {
+std::optional<Holder> holder_in(const Reply& reply, std::size_t first) {
   const std::string_view kind = reply[first + 3].text();
   if (kind.empty() || kind == "none") return std::nullopt;
-  Holder occupant{Holder::Kind::foreign, std::string{reply[first].text()}, {}, {}};
-  if (kind == "holder") occupant.kind = Holder::Kind::holder;
-  if (kind == "reserved") occupant.kind = Holder::Kind::reserved;
-  if (const auto left = reply[first + 1]; left.integer() >= 0)
-    occupant.expires_in = length_in(left);
-  if (const auto held = reply[first + 2]; held.integer() >= 0) occupant.held_for = length_in(held);
+  Holder holder{Holder::Kind::foreign, std::string{reply[first].text()}, {}, {}};
+  if (kind == "holder") holder.kind = Holder::Kind::holder;
+  if (kind == "reserved") holder.kind = Holder::Kind::reserved;
+  if (const auto left = reply[first + 1]; left.integer() >= 0) holder.expires_in = length_in(left);
+  if (const auto held = reply[first + 2]; held.integer() >= 0) holder.held_for = length_in(held);
   if (const auto more = reply[first + 4].integer(); more > 0) {
-    occupant.others = static_cast<std::size_t>(more);
+    holder.others = static_cast<std::size_t>(more);
   }
-  return occupant;
+  return holder;
 }
 
-std::optional<Fence> number_in(const Reply& field) {
+std::optional<Fence> unsigned_in(const Reply& field) {
   const std::string_view text = field.text();
   Fence fence = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fence);

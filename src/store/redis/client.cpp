@@ -1,0 +1,342 @@
+#include "store/redis/client.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "store/redis/keys.hpp"
+
+namespace store::redis {
+namespace {
+
+using Tcp = RedisServer::Tcp;
+
+// Nodes move from address to address; more masters than this a lock does not see in a day.
+constexpr std::size_t most_remembered = 8;
+// For a node's answer, from the far end of the world and over TLS.
+constexpr Millis far_away{1'000};
+// A server's error is text for people, of any length and content.
+constexpr std::size_t longest_redirection = 100;
+// A Cluster at rest needs one; while it is changed, each node may be a step behind.
+constexpr int most_redirections = 5;
+
+// ---- one of several nodes ---------------------------------------------------------------------
+
+/// The last one has all that is left.
+Millis share_of(Millis left, std::size_t nodes) {
+  if (nodes == 1) return left;
+  return std::max(left / static_cast<Millis::rep>(nodes), std::min(left / 2, far_away));
+}
+
+Result<Connection> open_answering(const RedisServer::Address& node,
+                                  const RedisServer::Access& access, const CallLimit& limit) {
+  auto opened = Connection::open(node, access, limit);
+  if (!opened) return opened;
+  auto answer = opened->ask({"PING"}, limit);
+  // A node that does not allow the question has answered all the same.
+  if (answer || answer.error().kind == Fault::Kind::denied) return opened;
+  return std::move(answer).error();
+}
+
+struct Arrival {
+  Connection connection;
+  RedisServer::Address node;
+};
+
+/// The first of the nodes that answers. If there are several, a connection is no answer: the kernel
+/// of a server that hangs takes it too. Each has a share of what is left of the limit, enough for a
+/// node that is far away.
+Result<Arrival> open_any(const RedisServer::Nodes& nodes, const RedisServer::Access& access,
+                         const CallLimit& limit) {
+  const bool only = nodes.size() == 1;
+  Fault trouble{Fault::Kind::unreachable, "no server"};
+  for (std::size_t nth = 0; nth < nodes.size(); ++nth) {
+    const auto& node = nodes[nth];
+    const auto now = base::now();
+    if (nth > 0 && ended(limit)) break;
+    const Millis share = share_of(limit.until.left(now), nodes.size() - nth);
+    const CallLimit turn = limit.at_most(Deadline::after(now, share));
+    auto opened = only ? Connection::open(node, access, turn) : open_answering(node, access, turn);
+    if (opened) return Arrival{*std::move(opened), node};
+    Fault fault = std::move(opened).error();
+    const auto* tcp = std::get_if<Tcp>(&node);
+    if (tcp != nullptr && !only) fault = on_the_way(*tcp, std::move(fault));
+    // Of nodes that cannot be reached, the message names the best; what one says counts more.
+    if (nth == 0 || fault.kind != Fault::Kind::unreachable) trouble = std::move(fault);
+  }
+  return trouble;
+}
+
+// ---- Sentinel ---------------------------------------------------------------------------------
+
+Result<Tcp> ask_for_master(const Tcp& sentinel, const std::string& name,
+                           const RedisServer::Access& access, const CallLimit& limit) {
+  auto opened = Connection::open(sentinel, access, limit);
+  if (!opened) return std::move(opened).error();
+  auto answer = opened->ask({"SENTINEL", "get-master-addr-by-name", name}, limit);
+  if (!answer) return std::move(answer).error();
+  const Reply& reply = *answer;
+  if (reply.size() != 2) {
+    return Fault{Fault::Kind::unavailable,
+                 fmt::format("knows no master '{}'", base::printable(name))};
+  }
+  return Tcp{std::string{reply[0].text()}, std::string{reply[1].text()}};
+}
+
+/// A server that does not allow the question is believed: a replica refuses to write anyway.
+std::optional<Fault> refuse_replica(Connection& server, const CallLimit& limit) {
+  auto answer = server.ask({"ROLE"}, limit);
+  if (!answer) {
+    if (answer.error().kind == Fault::Kind::denied) return std::nullopt;
+    return std::move(answer).error();
+  }
+  if ((*answer)[0].text() == "master") return std::nullopt;
+  return Fault{Fault::Kind::unavailable, "is named as master, and is not (yet)"};
+}
+
+Result<Connection> open_checked(const Tcp& master, const RedisServer::Access& access,
+                                const CallLimit& limit) {
+  auto opened = Connection::open(master, access, limit);
+  if (!opened) return on_the_way(master, std::move(opened).error());
+  if (auto fault = refuse_replica(*opened, limit)) return on_the_way(master, *std::move(fault));
+  return opened;
+}
+
+/// Asks one sentinel after the other for the master, connects to it and sees that it is one: a
+/// sentinel that was cut off may name yesterday's. Each gets an equal share of what is left of the
+/// limit, so that one that is silent does not use it up.
+Result<Connection> open_master(const RedisServer::Sentinels& sentinels,
+                               const RedisServer::Access& access, const CallLimit& limit) {
+  Fault trouble{Fault::Kind::unreachable, "no sentinel"};
+  std::size_t left = sentinels.nodes.size();
+  for (const Tcp& node : sentinels.nodes) {
+    const auto now = base::now();
+    const auto share = limit.until.left(now) / static_cast<Millis::rep>(left--);
+    const CallLimit turn = limit.at_most(Deadline::after(now, share));
+    auto master = ask_for_master(node, sentinels.master, {sentinels.login, 0, access.tls}, turn);
+    if (!master) {
+      trouble = on_the_way(node, std::move(master).error());
+      continue;
+    }
+    auto opened = open_checked(*master, access, turn);
+    if (opened) return opened;
+    trouble = std::move(opened).error();
+    if (trouble.kind == Fault::Kind::denied) break;  // the master's word, and not the sentinel's
+  }
+  return trouble;
+}
+
+// ---- Cluster ----------------------------------------------------------------------------------
+
+/// A redirection that leads nowhere: in another moment it may.
+Fault lost_way(std::string_view error) {
+  return {Fault::Kind::unavailable,
+          "a redirection that cannot be followed: " + base::printable(error, longest_redirection)};
+}
+
+bool is_redirection(const Reply& reply) {
+  return reply.is_error() && !reply.text().starts_with("NOSCRIPT");
+}
+
+}  // namespace
+
+std::optional<Tcp> ClusterRoute::target(std::string_view error) const {
+  const auto space = error.rfind(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const std::string_view address = error.substr(space + 1);
+  const auto colon = address.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  Tcp there{std::string{address.substr(0, colon)}, std::string{address.substr(colon + 1)}};
+  if (there.host.empty()) there.host = host_;
+  if (there.host.empty() || there.port.empty()) return std::nullopt;
+  return there;
+}
+
+bool ClusterRoute::note(std::string_view error) {
+  if (!error.starts_with("MOVED ")) return false;
+  auto there = target(error);
+  if (!there) return false;
+  std::erase(seen_, *there);
+  seen_.push_front(*there);
+  if (seen_.size() > most_remembered) seen_.pop_back();
+  current_ = *std::move(there);
+  just_sent_ = true;
+  return true;
+}
+
+void ClusterRoute::forget() {
+  current_.reset();
+  just_sent_ = false;
+  ++first_;
+}
+
+void ClusterRoute::arrive(const RedisServer::Address& node) {
+  just_sent_ = false;
+  const auto* tcp = std::get_if<Tcp>(&node);
+  host_ = tcp == nullptr ? "" : tcp->host;
+  if (tcp == nullptr || current_ != *tcp) current_.reset();
+}
+
+std::optional<Tcp> ClusterRoute::just_sent() const {
+  return just_sent_ ? current_ : std::nullopt;
+}
+
+RedisServer::Nodes ClusterRoute::candidates(const RedisServer::Nodes& given) const {
+  RedisServer::Nodes all;
+  const auto add = [&](const RedisServer::Address& node) {
+    if (std::find(all.begin(), all.end(), node) == all.end()) all.push_back(node);
+  };
+  for (const auto& node : given) add(node);
+  for (const auto& node : seen_) add(node);
+  if (!all.empty()) {
+    std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first_ % all.size()),
+                all.end());
+  }
+  if (!current_) return all;
+  std::erase(all, RedisServer::Address{*current_});
+  all.emplace(all.begin(), *current_);
+  return all;
+}
+
+Result<Connection> Client::open(const CallLimit& limit) {
+  return base::match(
+      server_.where, [&](const RedisServer::Nodes& nodes) { return open_node(nodes, limit); },
+      [&](const RedisServer::Sentinels& sentinels) {
+        return open_master(sentinels, server_.access, limit);
+      });
+}
+
+Result<Connection> Client::open_node(const RedisServer::Nodes& given, const CallLimit& limit) {
+  if (const auto there = route_.just_sent()) {
+    auto opened = Connection::open(*there, server_.access, limit);
+    if (!opened) return on_the_way(*there, std::move(opened).error());
+    route_.arrive(*there);
+    return opened;
+  }
+  auto opened = open_any(route_.candidates(given), server_.access, limit);
+  if (!opened) return std::move(opened).error();
+  route_.arrive(opened->node);
+  return std::move(opened->connection);
+}
+
+std::optional<Fault> Client::connect(const CallLimit& limit) {
+  if (connection_) return std::nullopt;
+  auto opened = open(limit);
+  if (!opened) return std::move(opened).error();
+  connection_ = *std::move(opened);
+  return std::nullopt;
+}
+
+bool Client::follow(std::string_view error) {
+  if (!route_.note(error)) return false;
+  drop();
+  return true;
+}
+
+Result<Reply> Client::run_script(const Script& script, const LockName& name,
+                                 const std::vector<std::string>& arguments,
+                                 const CallLimit& limit) {
+  const LockKeys keys{name};
+  Command command{"EVALSHA",   std::string{script.sha1},
+                  "6",         name.text(),
+                  keys.queue,  keys.alive,
+                  keys.fence,  keys.held,
+                  keys.grants, keys.mailbox};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  auto answer = ask(command, limit);
+  if (!answer || !answer->is_error()) return answer;  // else NOSCRIPT
+  command[0] = "EVAL";
+  command[1] = script.body;
+  return ask(command, limit);
+}
+
+void Client::leave() {
+  drop();
+  route_.forget();
+}
+
+std::size_t Client::beginnings() const {
+  const auto* nodes = std::get_if<RedisServer::Nodes>(&server_.where);
+  return nodes == nullptr ? 1 : route_.candidates(*nodes).size();
+}
+
+Result<Reply> Client::ask(const Command& command, const CallLimit& limit) {
+  for (std::size_t asked = 1;; ++asked) {
+    auto answer = ask_redirected(command, limit);
+    if (answer) return answer;
+    const auto kind = answer.error().kind;
+    const bool sent = route_.sent_to().has_value();
+    leave();
+    // Only what did not happen may be asked elsewhere. A node that is cut off from the others says
+    // that it cannot; the one that has the key knows best what it can.
+    const bool elsewhere =
+        kind == Fault::Kind::unreachable || (kind == Fault::Kind::unavailable && !sent);
+    if (!elsewhere || asked >= beginnings() || ended(limit)) return answer;
+  }
+}
+
+Result<Reply> Client::ask_same_connection(const Command& command, const CallLimit& limit) {
+  if (!connection_) return Fault{Fault::Kind::silent, "the connection is gone"};
+  auto answer = ask_one_node(command, limit);
+  if (!answer) leave();
+  return answer;
+}
+
+Result<Reply> Client::ask_redirected(const Command& command, const CallLimit& limit) {
+  for (int redirected = 0; redirected < most_redirections; ++redirected) {
+    auto answer = ask_one_node(command, limit);
+    if (!answer || !is_redirection(*answer)) return answer;
+    const auto error = answer->text();
+    if (error.starts_with("ASK ")) return ask_importing_node(error, command, limit);
+    if (!follow(error)) return lost_way(error);
+  }
+  return Fault{Fault::Kind::unavailable,
+               "the nodes of the Cluster send each other's clients around"};
+}
+
+Result<Reply> Client::ask_one_node(const Command& command, const CallLimit& limit) {
+  if (auto fault = connect(limit)) return *std::move(fault);
+  auto answer = connection_->ask(command, limit);
+  const auto& sent_to = route_.sent_to();
+  if (!answer && sent_to) return named(*sent_to, std::move(answer).error());
+  return answer;
+}
+
+Result<Reply> Client::ask_importing_node(std::string_view error, const Command& command,
+                                         const CallLimit& limit) {
+  // While a slot moves, its keys are here or there; that changes nothing for the next command. But
+  // our own connection must not be asked what came of a command that was run there.
+  const auto there = route_.target(error);
+  if (!there) return lost_way(error);
+  drop();
+  auto opened = Connection::open(*there, server_.access, limit);
+  if (!opened) return on_the_way(*there, std::move(opened).error());
+  auto allowed = opened->ask({"ASKING"}, limit);
+  if (!allowed) return on_the_way(*there, std::move(allowed).error());
+  auto answer = opened->ask(command, limit);
+  if (!answer) return named(*there, std::move(answer).error());
+  if (!is_redirection(*answer)) return answer;
+  return lost_way(answer->text());
+}
+
+std::optional<Fault> Client::send(const Command& command, const CallLimit& limit) {
+  auto fault = connect(limit);
+  if (!fault) fault = connection_->send(command, limit);
+  if (fault) leave();
+  return fault;
+}
+
+Result<std::optional<Reply>> Client::receive(const CallLimit& limit) {
+  if (!connection_) return Fault{Fault::Kind::unreachable, "not connected"};
+  auto answer = connection_->receive(limit);
+  if (!answer) drop();
+  return answer;
+}
+
+Command blocking_pop(const std::string& key, Millis timeout) {
+  const auto ms = std::max<std::int64_t>(timeout.count(), 1);
+  return {"BLPOP", key, fmt::format("{}.{:03}", ms / 1000, ms % 1000)};
+}
+
+}  // namespace store::redis

@@ -1,0 +1,142 @@
+#include "store/redis/wait.hpp"
+
+#include "os/host.hpp"
+#include "store/redis/scripts.hpp"
+
+namespace store::redis {
+namespace {
+
+// Redis looks at BLPOP's timeouts 10 times a second (hz): they end up to 100 ms late, and for so
+// much longer the lock of a crashed holder would stay without a holder.
+constexpr Millis server_tick{120};
+
+WaitTime until_expiry(Millis expires_in) {
+  const Millis expired = expires_in + Millis{1};
+  if (expired >= heartbeat) return {heartbeat, std::nullopt};
+  // A living holder refreshes long before this is over: look again in time, and only when it did
+  // not, be exact.
+  if (expired > 2 * server_tick) return {expired - server_tick, std::nullopt};
+  return {expired + Millis{1000}, expired};
+}
+
+/// A holder that is no rlock sends no wake, and one without expiry may never end.
+WaitTime poll_foreign(std::optional<Millis> expires_in) {
+  const Millis interval{os::random_between(200, 500)};
+  return {std::min(interval, expires_in.value_or(interval) + Millis{1}), std::nullopt};
+}
+
+// A server whose timer is late by this much beyond its tick is taken for silent.
+constexpr Millis late_for_waiter{2'000};
+// Before a claim that may end like the last one.
+constexpr Millis pause{100};
+
+// BLPOP comes back empty after this and is sent again: a connection that died unnoticed is found.
+constexpr Millis listening{60'000};
+constexpr Millis late_for_listener{5'000};
+// Between attempts to connect: a refresh would find out the same, so there is no hurry.
+constexpr Millis reconnect{1'000};
+// After a redirection: nodes that disagree for a moment must not keep us busy.
+constexpr Millis redirection{20};
+
+class RedisListener final : public Listener {
+ public:
+  RedisListener(const RedisServer& server, std::string mailbox)
+      : client_{server}, mailbox_{std::move(mailbox)}, due_{Deadline::at(base::now())} {}
+
+  [[nodiscard]] int descriptor() const override { return client_.descriptor(); }
+  [[nodiscard]] Deadline due() const override { return due_; }
+
+  void listen(const CallLimit& limit) override {
+    client_.drop();
+    const bool failed = client_.send(blocking_pop(mailbox_, listening), limit).has_value();
+    due_ = Deadline::after(base::now(), failed ? reconnect : listening + late_for_listener);
+  }
+
+  std::optional<Notice> take() override {
+    // Without a connection there is nothing to hear, and due() must not move on.
+    if (client_.descriptor() < 0) return std::nullopt;
+    const CallLimit at_once{Deadline::at(base::now())};
+    auto answer = client_.receive(at_once);
+    if (answer && !*answer) return std::nullopt;
+    if (!answer || (*answer)->is_error()) {
+      const bool redirected = answer && client_.follow((*answer)->text());
+      if (!redirected) client_.leave();
+      due_ = Deadline::after(base::now(), redirected ? redirection : reconnect);
+      return std::nullopt;
+    }
+    auto notice = notice_in((**answer)[1].text());
+    if (!notice) {  // a minute without any, or a wake from when we were waiting
+      const bool failed = client_.send(blocking_pop(mailbox_, listening), at_once).has_value();
+      due_ = Deadline::after(base::now(), failed ? reconnect : listening + late_for_listener);
+    }
+    return notice;
+  }
+
+ private:
+  Client client_;
+  std::string mailbox_;
+  Deadline due_;
+};
+
+}  // namespace
+
+WaitTime wait_time_for(const Queued& place) {
+  if (!place.occupant) return {second_look, std::nullopt};
+  // The server knows when the one before us would have to have shown itself.
+  if (place.ahead > 0) {
+    return {std::min(heartbeat, place.look_in.value_or(heartbeat)), std::nullopt};
+  }
+  const Holder& holder = *place.occupant;
+  if (holder.kind == Holder::Kind::foreign || !place.look_in) {
+    return poll_foreign(holder.expires_in);
+  }
+  return until_expiry(*place.look_in);
+}
+
+bool BlockingWait::block(const std::string& mailbox, WaitTime time, const CallLimit& limit) {
+  if (client_.send(blocking_pop(mailbox, time.server_timeout), limit)) return false;
+  cut_ = Deadline::after(base::now(), time.cut.value_or(time.server_timeout + late_for_waiter));
+  blocked_ = true;
+  return true;
+}
+
+void BlockingWait::unblock() {
+  // A command would queue behind the BLPOP.
+  if (blocked_) client_.drop();
+  blocked_ = false;
+}
+
+Turn BlockingWait::sleep(const std::string& mailbox, const Queued& place, const CallLimit& limit) {
+  if (!blocked_ && !block(mailbox, wait_time_for(place), limit)) return ClaimAgain{};
+  auto answer = client_.receive(limit.at_most(cut_));
+  if (answer && !*answer) {
+    if (cut_.passed(base::now())) return ClaimAgain{};
+    return StillWaiting{};
+  }
+  blocked_ = false;
+  if (!answer) return ClaimAgain{};
+  const Reply& reply = **answer;
+  if (reply.is_error()) {
+    client_.drop();
+    auto fault = classify(reply.text());
+    // A client that may not block would claim again and again, as fast as the server answers. All
+    // other errors, such as UNBLOCKED or MOVED, show or mend themselves with the next claim; or do
+    // not while a slot moves and our place is here, but our mailbox there.
+    if (fault.kind == Fault::Kind::denied) return fault;
+    const Deadline paused = Deadline::after(base::now(), pause);
+    os::wait_any({limit.interrupt}, std::min(paused, limit.until));
+    return ClaimAgain{};
+  }
+  const std::string_view message = reply[1].text();
+  if (auto notice = notice_in(message)) return *std::move(notice);
+  if (message == "next" && block(mailbox, {second_look, std::nullopt}, limit)) {
+    return StillWaiting{};
+  }
+  return ClaimAgain{};
+}
+
+std::unique_ptr<Listener> open_listener(const RedisServer& server, std::string mailbox) {
+  return std::make_unique<RedisListener>(server, std::move(mailbox));
+}
+
+}  // namespace store::redis
