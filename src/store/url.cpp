@@ -54,7 +54,7 @@ std::string shown_query(std::string_view query, bool& has_unknown) {
     query.remove_prefix(std::min(option.size() + 1, query.size()));
     const auto name = option.substr(0, option.find('='));
     const UrlOption* known = url_option(name);
-    if (known != nullptr && known->shown == UrlOption::Shown::never) continue;
+    if (known != nullptr && known->secrecy != UrlOption::Secrecy::none) continue;
     shown += shown.empty() ? '?' : '&';
     if (known != nullptr) {
       shown += option;
@@ -250,7 +250,7 @@ std::vector<TextRange> secrets_in(std::string_view word) {
     if (begin < at) secrets.push_back({begin, at});
   }
   for (const UrlOption& option : url_options) {
-    if (option.shown != UrlOption::Shown::never) continue;
+    if (option.secrecy != UrlOption::Secrecy::password) continue;
     const std::string name = std::string{option.name} + '=';
     for (auto found = word.find(name); found != word.npos; found = word.find(name, found + 1)) {
       const auto begin = found + name.size();

@@ -69,21 +69,25 @@ struct UrlOption {
   } id;
   std::string_view name;
   enum class Group { unix_socket, sentinel, tls } group;  // the URLs that take it
-  enum class Shown { yes, never } shown;                  // to others than the server
+  enum class Secrecy {
+    none,
+    user_name,  // left out of what is shown, but visible in argv
+    password,
+  } secrecy;
 };
 
 inline constexpr std::array<UrlOption, 8> url_options{{
-    {UrlOption::Id::database, "db", UrlOption::Group::unix_socket, UrlOption::Shown::yes},
+    {UrlOption::Id::database, "db", UrlOption::Group::unix_socket, UrlOption::Secrecy::none},
     {UrlOption::Id::sentinel_user, "sentinel-user", UrlOption::Group::sentinel,
-     UrlOption::Shown::never},
+     UrlOption::Secrecy::user_name},
     {UrlOption::Id::sentinel_password, "sentinel-password", UrlOption::Group::sentinel,
-     UrlOption::Shown::never},
-    {UrlOption::Id::ca_file, "cacert", UrlOption::Group::tls, UrlOption::Shown::yes},
-    {UrlOption::Id::certificate, "cert", UrlOption::Group::tls, UrlOption::Shown::yes},
-    {UrlOption::Id::key, "key", UrlOption::Group::tls, UrlOption::Shown::yes},
-    {UrlOption::Id::server_name, "sni", UrlOption::Group::tls, UrlOption::Shown::yes},
+     UrlOption::Secrecy::password},
+    {UrlOption::Id::ca_file, "cacert", UrlOption::Group::tls, UrlOption::Secrecy::none},
+    {UrlOption::Id::certificate, "cert", UrlOption::Group::tls, UrlOption::Secrecy::none},
+    {UrlOption::Id::key, "key", UrlOption::Group::tls, UrlOption::Secrecy::none},
+    {UrlOption::Id::server_name, "sni", UrlOption::Group::tls, UrlOption::Secrecy::none},
     {UrlOption::Id::skip_verify, "insecure-skip-verify", UrlOption::Group::tls,
-     UrlOption::Shown::yes},
+     UrlOption::Secrecy::none},
 }};
 
 /// nullptr if there is no option of that name.
@@ -103,8 +107,8 @@ struct TextRange {
   std::size_t end;
   bool operator==(const TextRange&) const = default;
 };
-/// Where user names and passwords of URLs stand in one word of a command line, which may be a URL,
-/// or an option with one attached.
+/// Where passwords of URLs, and the user infos that hold them, stand in one word of a command line,
+/// which may be a URL, or an option with one attached.
 std::vector<TextRange> secrets_in(std::string_view word);
 
 }  // namespace store
