@@ -70,10 +70,11 @@ Fault summary(const std::vector<Fault>& faults, std::size_t of);
 
 template <class Answer>
 Fault summary(const Answers<Answer>& answers) {
+  const Fault unanswered{Fault::Kind::silent, "no answer in time"};
   std::vector<Fault> faults;
   for (const auto& each : answers) {
     if (!each) {
-      faults.push_back({Fault::Kind::silent, "no answer in time"});
+      faults.push_back(unanswered);
     } else if (const auto* fault = std::get_if<Fault>(&*each)) {
       faults.push_back(*fault);
     }
