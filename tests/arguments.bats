@@ -100,3 +100,22 @@ setup_program() {
     assert_one_stderr_line "saw '--json'"
   done
 }
+
+@test "a k in an attached value is no -k" {
+  # A server of this test's own whose path holds a k.
+  local socket="$T/k.sock"
+  ln -s "$SERVER/redis.sock" "$socket"
+  unset RLOCK_SERVER
+  attempt "-Sunix://$socket" inspect "$K"
+  assert_success
+  assert_output --partial 'state    free'
+}
+
+@test "an option or a command that is nearly one gets a guess" {
+  attempt -k "$K" --tll 5s -- true
+  assert_equal "$status" 64
+  assert_one_stderr_line "unknown option '--tll'" "did you mean '--ttl'?"
+  attempt inspct "$K"
+  assert_equal "$status" 64
+  assert_one_stderr_line "did you mean 'inspect'?"
+}

@@ -168,3 +168,53 @@ in_root() {
   assert_output ran
   [[ $stderr == 'rlock: '* ]]
 }
+
+@test "local-gate may stand in a config file, as the man page says" {
+  user_config <<<'local-gate = yes'
+  attempt -k "$K" -- echo ran
+  assert_success
+  assert_output ran
+}
+
+@test "every option in the man page's list of config names is taken there, and the other way round" {
+  local name
+  sed 's/\\-/-/g' "$REPO/man/rlock.1" | sed -n '/^Names are those of the long options:/,/^A line that begins/p' |
+    grep '^\.Cm' | sed 's/^\.Cm //' | tr -d ' .' | tr ',' '\n' | sed '/^$/d' | sort >"$T/man"
+  echo 'nonsense = 1' >"$T/conf"
+  attempt --config "$T/conf" -k "$K" -- true
+  sed 's/.*accepted: //' <<<"$stderr" | tr -d ' ' | tr ',' '\n' | sort >"$T/accepted"
+  [[ -s $T/man ]]
+  diff "$T/man" "$T/accepted"
+}
+
+@test "a variable of an option that only the command line has is refused, not ignored" {
+  local variable
+  for variable in RLOCK_SHARED RLOCK_EXCLUSIVE RLOCK_PERMITS RLOCK_STATUS_FILE RLOCK_SUPERSEDE RLOCK_NONBLOCK RLOCK_C; do
+    status=0
+    env "$variable=1" "$RLOCK_BIN" -k "$K" -- touch "$T/ran" 2>"$T/err" || status=$?
+    assert_equal "$status" 64
+    grep -q "$variable" "$T/err"
+    [[ ! -e $T/ran ]]
+    # Other commands do not have that option.
+    env "$variable=1" "$RLOCK_BIN" inspect "$K" >/dev/null 2>"$T/err"
+    [[ ! -s $T/err ]]
+  done
+}
+
+@test "--reentrant may come from a variable, for a whole job" {
+  RLOCK_REENTRANT=yes attempt -k "$K" -- "$RLOCK_BIN" -k "$K" -- echo inside
+  assert_success
+  assert_output inside
+}
+
+@test "a RLOCK_ variable that is none gets a line, unless --quiet, and what a job is told gets none" {
+  RLOCK_TLL=5s attempt -k "$K" -- echo ran
+  assert_success
+  assert_output ran
+  assert_one_stderr_line 'RLOCK_TLL' 'did you mean RLOCK_TTL?'
+  RLOCK_TLL=5s attempt -q -k "$K" -- true
+  assert_silent
+  attempt -k "$K" -- "$RLOCK_BIN" -k "$K:b" -- "$RLOCK_BIN" -k "$K:c" -k "$K:d" -- "$RLOCK_BIN" check
+  assert_success
+  assert_silent
+}

@@ -79,7 +79,7 @@ SIGNAL_STATE=(grep -E '^(Sig|Shd)(Blk|Ign|Cgt|Pnd)' /proc/self/status)
   local name=$'od\xffd'
   same_with_lock env "$name=value" EMPTY= 'MULTI=a
 b' RLOCK_MINE=x -- sh -c 'tr "\0" "\n" <"/proc/$$/environ" | grep -av -e ^RLOCK_ -e ^_= | sort'
-  run env RLOCK_MINE=x "$RLOCK_BIN" -k "$K" -- sh -c 'echo "$RLOCK_MINE"'
+  run env RLOCK_MINE=x "$RLOCK_BIN" -q -k "$K" -- sh -c 'echo "$RLOCK_MINE"'
   assert_output x
 }
 

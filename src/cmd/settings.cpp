@@ -7,7 +7,9 @@
 #include <cstdlib>
 
 #include "base/duration.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
+#include "os/host.hpp"
 
 namespace cmd {
 namespace {
@@ -100,8 +102,27 @@ void Settings::parse(const std::vector<std::string>& words,
 }
 
 void Settings::read_elsewhere() {
+  for (const auto& doubt : doubtful_variables(os::environment(), command_)) {
+    if (doubt.kind != VariableDoubt::Kind::command_line_only) continue;
+    // In silence it would be taken for heeded; heeded, every rlock inside the job would heed it.
+    throw UsageError{ExitCode::usage,
+                     fmt::format("{}: this option comes from the command line only", doubt.name)};
+  }
   const auto named = find("config");
   config_ = read_config(named ? std::optional{named->text} : std::nullopt);
+}
+
+void Settings::warn_of_unknown_variables() const {
+  for (const auto& doubt : doubtful_variables(os::environment(), command_)) {
+    if (doubt.kind != VariableDoubt::Kind::unknown) continue;
+    std::vector<std::string> variables;
+    for (const Option& each : options) {
+      if (each.from != From::command_line) variables.push_back(variable_of(each.name));
+    }
+    const auto meant = likely_meant(doubt.name, {variables.begin(), variables.end()});
+    base::log::notice("{} is set, and no variable of rlock's{}", base::printable(doubt.name, 100),
+                      meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
+  }
 }
 
 const Settings::Row* Settings::row(std::string_view name) const {

@@ -37,9 +37,11 @@ class Settings {
   /// Parses words that are options or their values; `meant` are the options among them.
   /// Throws UsageError.
   void parse(const std::vector<std::string>& words, const std::vector<const Option*>& meant);
-  /// After parsing: reads the config file and looks for variables that mean nothing. Throws
-  /// UsageError.
+  /// After parsing: reads the config file. Throws UsageError; also for a RLOCK_* variable that is
+  /// named after an option which only the command line has.
   void read_elsewhere();
+  /// Says on stderr which RLOCK_* variables are none.
+  void warn_of_unknown_variables() const;
 
   /// Nothing if it was not set anywhere.
   [[nodiscard]] std::optional<Setting> find(OptionName name) const;

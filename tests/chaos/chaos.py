@@ -17,7 +17,7 @@ SIZE, KEYS = 24, 3
 
 def processes_of(directory):
     """Whoever still has our mark in its environment."""
-    mark = f"RLOCK_CHAOS={directory}".encode()
+    mark = f"CHAOS={directory}".encode()
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -50,7 +50,7 @@ def main():
     rlock, job, directory, kind, seed, seconds = sys.argv[1:]
     rng = random.Random(f"{kind} {seed}")
     # Only what comes from here counts, and all that does bears a mark.
-    os.environ.update(RLOCK_CHAOS=directory, LOGNAME="chaos")
+    os.environ.update(CHAOS=directory, LOGNAME="chaos")
     recorder = records.Recorder(f"{directory}/records")
     store = STORES[kind](f"{directory}/{kind}")
     os.makedirs(f"{directory}/{kind}", exist_ok=True)

@@ -6,7 +6,7 @@ Needs nft, and a network of our own to use it in: scripts/chaos starts us in a n
 import os
 import subprocess
 
-ALLOWED = os.environ.get("RLOCK_CHAOS_NETWORK") == "own"
+ALLOWED = os.environ.get("CHAOS_NETWORK") == "own"
 
 
 def lose(port, *, answers_only=False):
