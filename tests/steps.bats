@@ -221,3 +221,47 @@ $K:b=$(fence "$K:b")"
     assert_one_stderr_line 'cannot reach'
   done
 }
+
+# evaluated OPTION...: what a script does that evals `acquire --export` under set -e.
+evaluated() {
+  run bash -ec 'eval "$("$RLOCK_BIN" acquire --export "$@" 2>/dev/null)"; touch "$T/went-on"' - "$@"
+  [[ ! -e $T/went-on ]]
+}
+
+@test "eval of a failed --export fails, so that set -e stops the script" {
+  redis set "$K" foreign px 60000
+  evaluated -k "$K" --ttl 60s
+  assert_equal "$status" 75
+  evaluated -k "$K" --ttl 60s -E 9
+  assert_equal "$status" 9
+  evaluated -k "$K"
+  assert_equal "$status" 64
+  evaluated -k "$K" --ttl 60s --frobnicate
+  assert_equal "$status" 64
+  RLOCK_SERVER=unix://$T/nobody.sock evaluated -k "$K" --ttl 60s
+  assert_equal "$status" 69
+  RLOCK_CONFIG=$T/missing evaluated -k "$K" --ttl 60s
+  assert_equal "$status" 78
+  run sh -c 'eval "$("$RLOCK_BIN" acquire --export -k "$K" --ttl 60s 2>/dev/null)" || exit; touch "$T/went-on"'
+  assert_equal "$status" 75
+  [[ ! -e $T/went-on ]]
+}
+
+@test "a job called acquire --export has its stdout for itself" {
+  printf '#!/bin/sh\nexit 3\n' >"$T/acquire"
+  chmod +x "$T/acquire"
+  PATH=$T:$PATH attempt -k "$K" acquire --export
+  assert_equal "$status" 3
+  assert_output ''
+}
+
+@test "with stdout closed the token would be gone: acquire fails and the lock is free" {
+  status=0
+  rlock acquire -k "$K" --ttl 60s >&- 2>"$T/err" || status=$?
+  assert_equal "$status" 71
+  grep -q 'stdout' "$T/err"
+  free "$K"
+  status=0
+  rlock inspect "$K" >&- 2>"$T/err" || status=$?
+  assert_equal "$status" 71
+}

@@ -85,7 +85,7 @@ void hand_over(const AcquirePlan& plan, const std::vector<store::Lease>& leases)
   }
 }
 
-int execute(const AcquirePlan& plan) {
+int take(const AcquirePlan& plan) {
   os::Signals signals;
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
                                    {plan.lock.claims(), plan.lock.wait, no_grace}, signals);
@@ -97,6 +97,19 @@ int execute(const AcquirePlan& plan) {
   // From here on they belong to the reader of the token.
   for (auto& returned : std::move(locks).give_back()) returned.held.give_up();
   return ExitCode::ok;
+}
+
+int execute(const AcquirePlan& plan) {
+  if (plan.handover != Handover::shell) return take(plan);
+  int code = ExitCode::system_refused;
+  try {
+    code = take(plan);
+  } catch (const std::system_error&) {
+    print(failure_for_eval(code));
+    throw;
+  }
+  if (code != ExitCode::ok) print(failure_for_eval(code));
+  return code;
 }
 
 std::string github_output_in(const Settings& settings) {
@@ -139,6 +152,10 @@ Act resolve_acquire(const Settings& settings, const std::vector<std::string>& op
 
 }  // namespace
 
+std::string failure_for_eval(int code) {
+  return fmt::format("(exit {})\n", code);
+}
+
 const Command acquire_command{
     "acquire",
     of::acquire,
@@ -149,7 +166,7 @@ const Command acquire_command{
     "\n"
     "Examples:\n"
     "  token=$(rlock acquire -k deploy --ttl 30m --wait 10m)\n"
-    "  eval \"$(rlock acquire -k deploy --ttl 30m --export)\"; ...; rlock release\n"
+    "  eval \"$(rlock acquire -k deploy --ttl 30m --export)\" || exit\n"
     "  rlock acquire -k deploy --ttl 30m --github-output",
     resolve_acquire};
 

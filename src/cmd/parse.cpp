@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "cmd/present.hpp"
 #include "version.hpp"
 
 namespace cmd {
@@ -140,8 +141,18 @@ std::variant<Act, Answer> parse(const std::vector<std::string>& argv) {
                                    [](const Option* each) { return each->name == "key"; });
   if (!has_key && !words.operands.empty()) {
     if (const Command* command = subcommand_named(words.operands.front())) {
-      return parse_subcommand(*command, words.options,
-                              {words.operands.begin() + 1, words.operands.end()});
+      const std::vector<std::string> rest{words.operands.begin() + 1, words.operands.end()};
+      try {
+        return parse_subcommand(*command, words.options, rest);
+      } catch (const UsageError& error) {
+        const bool for_eval = command == &acquire_command &&
+                              std::find(rest.begin(), rest.end(), "--export") != rest.end();
+        if (!for_eval) throw;
+        return [error]() -> int {
+          print(failure_for_eval(error.code));
+          throw error;
+        };
+      }
     }
   }
   return resolve(run_command, std::move(settings), words);

@@ -31,8 +31,10 @@ ssize_t write_to_a_second_one(std::string_view text) {
 
 void occupy_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // The lowest number that is free is this one.
-    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR | O_CLOEXEC);
+    // The lowest number that is free is this one. A stdout that can only be read from: what should
+    // have been read there is not lost in silence.
+    const int mode = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", mode | O_CLOEXEC);
   }
 }
 
