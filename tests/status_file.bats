@@ -145,3 +145,72 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
   "$PYTHON" -m json.tool "$T/status" >/dev/null
   unsaid "$T/status" $'\e'
 }
+
+@test "times of the wall clock, host and server" {
+  local before after
+  before=$(date -u +%Y-%m-%dT%H:%M:%S)
+  with_status -- sleep 0.2
+  after=$(date -u -d '+1 second' +%Y-%m-%dT%H:%M:%S)
+  local pattern='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
+  [[ $(status_of 'd["started_at"]') =~ $pattern && $(status_of 'd["ended_at"]') =~ $pattern ]]
+  [[ ! $(status_of 'd["started_at"]') < $before && $(status_of 'd["ended_at"]') < $after ]]
+  [[ $(status_of 'd["started_at"]') < $(status_of 'd["ended_at"]') ]]
+  assert_equal "$(status_of 'd["host"]')" "$(hostname)"
+  assert_equal "$(status_of 'd["server"]')" "$RLOCK_SERVER"
+}
+
+@test "a lock that was lost before its job ended is said there, too" {
+  with_status --ttl 60s -- sh -c 'redis-cli -s "$SERVER/redis.sock" set "$RLOCK_KEY" thief >/dev/null'
+  assert_success
+  assert_one_stderr_line 'was lost before'
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"]]')" '["ran", 0]'
+  [[ $(status_of 'd["lost_why"]') != null ]]
+}
+
+@test "a job whose guardian was killed did not just run" {
+  start job --status-file "$T/status" -k "$K" -- sh -c 'echo $PPID >"$T/guardian"; exec "$LIB/until-file" "$T/never"'
+  wait_until says "$T/job.out" started
+  kill -KILL "$(<"$T/guardian")"
+  finish job
+  assert_equal "$status" 137
+  assert_equal "$(status_of '[d["outcome"], d["why"]]')" '["failed", "the guardian of the job was killed"]'
+}
+
+@test "a run that finds the lock busy leaves the record of the last one that ran" {
+  with_status -- sh -c 'exit 3'
+  redis set "$K" foreign px 60000
+  with_status -- true
+  assert_equal "$status" 75
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"]]')" '["ran", 3]'
+  : >"$T/status" # as mktemp makes it
+  with_status -- true
+  assert_equal "$(status_of 'd["outcome"]')" busy
+  with_status -E 9 -- true
+  assert_equal "$(status_of 'd["exit_code"]')" 9
+  redis del "$K"
+  with_status -- true
+  assert_equal "$(status_of 'd["outcome"]')" ran
+}
+
+@test "a path of an open descriptor is written to, and what the job wrote stays" {
+  local path
+  for path in /dev/stdout /dev/stderr /dev/fd/5 /proc/self/fd/5; do
+    rlock --status-file "$path" -k "$K" -- sh -c 'echo of-the-job' >"$T/both" 2>>"$T/both" 5>>"$T/both"
+    grep -q of-the-job "$T/both"
+    grep -q '"outcome": "ran"' "$T/both"
+  done
+  ln -s /dev/stdout "$T/link"
+  { rlock --status-file "$T/link" -k "$K" -- echo of-the-job; echo after; } >"$T/both"
+  assert_equal "$(sed -n '1p;$p' "$T/both")" $'of-the-job\nafter'
+  attempt --status-file /dev/fd/77 -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 64
+  [[ ! -e $T/ran ]]
+}
+
+@test "a pipe that nobody reads does not hold the run up" {
+  mkfifo "$T/pipe"
+  attempt --status-file "$T/pipe" -k "$K" -- sh -c 'exit 3'
+  assert_equal "$status" 3
+  assert_one_stderr_line '--status-file: cannot write'
+  free "$K"
+}

@@ -136,14 +136,15 @@ int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRe
   return failure.error == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable;
 }
 
-void release_lock(hold::Held& held, base::Millis min_hold, bool loss_is_known,
+void release_lock(hold::Held& held, base::Millis min_hold, RunRecord& record,
                   const os::CallLimit& limit) {
   const std::string key = base::printable(held.lease().name.text());
   const auto release = held.release(limit, min_hold);
   if (const auto* not_ours = std::get_if<store::NotOurs>(&release)) {
-    if (!loss_is_known) {
+    if (!record.lost_why) {
       base::log::error("the job has ended, but the lock '{}' was lost before: {}", key,
                        not_ours->why);
+      record.lost_why = not_ours->why;
     }
   } else if (const auto* fault = std::get_if<store::Fault>(&release)) {
     base::log::error("could not release the lock '{}' ({}); it ends by itself within {}", key,
@@ -153,7 +154,7 @@ void release_lock(hold::Held& held, base::Millis min_hold, bool loss_is_known,
 
 /// The job is over; what goes wrong from here on is said and does not change the exit code.
 void give_back(const RunPlan& plan, hold::Renewer& renewer, base::Millis min_hold,
-               bool loss_is_known) {
+               RunRecord& record) {
   const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
   auto stopped = renewer.stop(limit.until);
   auto* all = std::get_if<std::vector<hold::ReturnedLock>>(&stopped);
@@ -166,8 +167,10 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, base::Millis min_hol
     try {
       if (returned.lost) {
         returned.held.give_up();
+        // With --on-lost warn the job ran on, and that was said.
+        if (!record.lost_why) record.lost_why = "it was lost while the job ran on";
       } else {
-        release_lock(returned.held, min_hold, loss_is_known, limit);
+        release_lock(returned.held, min_hold, record, limit);
       }
       if (returned.notice) returned.held.confirm_stopped(*returned.notice, limit);
     } catch (const std::system_error& error) {
@@ -210,16 +213,21 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
       {plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}};
   auto started = os::Guardian::start_job(program, signals, tree, policy.last_moment());
   if (!started) {
-    give_back(plan, renewer, {}, started.error().stage == Stage::late);
-    return report_not_started(plan, started.error(), record);
+    const int code = report_not_started(plan, started.error(), record);
+    give_back(plan, renewer, {}, record);
+    return code;
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
   const hold::Ending ending = hold::supervise(*started, tree, renewer, std::move(policy), signals);
   record.ended = base::now();
   const int code = conclude(ending, record);
+  if (started->was_killed()) {
+    record.outcome = RunRecord::Outcome::failed;
+    record.why = "the guardian of the job was killed";
+  }
   // A job is stopped because somebody else wants the lock.
   const bool stopped = ending.stopped_for.has_value();
-  give_back(plan, renewer, stopped ? base::Millis{0} : plan.min_hold, stopped);
+  give_back(plan, renewer, stopped ? base::Millis{0} : plan.min_hold, record);
   return code;
 }
 
@@ -267,7 +275,7 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
 }
 
 int execute(const RunPlan& plan) {
-  RunRecord record{plan.lock.keys};
+  RunRecord record{plan.lock.keys, plan.lock.server.shown};
   try {
     const int code = carry_out(plan, record);
     save(record, plan.status_file, code);

@@ -1,5 +1,6 @@
 #include "cmd/status_file.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "base/log.hpp"
@@ -9,6 +10,7 @@
 #include "hold/progress.hpp"
 #include "os/error.hpp"
 #include "os/file.hpp"
+#include "os/host.hpp"
 
 namespace cmd {
 namespace {
@@ -27,6 +29,14 @@ const char* name_of(Outcome outcome) {
     case Outcome::failed: break;
   }
   return "failed";
+}
+
+/// RFC 3339, in UTC and with milliseconds.
+std::string timestamp(RunRecord::WallClock::time_point moment) {
+  const auto ms = std::chrono::time_point_cast<base::Millis>(moment);
+  const auto seconds = std::chrono::time_point_cast<std::chrono::seconds>(ms);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(RunRecord::WallClock::to_time_t(seconds)), (ms - seconds).count());
 }
 
 std::int64_t ms_between(base::Moment from, base::Moment to) {
@@ -91,6 +101,12 @@ std::string status_text(const RunRecord& record, int exit_code, base::Moment now
   json["fence"] = acquired ? Json(record.leases.front().fence) : Json(nullptr);
   json["keys"] = keys_of(record);
   json["token"] = acquired ? Json(record.leases.front().token.text()) : Json(nullptr);
+  json["server"] = record.server;
+  json["host"] = os::host_name();
+  // The end is reckoned from the beginning, so that a clock that was set shows no time that passed.
+  json["started_at"] = timestamp(record.began_at);
+  json["ended_at"] =
+      timestamp(record.began_at + std::chrono::duration_cast<base::Millis>(now - record.began));
   json["waited_ms"] = ms_between(record.began, record.granted.value_or(now));
   json["held_ms"] = record.granted ? Json(ms_between(*record.granted, record.ended.value_or(now)))
                                    : Json(nullptr);
@@ -99,8 +115,17 @@ std::string status_text(const RunRecord& record, int exit_code, base::Moment now
   return dumped(json);
 }
 
+bool is_of_a_run_with_locks(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  return json.is_object() && json.contains("token") && json["token"].is_string();
+}
+
 void save(const RunRecord& record, const std::optional<std::string>& file, int exit_code) {
   if (!file) return;
+  if (record.outcome == Outcome::busy && os::is_regular_file(*file)) {
+    const auto earlier = os::contents_of(*file);
+    if (earlier && is_of_a_run_with_locks(*earlier)) return;
+  }
   const auto written = os::replace_contents(*file, status_text(record, exit_code, base::now()));
   if (!written) {
     base::log::error("--status-file: cannot write '{}': {}", base::printable(*file),

@@ -1,6 +1,7 @@
 // What became of a run, for programs.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@ namespace cmd {
 
 /// Filled in while a run goes on.
 struct RunRecord {
+  using WallClock = std::chrono::system_clock;
   enum class Outcome {
     ran,
     not_started,  // the command could not be run
@@ -23,7 +25,9 @@ struct RunRecord {
     failed
   };
   std::vector<store::LockName> keys;  // that were wanted, sorted
+  std::string server{};               // as it is shown: without a secret
   Outcome outcome = Outcome::failed;
+  WallClock::time_point began_at = WallClock::now();
   base::Moment began = base::now();
   std::optional<base::Moment> granted{};
   std::optional<base::Moment> ended{};  // the job
@@ -39,8 +43,12 @@ void note(RunRecord& record, const hold::NotAcquired& not_acquired);
 /// The text of the status file.
 std::string status_text(const RunRecord& record, int exit_code, base::Moment now);
 
-/// Writes it to `file`, if there is one; a file that cannot be written is said and changes nothing
-/// else.
+/// Whether the text of an earlier status file is of a run that had its locks: a run that finds them
+/// busy leaves that alone, so that the file goes on to say what became of the last run.
+bool is_of_a_run_with_locks(const std::string& text);
+
+/// Writes it to `file`, if there is one, and no better record is there already; a file that cannot
+/// be written is said and changes nothing else.
 void save(const RunRecord& record, const std::optional<std::string>& file, int exit_code);
 
 }  // namespace cmd

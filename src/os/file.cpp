@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 namespace os {
 namespace {
@@ -25,6 +27,57 @@ Result<std::string> behind_links(const std::string& path) {
 bool is_special(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/// An open file that a path names: /dev/stdout, /dev/fd/7, /proc/self/fd/1 lead to such a one.
+/// Renaming a file over what it is open for would take that away from all who write there.
+struct Descriptor {
+  std::string path;           // /proc/PID/fd/NUMBER
+  std::optional<int> number;  // where it is our own
+};
+
+std::optional<Descriptor> descriptor_behind(std::string path) {
+  constexpr int most_links = 40;  // as the kernel has it
+  for (int i = 0; i < most_links; ++i) {
+    std::array<char, PATH_MAX> buffer{};
+    if (::realpath(directory_of(path).c_str(), buffer.data()) == nullptr) return std::nullopt;
+    const std::string directory = buffer.data();
+    const std::string name = path.substr(path.rfind('/') + 1);
+    if (directory.starts_with("/proc/") && directory.ends_with("/fd")) {
+      const bool ours = directory == "/proc/" + std::to_string(::getpid()) + "/fd";
+      int number = -1;
+      std::from_chars(name.data(), name.data() + name.size(), number);
+      return Descriptor{directory + '/' + name, ours ? std::optional{number} : std::nullopt};
+    }
+    const ssize_t size = ::readlink(path.c_str(), buffer.data(), buffer.size());
+    if (size <= 0) return std::nullopt;
+    const std::string target{buffer.data(), static_cast<std::size_t>(size)};
+    path = target.front() == '/' ? target : directory + '/' + target;
+  }
+  return std::nullopt;
+}
+
+Result<Done> is_open_for_writing(const Descriptor& descriptor) {
+  if (descriptor.number) {
+    const int mode = ::fcntl(*descriptor.number, F_GETFL);
+    if (mode < 0) return last_error();
+    if ((mode & O_ACCMODE) == O_RDONLY) return Error{EBADF, {}};
+    return Done{};
+  }
+  if (::access(descriptor.path.c_str(), W_OK) != 0) return last_error();
+  return Done{};
+}
+
+/// What is a pipe or a device is opened once more, with a mode of ours, so that no reader holds us
+/// up; a file is written to where its writers are, and a socket cannot be opened.
+Result<Done> write_behind(const Descriptor& descriptor, const std::string& text) {
+  struct stat kind {};
+  if (::stat(descriptor.path.c_str(), &kind) != 0) return last_error();
+  const bool as_it_is = S_ISREG(kind.st_mode) || S_ISSOCK(kind.st_mode);
+  if (!descriptor.number || !as_it_is) return append_to(descriptor.path, text);
+  const Fd same{::fcntl(*descriptor.number, F_DUPFD_CLOEXEC, 0)};
+  if (!same) return last_error();
+  return write_all(same, text);
 }
 
 }  // namespace
@@ -69,9 +122,15 @@ Result<std::string> contents_of(const Fd& file) {
   }
 }
 
+bool is_regular_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && !descriptor_behind(path);
+}
+
 Result<Done> can_create(const std::string& path) {
   auto target = behind_links(path);
   if (!target) return std::move(target).error();
+  if (const auto descriptor = descriptor_behind(path)) return is_open_for_writing(*descriptor);
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return Error{EISDIR, {}};
   const bool special = is_special(path);
@@ -83,6 +142,7 @@ Result<Done> can_create(const std::string& path) {
 Result<Done> replace_contents(const std::string& path, const std::string& text) {
   auto target = behind_links(path);
   if (!target) return std::move(target).error();
+  if (const auto descriptor = descriptor_behind(path)) return write_behind(*descriptor, text);
   if (is_special(path)) return append_to(path, text);
   std::string beside = *target + ".XXXXXX";
   const Fd file{::mkostemp(beside.data(), O_CLOEXEC)};  // mode 0600
@@ -94,7 +154,9 @@ Result<Done> replace_contents(const std::string& path, const std::string& text) 
 }
 
 Result<Done> append_to(const std::string& path, const std::string& text) {
-  const Fd file{::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)};
+  // A pipe that nobody reads from, or whose reader sleeps, is an error, and no reason to wait.
+  constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  const Fd file{::open(path.c_str(), flags, 0600)};
   if (!file) return last_error();
   return write_all(file, text);
 }

@@ -22,12 +22,16 @@ void remove_name(const std::string& path);
 Result<std::string> contents_of(const std::string& path);
 Result<std::string> contents_of(const Fd& file);
 
+/// Not one that is named as an open descriptor of some process.
+bool is_regular_file(const std::string& path);
+
 /// Whether replace_contents() may be expected to work. A symbolic link is followed unless it
 /// belongs to another user (EACCES): in /tmp anybody could have put it there.
 Result<Done> can_create(const std::string& path);
 
 /// Writes a file that is there as a whole or not at all: beside it, with mode 0600, then renamed. A
-/// path that is no regular file (a pipe, /dev/null) is written to as it is.
+/// path that is no regular file (a pipe, /dev/null), or that names an open descriptor
+/// (/dev/stdout), is written to as it is, without waiting for a reader.
 Result<Done> replace_contents(const std::string& path, const std::string& text);
 
 /// Appends with a single write, so that two writers do not mix.

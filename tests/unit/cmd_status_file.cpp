@@ -106,3 +106,23 @@ TEST_CASE("every outcome has a word") {
     CHECK(json_of(record)["outcome"] == word);
   }
 }
+
+TEST_CASE("the wall clock's times are RFC 3339, and as far apart as the run was long") {
+  RunRecord record{{name("a")}, "redis://h"};
+  record.began_at = RunRecord::WallClock::time_point{Millis{1'795'225'723'042}};
+  const Json json = json_of(record, 0, Millis{61'000});
+  CHECK(json["started_at"] == "2026-11-21T01:48:43.042Z");
+  CHECK(json["ended_at"] == "2026-11-21T01:49:44.042Z");
+  CHECK(json["server"] == "redis://h");
+  CHECK(json["host"].is_string());
+}
+
+TEST_CASE("a record is of a run with locks if it has a token") {
+  RunRecord record{{name("a")}};
+  CHECK_FALSE(cmd::is_of_a_run_with_locks(cmd::status_text(record, 75, record.began)));
+  record.leases = {lease("a", 7)};
+  CHECK(cmd::is_of_a_run_with_locks(cmd::status_text(record, 0, record.began)));
+  for (const char* other : {"", "old", "[1]", "{}", "{\"token\": 5}", "{\"token\": \"x\""}) {
+    CHECK_FALSE(cmd::is_of_a_run_with_locks(other));
+  }
+}
