@@ -187,3 +187,11 @@ says_stop() {
   assert_equal "$status" 64
   assert_one_stderr_line "--wait: saw 'soon'"
 }
+
+@test "who waits for a lock of acquire is told that no process keeps it" {
+  attempt acquire -k "$K" --ttl 60s
+  attempt cancel "$K" --wait 3s
+  assert_equal "$status" 75
+  assert_stderr_line "waiting up to 3s"
+  assert_stderr_line 'acquire'
+}

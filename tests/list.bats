@@ -76,3 +76,12 @@ load lib/rlock
   json 'd["locks"][0]["key"]' list --json >/dev/null
   let_go holder
 }
+
+@test "a pattern that matches nothing is said to match nothing" {
+  hold holder -k "$K"
+  attempt list 'nomatch*'
+  assert_success
+  assert_output ''
+  assert_one_stderr_line "no lock that matches 'nomatch*'"
+  let_go holder
+}

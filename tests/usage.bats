@@ -148,3 +148,14 @@ refuses_option() {
   attempt --version
   assert_output --regexp '^rlock [0-9]+\.[0-9]+'
 }
+
+@test "a label that is too long is cut, between two characters" {
+  local long
+  long=$(printf 'x%.0s' {1..99})
+  run rlock -k "$K" --label "${long}üyy" -- sh -c 'echo "$RLOCK_TOKEN"'
+  assert_success
+  assert_output --partial "/$long#"
+  refute_output --partial 'ü'
+  refuses 64 --label -k "$K" --label '' -- touch "$T/ran"
+  refuses 64 --label -k "$K" --label $'a\nb' -- touch "$T/ran"
+}

@@ -72,7 +72,8 @@ int conflict_exit_code_in(const Settings& settings) {
 store::Label label_in(const Settings& settings, const store::Label& otherwise) {
   const auto setting = settings.find("label");
   if (!setting) return otherwise;
-  auto label = store::Label::from(setting->text);
+  // A CI system's name for a job may be a long URL; its beginning will do.
+  auto label = store::Label::from(base::cut_to(setting->text, store::Label::longest));
   if (!label) throw not_accepted(*setting, store::Label::accepted);
   return *std::move(label);
 }

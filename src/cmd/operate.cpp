@@ -69,7 +69,9 @@ int execute(const ListPlan& plan) {
   if (plan.json) {
     print(as_json(reports));
   } else if (reports.empty()) {
-    base::log::notice("no lock is held or waited for");
+    const bool all = plan.pattern == "*";
+    base::log::notice("no lock{} is held or waited for",
+                      all ? "" : fmt::format(" that matches '{}'", shown_word(plan.pattern)));
   } else {
     print(as_table(reports));
   }
@@ -126,6 +128,8 @@ struct CancelPlan {
   base::Millis wait;
 };
 
+// A running job's rlock has heard by then: it listens from its first second on.
+constexpr base::Millis heard_by{2'000};
 // Between two looks at who holds it: a holder that released by itself sends no word.
 constexpr base::Millis look_again{500};
 
@@ -144,6 +148,7 @@ Tokens still_holding(store::LockAdmin& admin, const store::LockName& name, Token
 int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Tokens& asked) {
   const std::string key = base::printable(plan.key.text());
   const auto until = base::Deadline::after(base::now(), plan.wait);
+  auto say_at = base::Deadline::after(base::now(), heard_by);
   Tokens left = asked;
   while (true) {
     const auto next = std::min(until, base::Deadline::after(base::now(), look_again));
@@ -157,6 +162,13 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
     left = now_left;
     if (left.empty()) return ExitCode::ok;
     if (until.passed(base::now())) break;
+    if (!say_at.passed(base::now())) continue;
+    say_at = base::Deadline::never();
+    base::log::notice(
+        "'{}': waiting up to {} for {} to release; a lock of `acquire`, or one that only "
+        "--min-hold "
+        "keeps, has no process that could: that takes rlock force-release",
+        key, base::format_duration(plan.wait), left.front().shown());
   }
   for (const auto& token : left) {
     base::log::error(

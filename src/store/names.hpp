@@ -24,7 +24,8 @@ class LockName {
 /// What others are told about a holder: 1 to 100 bytes of printable text.
 class Label {
  public:
-  static constexpr std::string_view accepted = "1 to 100 bytes of printable UTF-8";
+  static constexpr std::size_t longest = 100;
+  static constexpr std::string_view accepted = "printable UTF-8, of which the first 100 bytes count";
   static std::optional<Label> from(std::string_view text);
   /// From any text, e.g. a command's base name: what is not plain ASCII becomes '_'.
   static Label tamed(std::string_view text);
