@@ -130,3 +130,11 @@ replica_is_up() {
   assert_success
   refute_output --partial geheim
 }
+
+@test "a server that nobody chose is a finding" {
+  unset RLOCK_SERVER
+  attempt doctor
+  assert_output --partial 'no server was chosen'
+  attempt doctor -S redis://127.0.0.1:6379
+  refute_output --partial 'no server was chosen'
+}

@@ -64,8 +64,14 @@ std::string findings_as_json(const std::string& server, const store::Findings& f
 }
 
 int execute(const DoctorPlan& plan) {
-  const auto findings = store::examine(plan.server.spec, plan.key,
-                                       {base::Deadline::after(base::now(), longest_examination)});
+  auto findings = store::examine(plan.server.spec, plan.key,
+                                 {base::Deadline::after(base::now(), longest_examination)});
+  if (!plan.server.exported) {
+    findings.push_back({Finding::Verdict::warn, "choice",
+                        "no server was chosen: this is the default",
+                        "each host has its own: name one server for all, in RLOCK_SERVER or "
+                        "/etc/rlock.conf"});
+  }
   const bool fit = std::none_of(findings.begin(), findings.end(), [](const Finding& each) {
     return each.verdict == Finding::Verdict::fail;
   });

@@ -99,6 +99,11 @@ ServerChoice resolve_server(const Settings& settings) {
   return choice;
 }
 
+void warn_of_default_server(const ServerChoice& server) {
+  if (server.exported || os::stderr_is_terminal()) return;
+  base::log::notice("no server was chosen, so it is {}; see --server", server.shown);
+}
+
 void require(const ServerChoice& server, store::Feature feature, std::string_view option) {
   if (store::can(server.spec, feature)) return;
   throw UsageError{

@@ -20,6 +20,9 @@ struct ServerChoice {
 
 /// Also sets the level of the log. Throws UsageError.
 ServerChoice resolve_server(const Settings& settings);
+/// Before locks are taken: each host has a default server of its own, which a job that is started
+/// on several of them does not want. Where there is a terminal, a person sees what happens.
+void warn_of_default_server(const ServerChoice& server);
 /// Throws UsageError if the option that needs it cannot be had with that kind of server.
 void require(const ServerChoice& server, store::Feature feature, std::string_view option);
 
