@@ -160,3 +160,17 @@ logger_line() {
   run in_terminal 'expect done' -- bash -c 'set -m; "$RLOCK_BIN" -k "$K" -w 2s -- true & wait; echo done'
   [[ $output != *"waiting for"* ]] || fail "$output"
 }
+
+@test "the status line is cut to the terminal's width, also after a resize, and its position stays" {
+  local segment
+  K=$K:a-key-that-is-as-long-as-the-names-that-people-give
+  hold holder -k "$K" --label nightly-report-of-everything
+  run in_terminal 'expect everything' 'size 24 40' 'run sleep 3' "run touch '$T/holder.go'" 'expect ran' -- \
+    "$RLOCK_BIN" -k "$K" -w 60s -- echo ran
+  assert_success
+  segment=${output%$'\r\e[K'*}   # up to the wiping before the job
+  segment=${segment##*$'\r\e[K'} # the last status
+  [[ $segment == 'rlock: waiting for'*', position 1'*… ]] || fail "$segment"
+  ((${#segment} < 40)) || fail "${#segment} columns: $segment"
+  finish holder
+}

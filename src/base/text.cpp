@@ -108,6 +108,27 @@ std::string shell_word(std::string_view text) {
   return out + "'";
 }
 
+std::string fit_columns(std::string_view text, std::size_t columns) {
+  std::size_t used = 0;
+  std::size_t kept = 0;  // bytes, with room left for the mark
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = std::max<std::size_t>(character_length(text.substr(at)), 1);
+    const bool wide = length == 4 || code_point(text.substr(at, length)) >= 0x1100;
+    used += wide ? 2 : 1;
+    if (used > columns) return std::string{text.substr(0, kept)} + (columns == 0 ? "" : "…");
+    at += length;
+    if (used < columns) kept = at;
+  }
+  return std::string{text};
+}
+
+std::string_view cut_to(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const auto continues = [&] { return (static_cast<std::uint8_t>(text[most]) & 0xC0) == 0x80; };
+  while (most > 0 && continues()) --most;
+  return text.substr(0, most);
+}
+
 std::string printable(std::string_view text, std::size_t most) {
   if (text.size() <= most) return printable(text);
   return printable(text.substr(0, most)) + "…";

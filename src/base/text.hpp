@@ -21,6 +21,13 @@ std::string printable(std::string_view text, std::size_t most);
 /// stays what it is.
 std::string one_line(std::string_view text);
 
+/// The beginning of it, at most `most` bytes; a UTF-8 character is not cut in two.
+std::string_view cut_to(std::string_view text, std::size_t most);
+
+/// The beginning of it that fits into so many columns of a terminal, with "…" for the rest. From
+/// U+1100 on a character is counted as two columns, which some are.
+std::string fit_columns(std::string_view text, std::size_t columns);
+
 /// As one word that a POSIX shell reads back, for commands that people paste: quoted only if
 /// needed.
 std::string shell_word(std::string_view text);

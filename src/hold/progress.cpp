@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -34,6 +36,23 @@ std::string describe(const std::optional<store::Holder>& occupant) {
   return text;
 }
 
+std::string waiting_text(const store::LockName& name, const store::Queued& place,
+                         const std::string& trouble, std::optional<std::size_t> columns) {
+  const std::string key = base::printable(name.text());
+  const std::string state =
+      trouble.empty() ? describe(place.occupant)
+                      : fmt::format("cannot reach the server ({}); trying again", trouble);
+  const std::string position =
+      trouble.empty() ? fmt::format(", position {}", place.ahead + 1) : std::string{};
+  if (!columns) return fmt::format("waiting for '{}': {}{}", key, state, position);
+  // Of a long key half a line tells enough, or less, so that the position fits.
+  const std::size_t fixed =
+      std::min(*columns, std::string_view{"waiting for '': …"}.size() + position.size());
+  const std::size_t room = std::max<std::size_t>(std::min(*columns / 2, *columns - fixed), 4);
+  const std::string shown = base::fit_columns(key, room);
+  return base::fit_columns(fmt::format("waiting for '{}'{}: {}", shown, position, state), *columns);
+}
+
 WaitingLine::WaitingLine(store::LockName name)
     : name_{std::move(name)}, terminal_{os::stderr_is_terminal()}, due_{base::Deadline::never()} {}
 
@@ -57,17 +76,16 @@ void WaitingLine::update(const store::Fault& fault, base::Moment now) {
 void WaitingLine::tick(base::Moment now) {
   due_ = base::Deadline::after(now, terminal_ ? on_terminal : elsewhere);
   if (base::log::level() == base::log::Level::quiet) return;
-  if (terminal_ && !os::is_in_foreground()) return;  // the line is the shell's prompt
-  std::optional<store::Holder> occupant = place_.occupant;
-  if (occupant && occupant->held_for) {
-    *occupant->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);
+  store::Queued place = place_;
+  if (place.occupant && place.occupant->held_for) {
+    *place.occupant->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);
   }
-  const std::string state =
-      trouble_.empty() ? fmt::format("{}, position {}", describe(occupant), place_.ahead + 1)
-                       : fmt::format("cannot reach the server ({}); trying again", trouble_);
-  const std::string text =
-      fmt::format("waiting for '{}': {}", base::printable(name_.text()), state);
-  terminal_ ? base::log::status(text) : base::log::line(text);
+  if (!terminal_) return base::log::line(waiting_text(name_, place, trouble_, std::nullopt));
+  if (!os::is_in_foreground()) return;  // the line is the shell's prompt
+  // The terminal may have been resized since. It would scroll for a line that fills it.
+  constexpr std::size_t prefix = 7;  // "rlock: "
+  const std::size_t columns = std::max(os::stderr_columns().value_or(80), prefix + 1);
+  base::log::status(waiting_text(name_, place, trouble_, columns - prefix - 1));
 }
 
 }  // namespace hold

@@ -10,6 +10,12 @@ namespace hold {
 /// "held by app@web1:42/job.sh for 3m12s", "reserved for …", "held by a foreign client (…)".
 std::string describe(const std::optional<store::Holder>& occupant);
 
+/// "waiting for 'a': held by …, position 2"; with `columns` it is one line of a terminal that wide,
+/// which begins with what changes: "waiting for 'a', position 2: held by …". `trouble`, unless
+/// empty, is said in place of the holder.
+std::string waiting_text(const store::LockName& name, const store::Queued& place,
+                         const std::string& trouble, std::optional<std::size_t> columns);
+
 /// On a terminal one line that is rewritten every second; elsewhere a line at the start and one a
 /// minute, so that a CI system does not take the step for dead. Silent when quiet. Main thread.
 class WaitingLine {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace os {
@@ -13,6 +14,8 @@ void occupy_standard_descriptors();
 
 bool stdin_is_terminal();
 bool stderr_is_terminal();
+/// How many columns the terminal at stderr has; nothing if there is none, or it does not say.
+std::optional<std::size_t> stderr_columns();
 /// Whether we may write on the terminal of stderr: another job of the shell is not in front of us.
 bool is_in_foreground();
 
