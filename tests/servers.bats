@@ -158,3 +158,43 @@ loading_server() {
   assert_success
   assert_output ran
 }
+
+@test "a server that nobody chose is said where no terminal is" {
+  unset RLOCK_SERVER
+  attempt -k "$K" -w 0 -- true
+  assert_stderr_line 'no server was chosen'
+  assert_stderr_line 'redis://127.0.0.1:6379'
+  attempt -q -k "$K" -- true
+  [[ $stderr != *'no server was chosen'* ]]
+  attempt -S redis://127.0.0.1:6379 -k "$K" -- true
+  [[ $stderr != *'no server was chosen'* ]]
+}
+
+# took MS COMMAND...: runs it, and fails if it took longer.
+took() {
+  local most=$1 began ms
+  shift
+  began=$(now_ms)
+  "$@"
+  ms=$(($(now_ms) - began))
+  ((ms < most)) || fail "$ms ms"
+}
+
+@test "a silent server is given up when the wait ends, or the time for an answer does" {
+  own_server
+  kill -STOP "$(<"$SERVER/pid")"
+  took 9000 attempt -n -k "$K" -- true
+  assert_equal "$status" 69
+  assert_one_stderr_line 'no answer' '5s'
+  took 4500 attempt -w 1s -k "$K" -- true
+  assert_equal "$status" 69
+  assert_stderr_line '1s'
+  took 4500 attempt -n --connect-timeout 500ms -k "$K" -- true
+  assert_equal "$status" 69
+  assert_one_stderr_line '500ms'
+  took 3500 attempt inspect --connect-timeout 500ms "$K"
+  assert_equal "$status" 69
+  kill -CONT "$(<"$SERVER/pid")"
+  attempt -k "$K" --connect-timeout 50ms -- true
+  assert_equal "$status" 64
+}

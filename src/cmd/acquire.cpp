@@ -87,8 +87,10 @@ void hand_over(const AcquirePlan& plan, const std::vector<store::Lease>& leases)
 
 int take(const AcquirePlan& plan) {
   os::Signals signals;
-  auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
-                                   {plan.lock.claims(), plan.lock.wait, no_grace}, signals);
+  warn_of_default_server(plan.lock.server);
+  auto acquisition = hold::acquire(
+      [&] { return plan.lock.open_store(); },
+      {plan.lock.claims(), plan.lock.wait, no_grace, plan.lock.server.longest_answer}, signals);
   if (const auto* not_acquired = std::get_if<hold::NotAcquired>(&acquisition)) {
     return report_not_acquired(plan.lock, *not_acquired);
   }

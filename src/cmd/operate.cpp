@@ -31,7 +31,7 @@ struct InspectPlan {
 
 int execute(const InspectPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->inspect(plan.key, admin_limit());
+  const auto answer = admin->inspect(plan.key, plan.server.limit());
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }
@@ -134,8 +134,9 @@ constexpr base::Millis heard_by{2'000};
 constexpr base::Millis look_again{500};
 
 /// Those of `asked` that still hold the lock, as far as the server answers.
-Tokens still_holding(store::LockAdmin& admin, const store::LockName& name, Tokens asked) {
-  const auto answer = admin.inspect(name, admin_limit());
+Tokens still_holding(store::LockAdmin& admin, const store::LockName& name, Tokens asked,
+                     const os::CallLimit& limit) {
+  const auto answer = admin.inspect(name, limit);
   const auto* report = std::get_if<store::LockReport>(&answer);
   if (report == nullptr) return asked;
   std::erase_if(asked, [&](const store::Token& token) {
@@ -153,7 +154,7 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
   while (true) {
     const auto next = std::min(until, base::Deadline::after(base::now(), look_again));
     const bool word = admin.await_last_word(plan.key, {next}) == store::LastWord::stopped;
-    const auto now_left = still_holding(admin, plan.key, left);
+    const auto now_left = still_holding(admin, plan.key, left, plan.server.limit());
     for (const auto& token : left) {
       if (std::find(now_left.begin(), now_left.end(), token) != now_left.end()) continue;
       print(fmt::format("'{}': {} has {}\n", key, token.shown(),
@@ -183,7 +184,7 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
 int execute(const CancelPlan& plan) {
   const std::string key = base::printable(plan.key.text());
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->inspect(plan.key, admin_limit());
+  const auto answer = admin->inspect(plan.key, plan.server.limit());
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }
@@ -198,7 +199,7 @@ int execute(const CancelPlan& plan) {
     return ExitCode::busy;
   }
   const auto asked =
-      admin->ask_to_stop(plan.key, tokens, "cancelled by " + ourselves(), admin_limit());
+      admin->ask_to_stop(plan.key, tokens, "cancelled by " + ourselves(), plan.server.limit());
   if (const auto* fault = std::get_if<store::Fault>(&asked)) {
     return report_fault(plan.server, *fault);
   }
@@ -258,7 +259,7 @@ bool has_no_token(const store::HolderReport& holder) {
 
 int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Tokens& tokens) {
   return base::match(
-      admin.force_release(plan.key, tokens, ourselves(), admin_limit()),
+      admin.force_release(plan.key, tokens, ourselves(), plan.server.limit()),
       [&](const store::Removed&) -> int {
         report_removed(plan, admin, tokens);
         return ExitCode::ok;
@@ -274,7 +275,7 @@ int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Token
 
 int execute(const ForceReleasePlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->inspect(plan.key, admin_limit());
+  const auto answer = admin->inspect(plan.key, plan.server.limit());
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }

@@ -121,6 +121,8 @@ inline constexpr std::array options{
            "where locks live: redis[s]://[[user]:password@]host[:port][/db], unix:///path[?db=N], "
            "redis[s]+sentinel://host[:port],.../master[/db], zk://host[:port],.../path or "
            "file:[///dir]; several are a quorum", true},
+    Option{"connect-timeout", 0, "DUR", "5s", From::anywhere, Group::server, of::all,
+           "a server that takes longer for an answer counts as silent"},
     Option{"password-file", 0, "FILE", "", From::anywhere, Group::server, of::all,
            "the password is this file's first line"},
 

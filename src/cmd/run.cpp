@@ -263,8 +263,10 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
   os::require_proc();
   os::Signals signals;  // before any thread
   if (const auto code = run_nested(plan, signals, record)) return *code;
-  auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
-                                   {plan.lock.claims(), plan.lock.wait, plan.grace}, signals);
+  warn_of_default_server(plan.lock.server);
+  auto acquisition = hold::acquire(
+      [&] { return plan.lock.open_store(); },
+      {plan.lock.claims(), plan.lock.wait, plan.grace, plan.lock.server.longest_answer}, signals);
   if (auto* locks = std::get_if<hold::HeldLocks>(&acquisition)) {
     record.leases = locks->leases();
     return run_job(plan, std::move(*locks), signals, record);

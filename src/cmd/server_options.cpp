@@ -4,14 +4,24 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "os/stdio.hpp"
 #include "os/trusted_file.hpp"
 #include "store/backend.hpp"
 
 namespace cmd {
 namespace {
 
-// A person or a step of a pipeline waits for it.
-constexpr base::Millis admin_answers_within{5'000};
+constexpr base::Millis shortest_timeout{100};
+constexpr base::Millis longest_timeout{60'000};
+
+base::Millis longest_answer_in(const Settings& settings) {
+  const auto setting = settings.value("connect-timeout");
+  const auto length = duration_of(setting);
+  if (length < shortest_timeout || length > longest_timeout) {
+    throw not_accepted(setting, "100ms to 1m");
+  }
+  return length;
+}
 
 void set_log_level(const Settings& settings) {
   const bool quiet = settings.is_on("quiet");
@@ -89,7 +99,8 @@ ServerChoice resolve_server(const Settings& settings) {
                     chosen->source, base::printable(store::without_secret(url), 400), bad->why)};
   }
   ServerChoice choice{std::get<store::ServerSpec>(std::move(together)),
-                      base::printable(store::without_secret(url)), std::nullopt};
+                      base::printable(store::without_secret(url)), std::nullopt,
+                      longest_answer_in(settings)};
   store::default_password(choice.spec, password_beside_the_url(settings));
   if (chosen) {
     // A config file's secret stays there; argv and the environment can be seen anyway.
@@ -110,10 +121,6 @@ void require(const ServerChoice& server, store::Feature feature, std::string_vie
       ExitCode::usage,
       fmt::format("{}: not with {}; rlock(1), SERVER URLS, says which kind of server can", option,
                   server.shown)};
-}
-
-os::CallLimit admin_limit() {
-  return {base::Deadline::after(base::now(), admin_answers_within)};
 }
 
 }  // namespace cmd

@@ -16,6 +16,12 @@ struct ServerChoice {
   store::ServerSpec spec;
   std::string shown;                    // for messages: never holds a secret
   std::optional<std::string> exported;  // RLOCK_SERVER for the job, if one was chosen
+  base::Millis longest_answer{5'000};
+
+  /// For one question of a command that waits for no lock.
+  [[nodiscard]] os::CallLimit limit() const {
+    return {base::Deadline::after(base::now(), longest_answer)};
+  }
 };
 
 /// Also sets the level of the log. Throws UsageError.
@@ -25,8 +31,5 @@ ServerChoice resolve_server(const Settings& settings);
 void warn_of_default_server(const ServerChoice& server);
 /// Throws UsageError if the option that needs it cannot be had with that kind of server.
 void require(const ServerChoice& server, store::Feature feature, std::string_view option);
-
-/// For one question of a command that waits for no lock.
-os::CallLimit admin_limit();
 
 }  // namespace cmd

@@ -81,7 +81,7 @@ int for_each_key(const StepPlan& plan, const Step& step) {
   const auto store = store::open(plan.server.spec);
   int code = ExitCode::ok;
   for (const auto& key : plan.keys) {
-    const auto failed = step(*store, key, admin_limit());
+    const auto failed = step(*store, key, plan.server.limit());
     if (failed && code == ExitCode::ok) code = *failed;
   }
   return code;

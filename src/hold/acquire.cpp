@@ -13,9 +13,8 @@ using base::Deadline;
 using base::Millis;
 using store::Fault;
 
-// A server that takes longer for one answer is as good as silent; a lease shorter than that would
-// be over when the answer came, so it need not wait longer than a second either.
-constexpr Millis longest_answer{5'000};
+// A lease that is shorter than the longest answer would be over when the answer came, and a wait
+// may be; but a connection over TLS to another continent takes a part of a second.
 constexpr Millis shortest_answer{1'000};
 // On the way out nobody should wait long for a server.
 constexpr Millis goodbye{1'000};
@@ -35,6 +34,7 @@ class Acquirer {
   struct Terms {
     base::Deadline wait_ends;
     base::Millis grace;  // of the validity this much must be left, or the job could not be stopped
+    base::Millis longest_answer;
   };
   using Outcome = std::variant<Held, LostEarlier, NotAcquired>;
 
@@ -47,6 +47,7 @@ class Acquirer {
 
  private:
   store::Attempt ask();
+  [[nodiscard]] base::Deadline answer_due(base::Moment now) const;
   std::optional<Outcome> queue(const store::Queued& place);
   std::optional<Outcome> recover(const store::Fault& fault);
   std::optional<Outcome> accept(store::Granted granted);
@@ -64,6 +65,7 @@ class Acquirer {
   os::Signals& signals_;
   WaitingLine line_;
   base::Millis retry_;
+  base::Deadline attempt_ends_;
   bool asked_again_ = false;  // a single attempt whose answer was lost asks once more
   bool disturbed_ = false;    // a signal that does not concern us cut a question short
 };
@@ -76,11 +78,27 @@ Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& 
       earlier_{earlier},
       signals_{signals},
       line_{claim.name},
-      retry_{first_retry} {}
+      retry_{first_retry},
+      attempt_ends_{Deadline::after(base::now(), terms.longest_answer)} {}
+
+/// The end of the wait ends a question, too; and the two questions that a single attempt may take
+/// have the time of one.
+base::Deadline Acquirer::answer_due(base::Moment now) const {
+  const Millis lease = std::max(claim_.ttl.length(), shortest_answer);
+  const Deadline longest = Deadline::after(now, std::min(lease, terms_.longest_answer));
+  if (claim_.on_busy == store::OnBusy::give_up) return std::min(longest, attempt_ends_);
+  const Deadline soonest = Deadline::after(now, std::min(shortest_answer, terms_.longest_answer));
+  return std::min(longest, std::max(terms_.wait_ends, soonest));
+}
 
 store::Attempt Acquirer::ask() {
-  const Millis answer = std::clamp(claim_.ttl.length(), shortest_answer, longest_answer);
-  return store_->try_acquire(claim_, {Deadline::after(base::now(), answer), signals_.descriptor()});
+  const auto asked_at = base::now();
+  const Deadline due = answer_due(asked_at);
+  auto attempt = store_->try_acquire(claim_, {due, signals_.descriptor()});
+  if (auto* fault = std::get_if<Fault>(&attempt); fault != nullptr && due.passed(base::now())) {
+    fault->why += fmt::format(" ({})", base::format_duration(due.left(asked_at)));
+  }
+  return attempt;
 }
 
 Acquirer::Outcome Acquirer::run() {
@@ -184,7 +202,8 @@ std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
   if (std::exchange(disturbed_, false)) return std::nullopt;
   if (claim_.on_busy == store::OnBusy::give_up) {
     // Only a lost answer is worth a second question, which the same token makes safe.
-    if (fault.kind != Fault::Kind::silent || asked_again_) return withdrawn(fault);
+    const bool in_time = !attempt_ends_.passed(base::now());
+    if (fault.kind != Fault::Kind::silent || asked_again_ || !in_time) return withdrawn(fault);
     asked_again_ = true;
     return std::nullopt;
   }
@@ -256,7 +275,8 @@ Attempted take_all(const Opener& open_store, const std::vector<store::Claim>& cl
 }  // namespace
 
 Acquisition acquire(const Opener& open_store, const Wanted& wanted, os::Signals& signals) {
-  const Acquirer::Terms terms{Deadline::after(base::now(), wanted.wait), wanted.grace};
+  const Acquirer::Terms terms{Deadline::after(base::now(), wanted.wait), wanted.grace,
+                              wanted.longest_answer};
   auto claims = wanted.claims;
   for (;;) {
     auto taken = take_all(open_store, claims, terms, signals);

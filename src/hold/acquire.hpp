@@ -43,6 +43,7 @@ struct Wanted {
   std::vector<store::Claim> claims;  // in the order in which everybody takes them: sorted by name
   base::Millis wait;                 // 0: one attempt; Millis::max(): forever
   base::Millis grace;
+  base::Millis longest_answer{5'000};  // a server that takes longer for one is as good as silent
 };
 
 using Acquisition = std::variant<HeldLocks, NotAcquired>;
