@@ -254,7 +254,8 @@ something_needs() {
 @test "without any one of the first words of it something does not" { something_needs 1 5; }
 @test "nor without one of the next five" { something_needs 6 10; }
 @test "nor without one of the five after them" { something_needs 11 15; }
-@test "nor without one of the last" { something_needs 16 99; }
+@test "nor without one of the next two" { something_needs 16 17; }
+@test "nor without one of the last" { something_needs 18 99; }
 
 @test "a right that is missing is named in one line, or the page that names it where the server does not" {
   local word
