@@ -23,18 +23,30 @@ std::vector<std::size_t> without(std::vector<std::size_t> all,
   return all;
 }
 
+/// How long a node is waited for that is to give a claim back.
+enum class Patience {
+  /// Not longer than the next try of the same client waits anyway.
+  next_try,
+  /// As long as it may take the nodes that answer: a silent one must not delay who has an answer.
+  answered,
+  /// Too few answered, and the user hears so. One that is slow rather than silent is the likeliest
+  /// to have granted the claim, and hears the connection and the words after it late.
+  too_few_answered,
+};
+
 /// The nodes that did not answer.
 std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>& from,
-                                   const Claim& claim, Millis longest, const CallLimit& limit) {
+                                   const Claim& claim, Patience patience, const CallLimit& limit) {
   FanOut<Release> fan_out{from, nodes.size(),
                           [&](std::size_t node, const CallLimit& share) {
                             return nodes[node].release(claim.name, claim.token, Millis{0}, share);
                           },
                           limit};
   const auto began = base::now();
-  const auto at_most = Deadline::after(began, longest);
+  const auto at_most =
+      Deadline::after(began, patience == Patience::next_try ? for_a_next_try : for_a_last_word);
   fan_out.linger([&, until = nodes.last_call(Nodes::Question::other, began)](std::size_t node) {
-    return std::min(until(node), at_most);
+    return patience == Patience::too_few_answered ? at_most : std::min(until(node), at_most);
   });
   const auto& answers = fan_out.end();
   std::vector<std::size_t> unheard;
@@ -147,7 +159,7 @@ void raise(Nodes& nodes, const Lease& lease, const std::vector<std::size_t>& low
 }
 
 void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
-  (void)take_back(nodes, nodes.all(), claim, for_a_last_word, limit);
+  (void)take_back(nodes, nodes.all(), claim, Patience::answered, limit);
 }
 
 AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, const Claim& claim,
@@ -162,7 +174,8 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
       fan_out.wait([](const auto& all) { return decided<Granted>(all, late(all).size()); });
   if (const auto pair = same_server(nodes, alone, first, limit)) {
     fan_out.end();
-    return {counted_twice(*pair), take_back(nodes, nodes.all(), alone, for_a_last_word, limit), {}};
+    return {
+        counted_twice(*pair), take_back(nodes, nodes.all(), alone, Patience::answered, limit), {}};
   }
   auto lease = granted(first);
   const auto most = majority(nodes.size());
@@ -188,10 +201,13 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   for (const auto node : nodes.all()) {
     if (may_have_it(answers[node])) perhaps.push_back(node);
   }
+  auto outcome = why_not(answers);
+  auto patience = Patience::answered;
+  if (std::holds_alternative<Fault>(outcome)) patience = Patience::too_few_answered;
   // The next try of the same client finds what is left, and takes it back then.
-  const bool last = claim.on_busy == OnBusy::give_up;
-  auto unsettled = take_back(nodes, perhaps, alone, last ? for_a_last_word : for_a_next_try, limit);
-  return {why_not(answers), std::move(unsettled), {}};
+  if (claim.on_busy != OnBusy::give_up) patience = Patience::next_try;
+  auto unsettled = take_back(nodes, perhaps, alone, patience, limit);
+  return {std::move(outcome), std::move(unsettled), {}};
 }
 
 }  // namespace store::quorum
