@@ -102,3 +102,19 @@ signal_all() {
   assert_equal "$status" 2
   assert_equal "$(value)" nobody
 }
+
+@test "a fence that leaves no room for a next one is refused, and said: 78" {
+  local number
+  for number in 9007199254740991 9007199254740992 100000000000000000000; do
+    redis set "$(companion "$K" fence)" "$number x" >/dev/null
+    attempt -k "$K" -- touch "$T/ran"
+    assert_equal "$status" 78
+    assert_one_stderr_line "$number" "$(companion "$K" fence)"
+    [[ ! -e $T/ran ]]
+    free "$K"
+  done
+  redis set "$(companion "$K" fence)" '9007199254740989 x' >/dev/null
+  # shellcheck disable=SC2016
+  attempt -k "$K" -- sh -c 'echo $RLOCK_FENCE'
+  assert_output 9007199254740990
+}

@@ -212,3 +212,17 @@ two_keys() {
   attempt -k $'a\nb' -- true
   assert_success
 }
+
+@test "a key that another lock keeps for itself is refused: 78" {
+  local suffix
+  for suffix in queue alive fence held grants mail:someone; do
+    attempt -k "{$K}:rlock:$suffix" -- touch "$T/ran"
+    assert_equal "$status" 78
+    assert_one_stderr_line "'$K'"
+    attempt -k "a{$K}b:rlock:$suffix" -- touch "$T/ran"
+    assert_equal "$status" 78
+  done
+  [[ ! -e $T/ran ]]
+  attempt -k "{$K}:rlock:other" -- true
+  assert_success
+}

@@ -62,6 +62,18 @@ replica_is_up() {
   assert_output ran
 }
 
+@test "a refresh that too few replicas confirm is none: the job is stopped before the lease ends" {
+  own_master
+  add_replica
+  hold_stubborn holder -t 3s --grace 100ms --sync-replicas 1
+  wait_refreshed "$K"
+  pause_redis "$REPLICA"
+  finish holder
+  assert_equal "$status" 76
+  assert_stderr_line 'only 0 of 1 replicas'
+  resume_redis "$REPLICA"
+}
+
 @test "without it nothing is asked of replicas" {
   watch_wire "$T/wire"
   attempt -k "$K" -- true

@@ -56,6 +56,48 @@ load lib/sentinel
   assert_stderr_line "lost the lock '$K'"
 }
 
+# depose: the sentinels make a replica the master, and the one so far, which they cannot tell, goes on serving.
+depose() {
+  redis-cli -s "$MASTER/redis.sock" acl setuser default -replicaof -slaveof -multi -client >/dev/null
+  redis-cli -s "${SENTINELS[0]}/redis.sock" sentinel failover main >/dev/null
+  PATIENCE=60 wait_until has_new_master
+}
+
+@test "a holder at a master that was replaced, and goes on serving, moves to the new one" {
+  start_sentinels
+  hold holder -k "$K" --ttl 4s
+  depose
+  start heir -q -k "$K" -w 60s -- touch "$T/ran"
+  wait_queued "$K" 1
+  sleep 5 # a lease, and some
+  [[ ! -e $T/ran ]]
+  let_go holder
+  assert_success
+  assert_silent
+  finish heir
+  assert_success
+}
+
+@test "a holder at a master that was replaced is stopped if the new one does not have its lock" {
+  start_sentinels
+  hold holder -k "$K" --ttl 6s
+  depose
+  redis set "$K" somebody px 60000 >/dev/null
+  finish holder
+  assert_equal "$status" 76
+  assert_stderr_line "lost the lock '$K'"
+}
+
+@test "a first sentinel that is silent costs a run a moment" {
+  local from
+  start_sentinels
+  pause_redis "${SENTINELS[0]}"
+  from=$(now_ms)
+  attempt -k "$K" -- true
+  assert_success
+  assert_less $(($(now_ms) - from)) 600
+}
+
 @test "some sentinels may be dead or silent" {
   start_sentinels
   kill_redis "${SENTINELS[0]}"

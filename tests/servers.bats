@@ -117,6 +117,31 @@ while True:
   redis config set maxmemory 0
 }
 
+@test "readers, and those who have permits, refresh on a server that ran out of memory" {
+  local how
+  own_server
+  for how in --shared '--permits 2'; do
+    redis config set maxmemory 0
+    # shellcheck disable=SC2086
+    hold "first$how" -k "$K:$how" $how -t 4s --grace 100ms
+    redis config set maxmemory 1
+    wait_refreshed "$K:$how"
+    let_go "first$how"
+    assert_success
+    free "$K:$how"
+  done
+}
+
+@test "a holder on a server that ran out of memory can be cancelled" {
+  own_server
+  hold holder -k "$K"
+  redis config set maxmemory 1
+  attempt cancel "$K"
+  assert_success
+  finish holder
+  assert_equal "$status" 76
+}
+
 @test "a release with a waiter on a server out of memory leaves a free lock" {
   own_server
   hold first -k "$K"

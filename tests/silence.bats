@@ -140,3 +140,15 @@ struck() {
   [[ $stderr == 'rlock: '*release* ]]
   resume_redis "$SERVER"
 }
+
+@test "a release on a connection that the server closed meanwhile finds out that another has the lock, and says so" {
+  own_server
+  hold holder -k "$K" -t 60s
+  sleep 1.2 # until the holder listens
+  redis client kill type normal skipme yes >/dev/null
+  redis set "$K" other px 60000 >/dev/null
+  let_go holder
+  assert_success
+  assert_one_stderr_line "the lock '$K' was lost before"
+  assert_equal "$(redis get "$K")" other
+}

@@ -82,6 +82,42 @@ load lib/rlock
   assert_output ran
 }
 
+@test "an older one that asks again, because its answer was lost, does not send the newer one away" {
+  own_server
+  hold oldest -k "$K"
+  start_proxy
+  proxy swallow-reply EVAL
+  start older -k "$K" --supersede -w 60s -- touch "$T/older.ran"
+  wait_until says "$T/proxy.log" swallowed
+  finish oldest
+  assert_equal "$status" 76
+  use_server "$SERVER"
+  hold newer -k "$K" --supersede -w 60s
+  proxy reset
+  finish older
+  assert_equal "$status" 75
+  assert_stderr_line superseded
+  sleep 1.5 # by then a holder has heard what it was told
+  let_go newer
+  assert_success
+  [[ ! -e $T/older.ran ]]
+  stop_proxy
+}
+
+@test "one whose question was lost supersedes when it asks again" {
+  own_server
+  hold oldest -k "$K"
+  start_proxy
+  proxy drop-request EVAL
+  start newer -k "$K" --supersede -w 60s -- echo ran
+  finish oldest
+  assert_equal "$status" 76
+  finish newer
+  assert_success
+  assert_output ran
+  stop_proxy
+}
+
 @test "a foreign holder is waited for" {
   redis set "$K" foreign px 500
   attempt -k "$K" --supersede -- echo ran

@@ -49,6 +49,11 @@ bool is_readable(int fd) {
   return fd >= 0 && poll_once(&polled, 1, base::Deadline::at(base::now()));
 }
 
+bool is_hung_up(int socket) {
+  pollfd polled{socket, POLLRDHUP, 0};
+  return poll_once(&polled, 1, base::Deadline::at(base::now()));
+}
+
 void wait_any(const std::vector<int>& fds, base::Deadline until) {
   (void)wait_any(fds, {}, until);
 }

@@ -32,6 +32,10 @@ Ready wait_for(int fd, Want want, const CallLimit& limit);
 /// Whether it can be read from now; never for -1.
 bool is_readable(int fd);
 
+/// Whether the other end of a socket has closed it for writing, or altogether, even if there is
+/// still data to read.
+bool is_hung_up(int socket);
+
 /// Waits until one of `fds` (-1 is skipped) is readable or the deadline passed.
 void wait_any(const std::vector<int>& fds, base::Deadline until);
 

@@ -54,7 +54,7 @@ byte faults, top, top_to = NOBODY, turn = NOBODY, witness = NOBODY, idle, idle_b
 bool wiped, overtaken, behind[N];   /* behind: stood still, and has not asked since */
 hidden byte exclusion, fencing, order, wakefulness, takeover;
 /* Of one step. */
-hidden byte first, second, j, purged, was_mine;
+hidden byte first, second, last, j, purged, was_mine;
 hidden mtype answer;
 
 #define waits(i)    (!paused[i] && (state[i] == asking || state[i] == queued || state[i] == asleep))

@@ -1,8 +1,9 @@
 /* The scripts of queue.pml: what the server does, each in one step. Compare src/store/redis/lua. */
 
 inline heads() {
-  first = NOBODY; second = NOBODY;
+  first = NOBODY; second = NOBODY; last = NOBODY;
   for (j : 0 .. N - 1) {
+    if :: waiting[j] && (last == NOBODY || ticket[j] > ticket[last]) -> last = j :: else fi;
     if
     :: !waiting[j]
     :: waiting[j] && (first == NOBODY || ticket[j] < ticket[first]) -> second = first; first = j
@@ -38,10 +39,19 @@ inline handoff() {
      alive[first] = CLAIM;          /* the place outlives the reservation, by a millisecond */
 #endif
 #ifndef NO_WITNESS                  /* MISTAKE: only the first is told, who may be dead */
-     post(second)
+     post(second); post(last)
 #endif
   fi
 #endif
+}
+inline roll_call(i) {               /* the first one did not come: who of the others lives? */
+  handoff();
+  for (j : 0 .. N - 1) {
+    if
+    :: waiting[j] && j != i && j != first && alive[j] > CLAIM -> post(j); alive[j] = CLAIM
+    :: else
+    fi
+  }
 }
 inline enter(i) {
   purge(); heads();
@@ -69,7 +79,7 @@ inline enter(i) {
         if :: was_mine :: else -> post(first) fi;
         answer = granted
      :: else ->
-        if :: owner == NOBODY -> handoff() :: else fi;
+        if :: owner == NOBODY -> roll_call(i) :: else fi;
         if :: ticket[i] == 0 -> tickets++; ticket[i] = tickets :: else fi;
         waiting[i] = true; alive[i] = GRACE;
         heads();
@@ -77,7 +87,9 @@ inline enter(i) {
         if                          /* when something can happen of which nobody tells */
         :: first == i && owner == fence_to -> nap[i] = lease
         :: first == i && owner != fence_to -> nap[i] = 1   /* a foreigner */
-        :: first != i && (second == i || owner == first) -> nap[i] = alive[first]
+        :: first != i && owner == first -> nap[i] = alive[first]
+        :: first != i && owner != first && second == i ->
+           nap[i] = (owner == fence_to && lease < alive[first] -> lease : alive[first])
         :: else -> nap[i] = HEARTBEAT
         fi;
         answer = queued

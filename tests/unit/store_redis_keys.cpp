@@ -70,6 +70,20 @@ TEST_CASE("no two locks share a key") {
   }
 }
 
+TEST_CASE("every companion has an owner, other keys have none") {
+  for (const auto& name : names) {
+    const LockKeys keys{*LockName::from(name)};
+    for (const auto& key : {keys.queue, keys.alive, keys.fence, keys.held, keys.grants,
+                            keys.mailbox + "token", keys.mailbox + "a:rlock:other"}) {
+      CHECK_MESSAGE(redis::owner_of_key(key) == LockName::from(name), key);
+    }
+  }
+  for (const char* key : {"a", "a:rlock:queue", "{a}:rlock:other", "{}:rlock:queue",
+                          "a:rlock:mail:x", "{a}:rlock:mail"}) {
+    CHECK_MESSAGE(!redis::owner_of_key(key), key);
+  }
+}
+
 TEST_CASE("a fence or queue key names its lock, other keys name none") {
   for (const auto& name : names) {
     const LockKeys keys{*LockName::from(name)};

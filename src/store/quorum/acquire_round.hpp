@@ -1,7 +1,7 @@
 // One try to get a lock from more than half of the nodes.
 #pragma once
 
-#include "store/quorum/fanout.hpp"
+#include "store/quorum/nodes.hpp"
 
 namespace store::quorum {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "store/quorum/fanout.hpp"
+#include "store/quorum/nodes.hpp"
 
 namespace store::quorum {
 namespace {

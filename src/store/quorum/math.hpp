@@ -7,14 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "store/fan_out.hpp"
 #include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"
 
 namespace store::quorum {
-
-/// One for each node; nothing: the node has not answered, or was not asked.
-template <class Answer>
-using Answers = std::vector<std::optional<Answer>>;
 
 /// More than half.
 constexpr std::size_t majority(std::size_t of) {

@@ -68,71 +68,18 @@ Result<Arrival> open_any(const RedisServer::Nodes& nodes, const RedisServer::Acc
   return trouble;
 }
 
-// ---- Sentinel ---------------------------------------------------------------------------------
-
-Result<Tcp> ask_for_master(const Tcp& sentinel, const std::string& name,
-                           const RedisServer::Access& access, const CallLimit& limit) {
-  auto opened = Connection::open(sentinel, access, limit);
-  if (!opened) return std::move(opened).error();
-  auto answer = opened->ask({"SENTINEL", "get-master-addr-by-name", name}, limit);
-  if (!answer) return std::move(answer).error();
-  const Reply& reply = *answer;
-  if (reply.size() != 2) {
-    return Fault{Fault::Kind::unavailable,
-                 fmt::format("knows no master '{}'", base::printable(name))};
-  }
-  return Tcp{std::string{reply[0].text()}, std::string{reply[1].text()}};
-}
-
-/// A server that does not allow the question is believed: a replica refuses to write anyway.
-std::optional<Fault> refuse_replica(Connection& server, const CallLimit& limit) {
-  auto answer = server.ask({"ROLE"}, limit);
-  if (!answer) {
-    if (answer.error().kind == Fault::Kind::denied) return std::nullopt;
-    return std::move(answer).error();
-  }
-  if ((*answer)[0].text() == "master") return std::nullopt;
-  return Fault{Fault::Kind::unavailable, "is named as master, and is not (yet)"};
-}
-
-Result<Connection> open_checked(const Tcp& master, const RedisServer::Access& access,
-                                const CallLimit& limit) {
-  auto opened = Connection::open(master, access, limit);
-  if (!opened) return on_the_way(master, std::move(opened).error());
-  if (auto fault = refuse_replica(*opened, limit)) return on_the_way(master, *std::move(fault));
-  return opened;
-}
-
-/// Asks one sentinel after the other for the master, connects to it and sees that it is one: a
-/// sentinel that was cut off may name yesterday's. Each gets an equal share of what is left of the
-/// limit, so that one that is silent does not use it up.
-Result<Connection> open_master(const RedisServer::Sentinels& sentinels,
-                               const RedisServer::Access& access, const CallLimit& limit) {
-  Fault trouble{Fault::Kind::unreachable, "no sentinel"};
-  std::size_t left = sentinels.nodes.size();
-  for (const Tcp& node : sentinels.nodes) {
-    const auto now = base::now();
-    const auto share = limit.until.left(now) / static_cast<Millis::rep>(left--);
-    const CallLimit turn = limit.at_most(Deadline::after(now, share));
-    auto master = ask_for_master(node, sentinels.master, {sentinels.login, 0, access.tls}, turn);
-    if (!master) {
-      trouble = on_the_way(node, std::move(master).error());
-      continue;
-    }
-    auto opened = open_checked(*master, access, turn);
-    if (opened) return opened;
-    trouble = std::move(opened).error();
-    if (trouble.kind == Fault::Kind::denied) break;  // the master's word, and not the sentinel's
-  }
-  return trouble;
-}
-
 // ---- Cluster ----------------------------------------------------------------------------------
 
 /// A redirection that leads nowhere: in another moment it may.
 Fault lost_way(std::string_view error) {
   return {Fault::Kind::unavailable,
           "a redirection that cannot be followed: " + base::printable(error, longest_redirection)};
+}
+
+Fault belongs_to(const LockName& lock) {
+  return {Fault::Kind::misconfigured,
+          fmt::format("this key belongs to the lock '{}', which keeps its own data there",
+                      base::printable(lock.text(), LockName::longest))};
 }
 
 bool is_redirection(const Reply& reply) {
@@ -202,9 +149,7 @@ RedisServer::Nodes ClusterRoute::candidates(const RedisServer::Nodes& given) con
 Result<Connection> Client::open(const CallLimit& limit) {
   return base::match(
       server_.where, [&](const RedisServer::Nodes& nodes) { return open_node(nodes, limit); },
-      [&](const RedisServer::Sentinels& sentinels) {
-        return open_master(sentinels, server_.access, limit);
-      });
+      [&](const RedisServer::Sentinels&) { return master_->open(server_.access, limit); });
 }
 
 Result<Connection> Client::open_node(const RedisServer::Nodes& given, const CallLimit& limit) {
@@ -221,7 +166,8 @@ Result<Connection> Client::open_node(const RedisServer::Nodes& given, const Call
 }
 
 std::optional<Fault> Client::connect(const CallLimit& limit) {
-  if (connection_) return std::nullopt;
+  if (connection_ && !connection_->hung_up()) return std::nullopt;
+  drop();
   auto opened = open(limit);
   if (!opened) return std::move(opened).error();
   connection_ = *std::move(opened);
@@ -237,6 +183,7 @@ bool Client::follow(std::string_view error) {
 Result<Reply> Client::run_script(const Script& script, const LockName& name,
                                  const std::vector<std::string>& arguments,
                                  const CallLimit& limit) {
+  if (auto owner = owner_of_key(name.text())) return belongs_to(*owner);
   const LockKeys keys{name};
   Command command{"EVALSHA",   std::string{script.sha1},
                   "6",         name.text(),
@@ -249,6 +196,10 @@ Result<Reply> Client::run_script(const Script& script, const LockName& name,
   command[0] = "EVAL";
   command[1] = script.body;
   return ask(command, limit);
+}
+
+void Client::follow_master(const CallLimit& limit) {
+  if (connection_ && master_ && master_->replaced(server_.access, limit)) drop();
 }
 
 void Client::leave() {

@@ -11,6 +11,7 @@
 
 #include "store/redis/connection.hpp"
 #include "store/redis/scripts.hpp"
+#include "store/redis/sentinel.hpp"
 
 namespace store::redis {
 
@@ -51,7 +52,11 @@ class ClusterRoute {
 /// server may be behind it by then. In a Cluster it goes where it is sent. One thread at a time.
 class Client {
  public:
-  explicit Client(RedisServer server) : server_{std::move(server)} {}
+  explicit Client(RedisServer server) : server_{std::move(server)} {
+    if (const auto* sentinels = std::get_if<RedisServer::Sentinels>(&server_.where)) {
+      master_.emplace(*sentinels);
+    }
+  }
 
   /// Runs a script on one lock, with the names of its keys; `arguments` are those behind the
   /// mailboxes' prefix. EVALSHA, or EVAL where the server does not know the script (a restart,
@@ -70,6 +75,9 @@ class Client {
   std::optional<Fault> send(const Command& command, const CallLimit& limit);
   Result<std::optional<Reply>> receive(const CallLimit& limit);
 
+  /// Asks the sentinels, if there are any, and leaves a master that they have replaced. To be
+  /// called where an answer of yesterday's master would mislead us.
+  void follow_master(const CallLimit& limit);
   /// Throws the connection away, and with it whatever it is blocked in.
   void drop() { connection_.reset(); }
   /// If this error is a redirection of a Cluster: the next connection goes where it points.
@@ -94,6 +102,7 @@ class Client {
 
   RedisServer server_;
   ClusterRoute route_;
+  std::optional<MasterFinder> master_;  // where sentinels name it
   std::optional<Connection> connection_;
 };
 

@@ -34,6 +34,8 @@ int depth_of(const redisReadTask* task) {
 
 // A server's error is text for people, of any length and content.
 constexpr std::size_t longest_words = 200;
+// Words of our own scripts, which may name a key of 1024 bytes.
+constexpr std::size_t longest_refusal = 1'400;
 // So is a host that it names.
 constexpr std::size_t longest_host = 100;
 
@@ -97,6 +99,12 @@ bool ended(const CallLimit& limit) {
 }
 
 Fault classify(std::string_view error) {
+  // Our own scripts' words, which name the key.
+  static constexpr std::string_view ours = "RLOCK ";
+  if (error.starts_with(ours)) {
+    return {Fault::Kind::misconfigured,
+            base::printable(error.substr(ours.size()), longest_refusal)};
+  }
   // Credentials and permissions: asking again cannot help.
   static constexpr std::array<std::string_view, 7> denials{
       "NOAUTH", "WRONGPASS", "NOPERM", "ERR invalid password", "ERR AUTH", "ERR Client sent AUTH",
@@ -176,7 +184,8 @@ Result<Connection> Connection::open(const RedisServer::Address& address,
 std::optional<Fault> Connection::greet(const RedisServer::Access& access, const CallLimit& limit) {
   const auto& [login, database, tls] = access;
   std::vector<Command> commands;
-  if (!login.password.empty()) {
+  // A user without a password is one all the same: without AUTH we would be the default user.
+  if (!login.user.empty() || !login.password.empty()) {
     Command auth{"AUTH"};
     if (!login.user.empty()) auth.push_back(login.user);
     auth.push_back(login.password.reveal());
@@ -200,6 +209,10 @@ Fault Connection::broken() const {
   if (refused_by_tls(*context_)) return {Fault::Kind::denied, why};
   return {Fault::Kind::silent, "the connection broke: " + why +
                                    (may_want_tls_ ? " (does it want TLS, rediss://?)" : "")};
+}
+
+bool Connection::hung_up() const {
+  return os::is_hung_up(descriptor());
 }
 
 std::optional<Fault> Connection::send(const Command& command, const CallLimit& limit) {

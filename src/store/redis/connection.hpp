@@ -105,6 +105,9 @@ class Connection {
   Result<Reply> ask(const Command& command, const CallLimit& limit);
 
   [[nodiscard]] int descriptor() const { return context_->fd; }
+  /// Whether the server has ended the connection: a command that is sent now is lost for certain,
+  /// but would look as if it might have been heard.
+  [[nodiscard]] bool hung_up() const;
 
  private:
   struct Free {

@@ -1,9 +1,14 @@
 #include "store/redis/keys.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace store::redis {
 namespace {
 
 constexpr std::string_view infix = ":rlock:";
+constexpr std::string_view mailbox_kind = ":rlock:mail:";
+constexpr std::array<std::string_view, 5> kinds{"queue", "alive", "fence", "held", "grants"};
 
 /// Redis Cluster hashes what stands between the first '{' and the first '}' behind it, if that is
 /// not empty (cluster specification, "Hash tags").
@@ -35,6 +40,11 @@ std::string_view key_of(std::string_view stem) {
   return stem.substr(1, stem.size() - 2);
 }
 
+std::optional<LockName> lock_of_stem(std::string_view stem) {
+  if (!has_tag(stem) && !looks_like_stem(stem)) return std::nullopt;
+  return LockName::from(key_of(stem));
+}
+
 }  // namespace
 
 LockKeys::LockKeys(const LockName& name) {
@@ -47,13 +57,25 @@ LockKeys::LockKeys(const LockName& name) {
   mailbox = prefix + "mail:";
 }
 
+std::optional<LockName> owner_of_key(std::string_view key) {
+  // A mailbox ends with a token, which may hold anything.
+  const auto mail = key.find(mailbox_kind);
+  if (mail != std::string_view::npos) {
+    if (auto owner = lock_of_stem(key.substr(0, mail))) return owner;
+  }
+  const auto end = key.rfind(infix);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view kind = key.substr(end + infix.size());
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return std::nullopt;
+  return lock_of_stem(key.substr(0, end));
+}
+
 std::optional<LockName> lock_of_key(std::string_view key) {
   const auto end = key.rfind(infix);
   if (end == std::string_view::npos) return std::nullopt;
   const std::string_view kind = key.substr(end + infix.size());
   if (kind != "fence" && kind != "queue") return std::nullopt;
-  const std::string_view stem = key.substr(0, end);
-  return has_tag(stem) || looks_like_stem(stem) ? LockName::from(key_of(stem)) : std::nullopt;
+  return lock_of_stem(key.substr(0, end));
 }
 
 }  // namespace store::redis

@@ -23,7 +23,11 @@ struct LockKeys {
   std::string mailbox;  // the token of its owner follows
 };
 
-/// The other way round: the lock that a fence or queue key belongs to.
+/// The lock that keeps its own data under this key, whatever it is. Such a key cannot be a lock's
+/// name: the two would overwrite each other.
+std::optional<LockName> owner_of_key(std::string_view key);
+
+/// The lock that a fence or queue key belongs to.
 std::optional<LockName> lock_of_key(std::string_view key);
 
 /// Globs that find every fence and queue key by SCAN.

@@ -38,15 +38,19 @@ class RedisStore final : public LockStore {
   /// A script on a lock.
   Result<Reply> run(const Script& script, const LockName& name,
                     const std::vector<std::string>& arguments, const CallLimit& limit);
-  /// What is wrong with a grant: too few replicas have it. Empty if enough do.
-  Result<std::string> flaw_of_grant(const Claim& claim, const CallLimit& limit);
+  /// What is wrong with what we have just written: too few replicas have it. Empty if enough do.
+  Result<std::string> missing_replicas(const CallLimit& limit);
 
   RedisServer server_;
   Client client_;
 
+  unsigned sync_replicas_ = 0;  // that must confirm what the holder writes
+
   // Of the queue: our ticket, and the place that the server told us last.
   BlockingWait wait_{client_};
   std::string ticket_;
+  std::optional<Moment>
+      lost_try_;  // the first one that the server may have heard, without our hearing it
   Queued place_{};
 };
 
@@ -58,22 +62,28 @@ Result<Reply> RedisStore::run(const Script& script, const LockName& name,
 
 Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   const Moment asked_at = base::now();
-  // Waiters that came after us must not be sent away when we only ask again.
+  const Millis again =
+      lost_try_ ? std::max(base::ceil<Millis>(asked_at - *lost_try_), Millis{1}) : Millis{0};
+  // Once we are in the queue, those who came after us must not be sent away.
   const bool first_time = ticket_.empty();
   auto answer = run(scripts::enter, claim.name,
                     {queue_id(claim.token, claim.mode), count(claim.ttl.length()),
                      count(redis::claim), claim.on_busy == OnBusy::queue ? count(grace) : "0",
                      ticket_, claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
-                     first_time ? claim.supersede : ""},
+                     first_time ? claim.supersede : "", count(again)},
                     limit);
-  if (!answer) return std::move(answer).error();
+  if (!answer) {
+    if (answer.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
+    return std::move(answer).error();
+  }
   const Reply& reply = *answer;
 
   const std::string_view outcome = reply[0].text();
   if (outcome == "granted") {
     const auto fence = unsigned_in(reply[1]);
     if (!fence) return nonsense();
-    auto flaw = flaw_of_grant(claim, limit);
+    sync_replicas_ = claim.sync_replicas;
+    auto flaw = missing_replicas(limit);
     if (!flaw) return std::move(flaw).error();
     return Granted{
         {claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence, asked_at},
@@ -91,16 +101,16 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   return place_;
 }
 
-Result<std::string> RedisStore::flaw_of_grant(const Claim& claim, const CallLimit& limit) {
-  if (claim.sync_replicas == 0) return std::string{};
+Result<std::string> RedisStore::missing_replicas(const CallLimit& limit) {
+  if (sync_replicas_ == 0) return std::string{};
   const Millis time = std::min(replication, limit.until.left(base::now()) / 2);
-  auto answer = client_.ask_same_connection(
-      {"WAIT", std::to_string(claim.sync_replicas), count(time)}, limit);
+  auto answer =
+      client_.ask_same_connection({"WAIT", std::to_string(sync_replicas_), count(time)}, limit);
   if (!answer) return std::move(answer).error();
   const auto acknowledged = answer->integer();
-  if (acknowledged >= static_cast<std::int64_t>(claim.sync_replicas)) return std::string{};
+  if (acknowledged >= static_cast<std::int64_t>(sync_replicas_)) return std::string{};
   return fmt::format("only {} of {} replicas have confirmed the lock", acknowledged,
-                     claim.sync_replicas);
+                     sync_replicas_);
 }
 
 Turn RedisStore::await_turn(const Claim& claim, const CallLimit& limit) {
@@ -120,12 +130,17 @@ NotOurs not_ours(std::int64_t code) {
 
 Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
                           const CallLimit& limit) {
+  // A master that was replaced would renew for ever what the new one grants to others.
+  client_.follow_master(limit);
   const Moment asked_at = base::now();
   auto answer = run(scripts::renew, name, {token.text(), count(ttl.length())}, limit);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
   if (!reply.is_integer()) return nonsense();
   if (reply.integer() != 1) return not_ours(reply.integer());
+  auto flaw = missing_replicas(limit);
+  if (!flaw) return std::move(flaw).error();
+  if (!flaw->empty()) return Fault{Fault::Kind::unavailable, *std::move(flaw)};
   return Renewed{validity(asked_at, ttl), asked_at};
 }
 

@@ -3,6 +3,8 @@
 -- result  how many of them hold it, or have it reserved
 local reply, text = ARGV[2], ARGV[3]
 local asked = 0
+-- The first write of a script may need no memory where the server has none left (see renew).
+redis.call('PEXPIRE', mailbox .. reply, MAIL_LIFE)
 for i = 4, #ARGV do
   local token = ARGV[i]
   local holds = mode and redis.call('ZSCORE', held, token) or owner and token_of(owner) == token

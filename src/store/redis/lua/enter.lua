@@ -1,11 +1,13 @@
 -- ENTER: take the lock if it is free and our turn; otherwise queue for it, or say who has it.
 -- ARGV  2 id   3 ttl ms   4 claim ms   5 grace ms, 0: do not queue   6 ticket to come back with, or ''
 --       7 do not queue behind so many, or ''   8 what to tell those we supersede, or ''
+--       9 ms since our first try whose answer was lost, 0: none was
 -- result  {'granted', fence}
 --         {'busy', token, PTTL, held ms, kind, more holders, waiters}
 --         {'queued', token, PTTL, held ms, kind, more holders, waiters ahead, ticket,
 --          ms until something can happen of which nobody tells, or -1}
 --         {'mismatch', mode, token}: somebody holds or waits for the lock in another way
+--         an error RLOCK: the fence leaves no room for a higher one
 -- Asking again with the same id is always right: it finds the grant whose answer was lost, confirms
 -- a reservation, or keeps its place.
 local id, ttl, claim, grace = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -23,6 +25,12 @@ if mine then
   return {'granted', digits(tonumber(mine))}
 end
 
+-- Only another kind of client writes such a number. Beyond it a double has no next integer.
+if last_fence >= 9007199254740990 then
+  return redis.error_reply('RLOCK the fence of this lock is ' .. string.sub(remembered:match('%d+'), 1, 40) ..
+    ', which leaves no room for a higher one; if nothing depends on it, delete the key ' .. fence)
+end
+
 -- Readers and writers go together; so do those who agree on the number of permits.
 local function family(some) return some == 'exclusive' and 'shared' or some end
 local first = first_waiter()
@@ -38,11 +46,18 @@ if others and family(others) ~= family(want) then
   return {'mismatch', others, string.sub(who, 1, 400)}
 end
 
--- Newest wins: whoever waits is sent away, whoever holds is asked to stop.
-if ARGV[8] ~= '' then
+-- Newest wins: whoever waits is sent away, whoever holds is asked to stop. One that tries again
+-- spares those who came after its first try; and everybody, if that one was heard after all and
+-- somebody has written to us since.
+local again = tonumber(ARGV[9])
+local heard = again > 0 and redis.call('PTTL', mailbox .. token) ~= -2
+if ARGV[8] ~= '' and not heard then
+  local newest = again > 0 and now_us - again * 1000 or math.huge
   local stop = 'stop - ' .. ARGV[8]
-  for _, other in ipairs(redis.call('ZRANGE', queue, 0, -1)) do
-    if other == id then break end
+  local waiting = redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES')
+  for i = 1, #waiting, 2 do
+    local other = waiting[i]
+    if other == id or tonumber(waiting[i + 1]) > newest then break end
     post(token_of(other), stop)
     drop(other)
     if owner == other then
@@ -50,7 +65,10 @@ if ARGV[8] ~= '' then
       owner = false
     end
   end
-  for _, holder in ipairs(holders()) do post(holder, stop) end
+  for _, holder in ipairs(holders()) do
+    local number = mode and redis.call('ZSCORE', grants, holder) or last_fence
+    if tonumber(number) <= newest then post(holder, stop) end
+  end
   first = first_waiter()
 end
 
@@ -77,9 +95,8 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
   return {'granted', digits(number)}
 end
 
--- Free, but others were here first: the holder's lease ended, or the first one did not confirm. The
--- dead are seldom alone (a host that crashed), so they get less time now.
-if not owner then handoff(math.floor(claim / 4)) end
+-- Free, but others were here first: the holder's lease ended, or the first one did not confirm.
+if not owner then roll_call(math.floor(claim / 4), id) end
 
 local ticket = redis.call('ZSCORE', queue, id)
 local waiting = redis.call('ZCARD', queue)
@@ -111,7 +128,8 @@ if rank == 0 then
   local soonest = mode == want and redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
   look_in = soonest and math.max(0, tonumber(soonest) - now) or left
 elseif rank == 1 or kind == 'reserved' then
-  -- The first one may be dead.
+  -- The first one may be dead. If it lives, it comes when the lease ends, and we find it there.
   look_in = math.max(0, tonumber(redis.call('ZSCORE', alive, first_waiter())) - now + 1)
+  if kind ~= 'reserved' and left >= 0 then look_in = math.min(look_in, left + AFTER_FIRST) end
 end
 return {'queued', string.sub(holder, 1, 400), left, since, kind, more, rank, digits(tonumber(ticket)), look_in}

@@ -8,6 +8,7 @@ local lock, queue, alive, fence, held, grants = KEYS[1], KEYS[2], KEYS[3], KEYS[
 local mailbox = ARGV[1]
 local DAY = 86400000
 local MAIL_LIFE = 60000      -- ms; a mailbox nobody reads vanishes by itself
+local AFTER_FIRST = 100      -- ms; the first waiter comes at the end of a lease, the second so much later
 
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
@@ -127,23 +128,41 @@ local function tell_first(claim)
 end
 
 -- Gives the lock away: reserved for the first waiter, who has `claim` ms to confirm it, or free.
--- The second one is its witness: it looks again soon, and takes over if the first is dead.
+-- Two witnesses look again soon, and take over if the first is dead: the second, and the last,
+-- which is the likeliest to live when those at the head died together.
 -- Nothing is rolled back when a call fails, so the order is: wake, then reserve, else free.
 local function handoff(claim)
   local heads = redis.call('ZRANGE', queue, 0, 1)
-  local first = heads[1]
+  local first, second = heads[1], heads[2]
   mode = nil
   if first and post(token_of(first), 'wake') then
     local set = redis.pcall('SET', lock, first, 'PX', claim)
     if not set.err then
       redis.call('ZADD', alive, now + claim + 1, first)
-      if heads[2] then post(token_of(heads[2]), 'next') end
+      local last = second and redis.call('ZRANGE', queue, -1, -1)[1]
+      if second then post(token_of(second), 'next') end
+      if last ~= second then post(token_of(last), 'next') end
       owner = first
       return
     end
   end
   redis.call('DEL', lock)
   owner = false
+end
+
+-- The first one did not come, and the dead are seldom alone (a host that crashed): `claim` ms for it,
+-- and for the next 63 to show that they live. `caller` does so right now, the witnesses are told.
+local function roll_call(claim, caller)
+  handoff(claim)
+  if not owner then return end
+  local deadline = now + claim + 1
+  local last = redis.call('ZRANGE', queue, -1, -1)[1]
+  for rank, id in ipairs(redis.call('ZRANGE', queue, 1, 63)) do
+    if id ~= caller and tonumber(redis.call('ZSCORE', alive, id) or 0) > deadline then
+      if rank > 1 and id ~= last then post(token_of(id), 'next') end
+      redis.call('ZADD', alive, deadline, id)
+    end
+  end
 end
 
 local function age_ms(number) return math.max(0, math.floor((now_us - number) / 1000)) end

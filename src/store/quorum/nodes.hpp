@@ -1,0 +1,92 @@
+// The nodes of a quorum, and how long to wait for which of them.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <type_traits>
+#include <utility>
+
+#include "store/fan_out.hpp"
+#include "store/quorum/math.hpp"
+
+namespace store::quorum {
+
+/// The nodes of a quorum. One thread at a time, apart from what a FanOut does with the nodes.
+class Nodes {
+ public:
+  explicit Nodes(std::vector<std::unique_ptr<LockStore>> nodes)
+      : nodes_{std::move(nodes)}, all_(nodes_.size()), reliable_(nodes_.size()) {
+    std::iota(all_.begin(), all_.end(), std::size_t{0});
+  }
+
+  [[nodiscard]] LockStore& operator[](std::size_t node) const { return *nodes_[node]; }
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  /// Their numbers.
+  [[nodiscard]] const std::vector<std::size_t>& all() const { return all_; }
+
+  /// Asks all nodes. When it is decided whether a majority says `Yes`, the late ones get the time
+  /// of the last call, and at least `for_the_late`.
+  template <class Yes, class Answer>
+  Answers<Answer> ask(typename FanOut<Answer>::Ask question, Millis for_the_late,
+                      const CallLimit& limit);
+  /// Until when to wait for a node with the answer to a claim that `began` then, or to what takes
+  /// a claim back.
+  enum class Question { claim, other };
+  [[nodiscard]] std::function<Deadline(std::size_t)> last_call(Question question,
+                                                               Moment began) const;
+  /// Notes which nodes answered a question that `began` then.
+  template <class Answer>
+  void remember(const Answers<Answer>& answers, Moment began);
+
+  /// Whether two nodes were found to be different servers.
+  using Pair = std::pair<std::size_t, std::size_t>;
+  [[nodiscard]] bool differ(const Pair& pair) const { return distinct_.contains(pair); }
+  void note_distinct(const Pair& pair) { distinct_.insert(pair); }
+
+ private:
+  std::vector<std::unique_ptr<LockStore>> nodes_;
+  std::vector<std::size_t> all_;
+  std::vector<bool> reliable_;  // answered the last question
+  std::set<Pair> distinct_;
+  Moment::duration unheard_for_{0};  // the longest time that a silent node had for a claim
+};
+
+template <class Answer>
+void Nodes::remember(const Answers<Answer>& answers, Moment began) {
+  for (const auto node : all_) {
+    const bool fault = !answers[node] || std::holds_alternative<Fault>(*answers[node]);
+    reliable_[node] = !fault;
+    if (!answers[node] && std::is_same_v<Answer, Attempt>) {
+      unheard_for_ = std::max(unheard_for_, base::now() - began);
+    }
+  }
+}
+
+inline std::function<Deadline(std::size_t)> Nodes::last_call(Question question,
+                                                             Moment began) const {
+  const auto unheard_for = question == Question::claim ? Moment::duration{0} : unheard_for_;
+  const LastCall call = quorum::last_call(began, base::now(), unheard_for);
+  return [this, call](std::size_t node) {
+    return reliable_[node] ? call.for_the_reliable : call.for_others;
+  };
+}
+
+template <class Yes, class Answer>
+Answers<Answer> Nodes::ask(typename FanOut<Answer>::Ask question, Millis for_the_late,
+                           const CallLimit& limit) {
+  const auto began = base::now();
+  FanOut<Answer> fan_out{all_, size(), std::move(question), limit};
+  fan_out.wait([](const auto& all) { return decided<Yes>(all, late(all).size()); });
+  const auto at_least = Deadline::after(base::now(), for_the_late);
+  fan_out.linger([&, until = last_call(Question::other, began)](std::size_t node) {
+    return std::max(until(node), at_least);
+  });
+  auto all = fan_out.end();
+  remember(all, began);
+  return all;
+}
+
+}  // namespace store::quorum
