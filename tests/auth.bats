@@ -142,3 +142,27 @@ as_root_of_server() {
   [[ $output == *RLOCK_TOKEN=* ]]
   [[ ${output//RLOCK_SERVER=*redis.sock/} != *hunter2* ]]
 }
+
+@test "a user in the URL without a password is that user, or nobody: 77" {
+  own_server
+  redis acl setuser nobody on nopass '~*' +@all >/dev/null
+  attempt -S "unix://nobody@$SERVER/redis.sock" -k "$K" -- redis-cli -s "$SERVER/redis.sock" ping
+  assert_success
+  redis acl setuser nobody -eval -evalsha >/dev/null
+  attempt -S "unix://nobody@$SERVER/redis.sock" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 77
+  attempt -S "unix://stranger:@$SERVER/redis.sock" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 77
+  assert_one_stderr_line WRONGPASS
+  [[ ! -e $T/ran ]]
+}
+
+@test "%00 in a URL is refused: 78" {
+  local url
+  for url in "unix://$SERVER/redis.sock%00x" "redis://a%00b:c@localhost" "unix://$SERVER/redis.sock?db=1%00" "file://$T/x%00y"; do
+    attempt -S "$url" -k "$K" -- touch "$T/ran"
+    assert_equal "$status" 78
+    assert_one_stderr_line '%-escape'
+  done
+  [[ ! -e $T/ran ]]
+}

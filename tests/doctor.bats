@@ -2,6 +2,7 @@
 # rlock doctor: is this server fit to hold locks?
 load lib/rlock
 load lib/acl
+load lib/sentinel
 
 # finding SUBJECT: its verdict in $T/json.
 finding() {
@@ -27,6 +28,7 @@ doctor() {
   attempt doctor
   assert_success
   assert_line --regexp '^ok +reachable +a round trip takes [0-9.]+ ms$'
+  assert_line --regexp "^ +server +$RLOCK_SERVER$"
   run redis --raw keys '*'
   assert_output '{rlock:doctor}:rlock:fence'
 }
@@ -137,4 +139,20 @@ replica_is_up() {
   assert_output --partial 'no server was chosen'
   attempt doctor -S redis://127.0.0.1:6379
   refute_output --partial 'no server was chosen'
+}
+
+@test "sentinels that cannot decide on a failover are a failure, one that is gone is not" {
+  start_sentinels
+  doctor
+  assert_equal "$(finding 'sentinel 1')" ok
+  assert_equal "$(finding 'sentinel 3')" ok
+  kill_redis "${SENTINELS[1]}"
+  doctor
+  assert_equal "$(finding 'sentinel 2')" warn
+  redis-cli -s "${SENTINELS[0]}/redis.sock" sentinel set main quorum 4 >/dev/null
+  doctor
+  assert_equal "$status" 1
+  assert_equal "$(finding 'sentinel 1')" fail
+  attempt doctor
+  assert_line --regexp '^fail +sentinel 1 +127.0.0.1:[0-9]+: .*NOQUORUM'
 }

@@ -130,7 +130,7 @@ every_refusal() {
   RLOCK_SERVER="rediss://:$IN_URL@127.0.0.1:$TLS_PORT" note_rlock tls-1 69 -k "$K" -- true
   RLOCK_SERVER="rediss://:$IN_URL@localhost:$TLS_PORT?cacert=$T/ca.crt" note_rlock tls-2 69 -k "$K" -- true
   RLOCK_SERVER="redis://:$IN_URL@127.0.0.1:$TLS_PORT" note_rlock tls-3 69 -k "$K" -- true
-  RLOCK_SERVER="rediss://:$IN_URL@127.0.0.1:$TLS_PORT?cacert=$T/ca.crt&cert=$T/no&key=$T/no" note_rlock tls-4 69 -k "$K" -- true
+  RLOCK_SERVER="rediss://:$IN_URL@127.0.0.1:$TLS_PORT?cacert=$T/ca.crt&cert=$T/no&key=$T/no" note_rlock tls-4 78 -k "$K" -- true
   assert_nothing_told
 }
 

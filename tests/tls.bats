@@ -153,9 +153,9 @@ fails_with() {
 @test "files that are not there, and a key of another certificate, are named" {
   tls_server
   make_certificate client ca 2 'DNS:client'
-  fails_with 69 "CA file '$T/none'" 'No such file' -- "$TLS_URL?cacert=$T/none"
-  fails_with 69 "certificate '$T/none'" 'No such file' -- "$RLOCK_SERVER&cert=$T/none&key=$T/client.key"
-  fails_with 69 "key '$T/server.key'" 'mismatch' -- "$RLOCK_SERVER&cert=$T/client.crt&key=$T/server.key"
+  fails_with 78 "CA file '$T/none'" 'No such file' -- "$TLS_URL?cacert=$T/none"
+  fails_with 78 "certificate '$T/none'" 'No such file' -- "$RLOCK_SERVER&cert=$T/none&key=$T/client.key"
+  fails_with 78 "key '$T/server.key'" 'mismatch' -- "$RLOCK_SERVER&cert=$T/client.crt&key=$T/server.key"
 }
 
 @test "options of a TLS URL that are none exit 78" {

@@ -35,10 +35,10 @@ const char* name_of(Finding::Verdict verdict) {
   return "unknown";
 }
 
-std::string findings_as_table(const store::Findings& findings) {
+std::string findings_as_table(const std::string& server, const store::Findings& findings) {
   std::size_t width = 12;
   for (const Finding& each : findings) width = std::max(width, each.subject.size());
-  std::string text;
+  std::string text = fmt::format("{:<8} {:<{}} {}\n", "", "server", width, server);
   for (const Finding& each : findings) {
     const char* verdict = name_of(each.verdict);
     text += fmt::format("{:<8} {:<{}} {}\n", verdict, each.subject, width, each.seen);
@@ -76,7 +76,7 @@ int execute(const DoctorPlan& plan) {
     return each.verdict == Finding::Verdict::fail;
   });
   print(plan.json ? findings_as_json(plan.server.shown, findings, fit)
-                  : findings_as_table(findings));
+                  : findings_as_table(plan.server.shown, findings));
   return fit ? ExitCode::ok : ExitCode::not_found_here;
 }
 

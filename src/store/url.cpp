@@ -161,7 +161,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
     unsigned value = 0;
     if (text.size() < 3) return std::nullopt;
     const auto [end, error] = std::from_chars(text.data() + 1, text.data() + 3, value, 16);
-    if (error != std::errc{} || end != text.data() + 3) return std::nullopt;
+    if (error != std::errc{} || end != text.data() + 3 || value == 0) return std::nullopt;
     out += static_cast<char>(value);
     text.remove_prefix(3);
   }

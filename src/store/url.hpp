@@ -29,7 +29,7 @@ struct Url {
 
 /// Nothing if it begins with no "scheme:".
 std::optional<Url> cut_url(std::string_view url);
-/// Nothing for a broken escape.
+/// Nothing for a broken escape, and for %00: it would end a path early.
 std::optional<std::string> percent_decoded(std::string_view text);
 /// With everything but letters, digits and -_:+@=,. as %XX, a leading dot too: fit for the name of
 /// a file or of a node.

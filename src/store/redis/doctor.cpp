@@ -158,6 +158,37 @@ Finding clock(Client& client, const CallLimit& limit) {
           fine ? "" : "leases do not depend on it; let NTP look after both all the same"};
 }
 
+/// Whether each sentinel could decide on a failover with the others that it sees.
+Findings sentinels(const RedisServer::Sentinels& sentinels, const RedisServer::Access& access,
+                   const CallLimit& limit) {
+  Findings findings;
+  const auto nodes = sentinels.nodes.size();
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const auto& node = sentinels.nodes[i];
+    const auto now = base::now();
+    const auto share = limit.until.left(now) / static_cast<Millis::rep>(nodes - i + 1);
+    const CallLimit turn = limit.at_most(Deadline::after(now, share));
+    const auto subject = fmt::format("sentinel {}", i + 1);
+    const auto address = fmt::format("{}:{}", shown(node.host), node.port);
+    auto opened = Connection::open(node, {sentinels.login, 0, access.tls}, turn);
+    auto answer = opened ? opened->ask({"SENTINEL", "CKQUORUM", sentinels.master}, turn)
+                         : Result<Reply>{opened.error()};
+    if (answer) {
+      findings.push_back({Verdict::ok, subject, address + " could decide on a failover", ""});
+    } else if (answer.error().kind == Fault::Kind::denied) {
+      findings.push_back({Verdict::unknown, subject, fmt::format("{} {}", address, not_allowed),
+                          "it takes +sentinel|ckquorum"});
+    } else {
+      const bool there = static_cast<bool>(opened);
+      findings.push_back({there ? Verdict::fail : Verdict::warn, subject,
+                          fmt::format("{}: {}", address, answer.error().why),
+                          there ? "without a majority of the sentinels there is no failover"
+                                : "the others are asked; see that it comes back"});
+    }
+  }
+  return findings;
+}
+
 std::string advice_on_locking(const Fault& fault) {
   const bool denied = fault.kind == Fault::Kind::denied;
   return denied ? "the least rights stand in rlock-protocol(7), PERMISSIONS" : "";
@@ -188,6 +219,9 @@ Findings examine(const RedisServer& server, const LockName& name, const CallLimi
   findings.push_back(persistence(info));
   findings.push_back(replicas(info));
   findings.push_back(clock(client, limit));
+  if (const auto* some = std::get_if<RedisServer::Sentinels>(&server.where)) {
+    for (auto& each : sentinels(*some, server.access, limit)) findings.push_back(std::move(each));
+  }
   return findings;
 }
 

@@ -185,7 +185,7 @@ base::Result<OwnedSsl, std::string> prepare(const OpenSsl& library, const RedisS
 }
 
 // ---- hiredis reads and writes through it
-// ----------------------------------------------------------
+// ---------------------------------------------------------
 
 /// What a context that speaks TLS carries along.
 struct Session {
@@ -290,7 +290,8 @@ std::optional<Fault> start_tls(redisContext& context, const RedisServer::Tls& tl
   const OpenSsl& library = *loaded;
   const std::string& name = tls.name.empty() ? host : tls.name;
   auto prepared = prepare(library, tls, name);
-  if (!prepared) return Fault{Fault::Kind::unusable, prepared.error()};
+  // The files are on this host: asking again cannot help.
+  if (!prepared) return Fault{Fault::Kind::misconfigured, prepared.error()};
   auto session = std::make_unique<Session>(Session{library, *std::move(prepared)});
   if (auto fault = shake_hands(*session, context.fd, name, limit)) return fault;
 
