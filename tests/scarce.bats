@@ -130,6 +130,63 @@ break_lease() {
   [[ ! -e $T/ran ]]
 }
 
+# loading NAME: rlock NAME has its guardian, and that one a process that hangs before it is the job; sets GUARDIAN, LOADING.
+loading() {
+  local name=$1
+  GUARDIAN=$(guardian_of "$name")
+  [[ -n $GUARDIAN ]] || return 1
+  LOADING=$(first_child "$GUARDIAN")
+  [[ -n $LOADING ]]
+}
+
+@test "a command that hangs while it is loaded: kill -9 of rlock ends that at once, and the command never runs" {
+  hanging_command
+  start holder -k "$K" --ttl 60s -- "$T/slow"
+  wait_until loading holder
+  signal KILL holder
+  wait_until gone "$LOADING"
+  wait_until gone "$GUARDIAN"
+  held "$K"
+  break_lease
+  sleep 0.3
+  [[ ! -e $T/ran ]]
+}
+
+@test "a command that hangs while it is loaded: kill -9 of rlock at any instant of that" {
+  local round pause
+  hanging_command
+  for round in {1..20}; do
+    start "run$round" -k "$K$round" --ttl 60s -- "$T/slow"
+    printf -v pause '0.0%03d' "$((round * 2))"
+    sleep "$pause"
+    signal KILL "run$round"
+  done
+  wait_until only_leaseholder
+  break_lease
+  sleep 0.3
+  [[ ! -e $T/ran ]]
+}
+
+@test "a command that hangs while it is loaded, and rlock stopped: it ends before the lease does" {
+  hanging_command
+  start holder -k "$K" --ttl 2s -- "$T/slow"
+  wait_until loading holder
+  signal STOP holder
+  wait_free "$K"
+  gone "$LOADING"
+  break_lease
+  sleep 0.3
+  [[ ! -e $T/ran ]]
+  signal CONT holder
+  finish holder
+  assert_equal "$status" 76
+  assert_one_stderr_line "lost the lock" "before the command was loaded"
+}
+
+only_leaseholder() {
+  [[ $(marked_processes) == "${PIDS[leaseholder]}" ]]
+}
+
 # SOMEBODY is for whom the limit of processes counts, which root has not.
 as_somebody() {
   SOMEBODY=()

@@ -1,13 +1,17 @@
 #include "os/child.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 
 #include "os/error.hpp"
 #include "os/fd.hpp"
+#include "os/file.hpp"
 #include "os/signals.hpp"
 
 namespace os {
@@ -19,8 +23,50 @@ struct Orders {
   const sigset_t* mask;
   bool ignore_child;
   pid_t parent;
+  const StartLimit* limit;
   int report;  // close-on-exec: a successful exec closes it, a failed one writes errno
 };
+
+/// The kernel kills this process when the limit comes, whatever system call it sleeps in. An exec
+/// removes its timer; what hangs on the lifeline is for the parent to undo.
+void obey(const StartLimit& limit) {
+  // A pair of sockets sends its owner a signal when something comes, and when the other end closes.
+  const int flags = ::fcntl(limit.lifeline, F_GETFL);
+  (void)::fcntl(limit.lifeline, F_SETSIG, SIGKILL);
+  (void)::fcntl(limit.lifeline, F_SETOWN, ::getpid());
+  (void)::fcntl(limit.lifeline, F_SETFL, flags | O_ASYNC);
+  pollfd other_end{limit.lifeline, 0, 0};
+  if (::poll(&other_end, 1, 0) > 0) ::_exit(127);  // it closed before
+  if (limit.until.is_never()) return;
+  sigevent kill{};
+  kill.sigev_notify = SIGEV_SIGNAL;
+  kill.sigev_signo = SIGKILL;
+  timer_t timer{};
+  if (::timer_create(CLOCK_BOOTTIME, &kill, &timer) != 0) return;
+  const auto moment = limit.until.moment().time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(moment);
+  itimerspec at{};
+  at.it_value.tv_sec = seconds.count();
+  at.it_value.tv_nsec = (moment - seconds).count();
+  (void)::timer_settime(timer, TIMER_ABSTIME, &at, nullptr);
+}
+
+/// Nothing that happens on the lifeline signals any process from now on.
+void release(int lifeline) {
+  const int flags = ::fcntl(lifeline, F_GETFL);
+  (void)::fcntl(lifeline, F_SETFL, flags & ~O_ASYNC);
+  (void)::fcntl(lifeline, F_SETOWN, 0);
+}
+
+/// Whether the child, whose end of the pipe is closed, was killed and not executed. What is about
+/// to end has no command line any more.
+bool was_killed(pid_t pid) {
+  if (!contents_of("/proc/" + std::to_string(pid) + "/cmdline").value_or("").empty()) return false;
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+  }
+  return info.si_code == CLD_KILLED && info.si_status == SIGKILL;
+}
 
 /// Runs in the child. With vfork() its memory is ours: only system calls, nothing that allocates,
 /// locks or returns.
@@ -29,12 +75,21 @@ struct Orders {
   // the guardian.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != orders.parent) ::_exit(127);
+  obey(*orders.limit);
   if (orders.ignore_child) ::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, orders.mask, nullptr);
   ::execvpe(orders.argv[0], orders.argv, orders.environment);
   const int error = errno;
   (void)!::write(orders.report, &error, sizeof error);
   ::_exit(127);
+}
+
+/// vfork and not fork: it copies no page table, which is a tenth of what a whole run costs. It is
+/// sound here: one thread, all signals blocked, no handlers, and the child only execs.
+[[gnu::noinline]] pid_t start(const Orders& orders) {
+  const pid_t pid = ::vfork();
+  if (pid == 0) carry_out(orders);
+  return pid;
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
@@ -50,7 +105,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 Program::Program(const std::vector<std::string>& argv, const std::vector<std::string>& environment)
     : argv_{pointers(argv)}, environment_{pointers(environment)} {}
 
-base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signals& signals) {
+base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signals& signals,
+                                             const StartLimit& limit) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return NotStarted{NotStarted::Stage::fork, errno};
   const Fd reader{ends[0]};
@@ -60,12 +116,11 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
                       &signals.inherited_mask(),
                       signals.inherited_child_ignored(),
                       ::getpid(),
+                      &limit,
                       writer.number()};
 
-  // vfork and not fork: it copies no page table, which is a tenth of what a whole run costs.
-  // It is sound here: one thread, all signals blocked, no handlers, and the child only execs.
-  const pid_t pid = ::vfork();
-  if (pid == 0) carry_out(orders);
+  const pid_t pid = start(orders);
+  release(limit.lifeline);
   if (pid < 0) return NotStarted{NotStarted::Stage::fork, errno};
   writer = Fd{};
 
@@ -78,6 +133,10 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
     while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
     return NotStarted{NotStarted::Stage::exec, error};
+  }
+  if (limit.until.passed(base::now()) && was_killed(pid)) {
+    (void)::waitpid(pid, nullptr, 0);
+    return NotStarted{NotStarted::Stage::late, ETIMEDOUT};
   }
   return Child{pid};
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 
 namespace os {
@@ -67,14 +68,23 @@ class Program {
   std::vector<char*> environment_;
 };
 
+/// What ends a child that has not executed its program yet. Loading a program can take for ever
+/// where a file server is silent; the parent sleeps all the while, and nobody else knows the child.
+struct StartLimit {
+  int lifeline;  // one end of a pair of sockets: the child dies when the other end is closed
+  base::Deadline until;
+};
+
 /// A started process. Passive: it waits for nothing by itself; its parent asks reap() whenever
 /// SIGCHLD was taken.
 class Child {
  public:
   /// Runs `program`, found in PATH, with the signal mask and dispositions that `signals` found, and
-  /// everything else inherited: process group, terminal, descriptors, limits. To be called before
-  /// any thread of ours exists.
-  static base::Result<Child, NotStarted> spawn(const Program& program, const Signals& signals);
+  /// everything else inherited: process group, terminal, descriptors, limits. Returns when the
+  /// program is executed or `limit` has ended the child. To be called before any thread of ours
+  /// exists; nothing may come through the lifeline meanwhile.
+  static base::Result<Child, NotStarted> spawn(const Program& program, const Signals& signals,
+                                               const StartLimit& limit);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 

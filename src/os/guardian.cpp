@@ -122,12 +122,18 @@ void GuardianProcess::run(const Program& program) {
   ::_exit(1);  // rlock inherits what is left of the job
 }
 
+Report::Kind kind_of(NotStarted::Stage stage) {
+  switch (stage) {
+    case NotStarted::Stage::fork: return Report::Kind::not_forked;
+    case NotStarted::Stage::late: return Report::Kind::late;
+    default: return Report::Kind::not_executed;
+  }
+}
+
 void GuardianProcess::start_job(const Program& program) {
-  const auto spawned = Child::spawn(program, signals_);
+  const auto spawned = Child::spawn(program, signals_, {line_.descriptor(), until_});
   if (!spawned) {
-    const bool forked = spawned.error().stage == NotStarted::Stage::exec;
-    const auto kind = forked ? Report::Kind::not_executed : Report::Kind::not_forked;
-    line_.send(Report{kind, 0, spawned.error().error});
+    line_.send(Report{kind_of(spawned.error().stage), 0, spawned.error().error});
     ::_exit(0);
   }
   job_ = spawned->pid();
@@ -306,6 +312,7 @@ std::optional<NotStarted> Guardian::await_start(Signals& signals) {
   switch (report->kind) {
     case Report::Kind::not_forked: return NotStarted{NotStarted::Stage::fork, report->value};
     case Report::Kind::not_executed: return NotStarted{NotStarted::Stage::exec, report->value};
+    case Report::Kind::late: return NotStarted{NotStarted::Stage::late, report->value};
     default: return std::nullopt;
   }
 }

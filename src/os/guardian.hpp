@@ -22,7 +22,7 @@ class ProcessTree;
 /// From the guardian: what became of the job's process. With `all_ended`, nothing is left of the
 /// tree either, nor of the guardian but what it takes to exit.
 struct Report {
-  enum class Kind { started, not_forked, not_executed, stopped, ended, all_ended } kind;
+  enum class Kind { started, not_forked, not_executed, late, stopped, ended, all_ended } kind;
   pid_t job;
   int value;  // errno, or the status as from waitpid(2)
 };
