@@ -92,8 +92,9 @@ Act Workload::enter() {
   const std::string grace = random_.chance(35) ? "0" : milliseconds();
   const std::string most = random_.chance(15) ? std::to_string(random_.number(4)) : "";
   const std::string supersede = random_.chance(10) ? "newer one" : "";
-  return of("enter", {id(), milliseconds(), milliseconds(), grace, ticket, most, supersede},
-            {2, 8});
+  const std::string again = random_.chance(50) ? "0" : milliseconds();
+  return of("enter", {id(), milliseconds(), milliseconds(), grace, ticket, most, supersede, again},
+            {2, 8, 9});
 }
 
 Act Workload::leave() {

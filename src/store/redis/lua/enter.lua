@@ -49,7 +49,7 @@ end
 -- Newest wins: whoever waits is sent away, whoever holds is asked to stop. One that tries again
 -- spares those who came after its first try; and everybody, if that one was heard after all and
 -- somebody has written to us since.
-local again = tonumber(ARGV[9])
+local again = tonumber(ARGV[9] or 0)
 local heard = again > 0 and redis.call('PTTL', mailbox .. token) ~= -2
 if ARGV[8] ~= '' and not heard then
   local newest = again > 0 and now_us - again * 1000 or math.huge
