@@ -217,3 +217,47 @@ for i in range(20):
   touch "$T/daemon.go"
   end_leftovers
 }
+
+# storm NAME [RLOCK OPTION...]: the job is 20 processes, each of which forks the next one and exits, for 5 s at most.
+storm() {
+  local name=$1
+  shift
+  gcc -O1 -o "$T/storm" "$LIB/storm.c"
+  start "$name" -k "$K" "$@" -- "$T/storm" 20 5 "$T/last"
+  wait_until test -s "$T/last"
+  sleep 0.5 # the storm is on its height
+}
+
+last_beat() {
+  od -An -td8 -N8 "$T/last" | tr -d ' '
+}
+
+calm() {
+  local before
+  before=$(last_beat)
+  sleep 0.2
+  [[ $before == "$(last_beat)" ]]
+}
+
+@test "kill -9 of rlock: a job that forks and exits as fast as it can is gone soon, too" {
+  local killed
+  storm holder --ttl 60s
+  killed=$(now_us)
+  signal KILL holder
+  wait_until calm
+  assert_less "$(last_beat)" $((killed + 2000000))
+}
+
+@test "two times TERM: a job that forks and exits as fast as it can is gone soon, too" {
+  local killed
+  storm holder --ttl 60s
+  signal TERM holder
+  sleep 1.1
+  killed=$(now_us)
+  signal TERM holder
+  wait_until calm
+  assert_less "$(last_beat)" $((killed + 2000000))
+  finish holder
+  assert_equal "$status" 137
+  free "$K"
+}

@@ -1,6 +1,7 @@
 #include "os/guardian.hpp"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,6 +58,8 @@ constexpr base::Millis kill_rounds{10};
 // between.
 constexpr int most_reaped = 256;
 
+constexpr int most_urgent = -20;
+
 constexpr std::string_view guardian_name = "guardian";
 // Reading one's own command line takes as long as a short job has.
 constexpr base::Millis short_job{20};
@@ -90,6 +93,7 @@ class GuardianProcess {
   void watch();
   void take_orders();
   void look_at_children();
+  void look_at(const Change& change);
   [[noreturn]] void leave(const Report& last);
   [[nodiscard]] bool must_kill() const { return alone_ || ordered_ || until_.passed(base::now()); }
   [[nodiscard]] base::Deadline due() const;
@@ -188,14 +192,18 @@ void GuardianProcess::look_at_children() {
       unreaped_ = false;
       break;
     }
-    if (change->pid != job_) continue;
-    const bool ended = change->kind == Change::Kind::ended;
-    if (ended && tree_.empty()) leave({Report::Kind::all_ended, job_, change->status});
-    const Report report{ended ? Report::Kind::ended : Report::Kind::stopped, job_, change->status};
-    if (ended) end_ = report;
-    line_.send(report);
+    look_at(*change);
   }
   if (!unreaped_ && end_ && tree_.empty()) ::_exit(0);
+}
+
+void GuardianProcess::look_at(const Change& change) {
+  if (change.pid != job_) return;
+  const bool ended = change.kind == Change::Kind::ended;
+  if (ended && tree_.empty()) leave({Report::Kind::all_ended, job_, change.status});
+  const Report report{ended ? Report::Kind::ended : Report::Kind::stopped, job_, change.status};
+  if (ended) end_ = report;
+  line_.send(report);
 }
 
 /// When rlock hears the last report, the guardian has nothing of rlock's any more and only exits,
@@ -213,7 +221,9 @@ void GuardianProcess::kill_tree() {
     base::log::error("process {} {}; killing its job", rlock_,
                      alone_ ? "was killed" : "stands still, and its time is over");
   }
-  storm_ = !tree_.kill_children();
+  // Those that we have to outrun have as many turns each as we. Not for everybody to have.
+  (void)::setpriority(PRIO_PROCESS, 0, most_urgent);
+  storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
   if (storm_) return look_at_children();
   // Should /proc be gone, at least the job itself.
   if (tree_.signal(SIGKILL) == 0 && !end_) (void)::kill(job_, SIGKILL);

@@ -149,8 +149,10 @@ std::vector<pid_t> children_now() {
   return pids;
 }
 
-// A slice of kill_children(): then our own work goes on.
+// A slice of kill_children(), or a look for a first blow: then our own work goes on.
 constexpr base::Millis longest_kill{20};
+// What was killed can take so long to die, and its children come to us only then.
+constexpr base::Millis quiet_time{10};
 
 }  // namespace
 
@@ -204,9 +206,11 @@ std::vector<Process> ProcessTree::members() const {
 /// at every process of a busy host takes tens of milliseconds. The lists may miss a sibling of one
 /// that exits just now (proc(5)), and some kernels have none: good for a first blow only.
 std::vector<Process> ProcessTree::members_at_hand() const {
+  // Where every child has a child as soon as we look, there would be no end.
+  const auto until = base::Deadline::after(base::now(), longest_kill);
   std::vector<pid_t> parents{root()};
   std::vector<Process> found;
-  for (std::size_t i = 0; i < parents.size(); ++i) {
+  for (std::size_t i = 0; i < parents.size() && !until.passed(base::now()); ++i) {
     for (const pid_t child : children_of(parents[i])) {
       const auto process = look_at(child);
       if (!process) continue;
@@ -231,15 +235,30 @@ std::size_t ProcessTree::signal(int number) const {
   return tree.size();
 }
 
-bool ProcessTree::kill_children() {
+bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_change) {
   const auto until = base::Deadline::after(base::now(), longest_kill);
-  std::unordered_set<pid_t> seen;
-  for (bool more = true; more;) {
-    if (until.passed(base::now())) return false;
-    more = false;
+  const pid_t self = ::getpid();
+  const std::string list =
+      "/proc/" + std::to_string(self) + "/task/" + std::to_string(self) + "/children";
+  const Fd children{::open(list.c_str(), O_RDONLY | O_CLOEXEC)};
+  // A child of the storm lives for some ten microseconds. A round is as short only if the dead are
+  // taken off the list.
+  std::unordered_set<pid_t> killed;
+  std::array<char, 4096> text{};
+  auto quiet = base::Deadline::after(base::now(), quiet_time);
+  for (auto now = base::now(); !quiet.passed(now); now = base::now()) {
+    if (until.passed(now)) return false;
+    while (const auto change = reap()) {
+      killed.erase(change->pid);
+      on_change(*change);
+      if (until.passed(base::now())) return false;
+    }
+    // What is longer comes in the next round, when these are dead.
+    const ssize_t size = ::pread(children.number(), text.data(), text.size(), 0);
+    if (size <= 0) break;
     // A child that is not reaped keeps its number, so there is no need to ask whose it is.
-    for (const pid_t child : children_of(::getpid())) {
-      more = seen.insert(child).second || more;
+    for (const pid_t child : pids_in({text.data(), static_cast<std::size_t>(size)})) {
+      if (killed.insert(child).second) quiet = base::Deadline::after(now, quiet_time);
       (void)::kill(child, SIGKILL);
     }
   }

@@ -4,9 +4,12 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
+
+#include "os/child.hpp"
 
 namespace os {
 
@@ -43,8 +46,8 @@ class ProcessTree {
   std::size_t signal(int number) const;
   /// SIGKILL to this process's own children, again and again without a pause, until no new one
   /// appears (true) or a moment is over: faster than what forks and exits as fast as it can. Only
-  /// where all children are members. They are still to be reaped.
-  static bool kill_children();
+  /// where all children are members. Those that ended are reaped, and `on_change` is told.
+  static bool kill_children(const std::function<void(const Change&)>& on_change);
   /// SIGCONT to the members that are stopped, and to no other.
   void resume() const;
   /// True when no member is left, not even a zombie. Call it after reaping.
