@@ -116,6 +116,8 @@ no_zombie_child() {
 with_a_stranger() {
   # shellcheck disable=SC2016
   launch holder bash -c '(sleep 300 & echo $! >"$T/stranger"; until [ -e "$T/leave" ]; do sleep 0.02; done) &
+    until [ -s "$T/stranger" ]; do sleep 0.02; done # the kernel counts the times of starts in 10 ms
+    sleep 0.02
     exec "$RLOCK_BIN" -k "$K" "$@" -- "$LIB/until-file" "$T/holder.go" 4' - "$@"
   wait_until says "$T/holder.out" started
   touch "$T/leave"
