@@ -103,18 +103,29 @@ kinds() { find "$1" -mindepth 1 -printf '%y\n' | sort | uniq -c | tr -s ' \n' ' 
   assert_equal "$(odd_modes "$T/locks" 2770 660)" ''
 }
 
-@test "in a sticky directory everybody has their own locks, and takes nobody else's for them" {
+@test "in a sticky directory a key is that of the user who is at it, and then the next one's" {
   let_others_in
   mkdir -m 1777 "$T/locks"
   export RLOCK_SERVER=file://$T/locks
   umask 000
-  attempt -k "$K" -- true
-  assert_success
+  hold holder -k "$K"
   assert_equal "$(odd_modes "$T/locks" 700 600)" ''
   umask 022
-  run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" -- true
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 77
-  assert_output --partial "$T/locks/$K"
+  assert_output --partial "$T/locks/$K: another user's: locks of several users take a directory that a group"
+  let_go holder
+  assert_success
+  assert_equal "$(ls -A "$T/locks")" ''
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" -- stat -c %u "$T/locks/$K"
+  assert_output "$SOMEBODY"
+  attempt -k "$K" -- echo 'mine again'
+  assert_output 'mine again'
+}
+
+@test "in a sticky directory nobody takes what somebody else laid out for a lock" {
+  mkdir -m 1777 "$T/locks"
+  export RLOCK_SERVER=file://$T/locks
   # A directory, or a link to one of ours, that somebody laid out for us.
   mkdir -m 777 "$T/locks/laid" "$T/ours"
   chown "$SOMEBODY" "$T/locks/laid"

@@ -91,7 +91,7 @@ inline constexpr std::array options{
     Option{"supersede", 0, "", "", From::command_line, Group::waiting, of::claims,
            "newest wins: ask the holder to stop, send older waiters away, take the turn"},
     Option{"local-gate", 0, "", "", From::anywhere, Group::waiting, of::claims,
-           "of those who wait on this host, only one does so at the server"},
+           "of this user's that wait on this host, only one does so at the server"},
 
     Option{"c", 'c', "STRING", "", From::command_line, Group::job, of::run,
            "run $SHELL -c STRING in place of COMMAND"},

@@ -137,8 +137,10 @@ std::unique_ptr<LockAdmin> open_admin(const LocalDirectory& directory) {
 }
 
 Findings examine(const LocalDirectory& directory, const LockName& name, const CallLimit& limit) {
-  const Finding directory_itself{Finding::Verdict::ok, "directory", base::printable(directory.path),
-                                 ""};
+  const bool is_own = !directory.private_root.empty();
+  const Finding directory_itself{
+      Finding::Verdict::ok, "directory",
+      base::printable(directory.path) + (is_own ? ", of this user alone" : ""), ""};
   const auto advice = [](const Fault&) {
     return "the directory must be one in which you may make files and named pipes";
   };

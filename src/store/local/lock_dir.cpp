@@ -17,6 +17,8 @@ namespace store::local {
 namespace {
 
 constexpr const char* file_name = "/ledger";
+// Directories that go with the last process: the lock's own, the server's, that of all gates.
+constexpr int levels_of_gates = 3;
 
 Fault fault_of(const std::string& path, int error) {
   if (error == EAGAIN || error == EINTR) {
@@ -45,8 +47,13 @@ std::variant<os::Sharing, Fault, std::monostate> ready(const std::string& direct
   const auto made =
       sharing.is_sticky ? os::private_directory(path, create) : os::make_directory(path, sharing);
   if (made) return sharing;
-  if (made.error().number == ENOENT) return std::monostate{};
-  return fault_of(path, made.error().number);
+  const int error = made.error().number;
+  if (error == ENOENT) return std::monostate{};
+  if (error != EPERM || !sharing.is_sticky) return fault_of(path, error);
+  return Fault{Fault::Kind::denied,
+               path +
+                   ": another user's: locks of several users take a directory that a group may "
+                   "write to (chmod 2770)"};
 }
 
 }  // namespace
@@ -92,7 +99,10 @@ Result<LockDir> LockDir::open(const LocalDirectory& directory, const LockName& n
     }
     const bool is_gone = file == nullptr && error == ENOENT;
     if (file || (is_gone && !create)) {
-      LockDir lock{directory.remembers,
+      // In a sticky directory the key is free for other users when nobody of ours is at it.
+      const bool is_sticky = sharing != nullptr && sharing->is_sticky;
+      LockDir lock{directory.remembers && !is_sticky,
+                   is_sticky ? 1 : levels_of_gates,
                    {*path, sharing == nullptr ? os::Sharing{} : *sharing},
                    std::move(file)};
       if (const auto read = lock.read(); !read) return fault_of(*path, read.error().number);
@@ -110,10 +120,10 @@ LockDir::~LockDir() {
   if (!file_) return;
   if (!remembers_ && queue_.anyone() == nullptr) {
     os::remove_name(files().path() + file_name);
-    // The lock's own, the server's, that of all gates: as far as they are empty.
+    // As far as they are empty.
     std::filesystem::path directory{files().path()};
     std::error_code ignored;
-    for (int level = 0; level < 3 && std::filesystem::remove(directory, ignored); ++level) {
+    for (int level = 0; level < levels_ && std::filesystem::remove(directory, ignored); ++level) {
       directory = directory.parent_path();
     }
   }
@@ -121,8 +131,8 @@ LockDir::~LockDir() {
   if (woken_) os::post(files().pipe_of(*woken_), message::look);
 }
 
-LockDir::LockDir(bool remembers, QueueFiles files, std::unique_ptr<os::LockedFile> file)
-    : remembers_{remembers}, queue_{std::move(files)}, file_{std::move(file)} {}
+LockDir::LockDir(bool remembers, int levels, QueueFiles files, std::unique_ptr<os::LockedFile> file)
+    : remembers_{remembers}, levels_{levels}, queue_{std::move(files)}, file_{std::move(file)} {}
 
 os::Result<os::Done> LockDir::read() {
   if (!file_) return os::Done{};

@@ -72,12 +72,13 @@ class LockDir {
   [[nodiscard]] bool lives(std::uint64_t ticket) const;
 
  private:
-  LockDir(bool remembers, QueueFiles files, std::unique_ptr<os::LockedFile> file);
+  LockDir(bool remembers, int levels, QueueFiles files, std::unique_ptr<os::LockedFile> file);
   os::Result<os::Done> read();
   [[nodiscard]] const QueueFiles& files() const { return queue_.files(); }
   os::Result<os::Done> write_numbers() const;
 
   bool remembers_;
+  int levels_;  // of directories that are removed where it does not remember
   Queue queue_;
   std::unique_ptr<os::LockedFile> file_;  // null once moved from, and where there is no directory
   Fence last_fence_ = 0;
