@@ -129,3 +129,22 @@ has_connections() {
   assert_success
   [[ ! -e $place && ! -e ${place%/*} ]]
 }
+
+@test "who was stopped at the gate is passed" {
+  hold holder -k "$K"
+  start head --local-gate -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  start stuck --local-gate -k "$K" -w 60s -- true
+  wait_until says "$T/stuck.err" 'waiting for'
+  start waiter --local-gate -k "$K" -w 60s -- echo 'my turn'
+  wait_until says "$T/waiter.err" 'waiting for'
+  signal STOP stuck
+  let_go holder
+  finish head
+  PATIENCE=8 wait_until gone "${PIDS[waiter]}"
+  finish waiter
+  assert_output 'my turn'
+  signal CONT stuck
+  finish stuck
+  assert_success
+}

@@ -205,3 +205,61 @@ token_of() {
     assert_stderr_line 'cancelled by'
   done
 }
+
+@test "a waiter that was stopped is passed, and claims again when it is continued" {
+  hold holder -k "$K"
+  start stuck -k "$K" -w 60s -- echo 'my turn'
+  wait_until in_line 1
+  start waiter -k "$K" -w 60s -- "$LIB/until-file" "$T/waiter.go"
+  wait_until in_line 2
+  signal STOP stuck
+  let_go holder
+  PATIENCE=6 wait_until says "$T/waiter.out" started
+  signal CONT stuck
+  sleep 0.3
+  assert_equal "$(<"$T/stuck.out")" ''
+  let_go waiter
+  finish stuck
+  assert_output 'my turn'
+}
+
+@test "several waiters that were stopped are passed, also by one that does not wait, and at each turn" {
+  local number
+  hold holder -k "$K"
+  for number in 1 2 3; do
+    start "stuck$number" -k "$K" -w 60s -- true
+    wait_until in_line "$number"
+  done
+  start waiter -k "$K" -w 60s -- true
+  wait_until in_line 4
+  start last -k "$K" -w 60s -- true
+  wait_until in_line 5
+  for number in 1 2 3; do
+    signal STOP "stuck$number"
+  done
+  let_go holder
+  PATIENCE=16 wait_until gone "${PIDS[waiter]}"
+  finish waiter
+  assert_success
+  PATIENCE=6 wait_until gone "${PIDS[last]}"
+  attempt -k "$K" -- echo ran
+  assert_output ran
+  for number in 1 2 3; do
+    signal CONT "stuck$number"
+    finish "stuck$number"
+    assert_success
+  done
+}
+
+@test "nobody is passed who answers, however long the lock is held" {
+  hold holder -k "$K"
+  start first -k "$K" -w 60s -- sh -c "echo first >>'$T/order'"
+  wait_until in_line 1
+  start second -k "$K" -w 60s -- sh -c "echo second >>'$T/order'"
+  wait_until in_line 2
+  sleep 3
+  let_go holder
+  finish first
+  finish second
+  assert_equal "$(paste -sd ' ' "$T/order")" 'first second'
+}

@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
+#include <ctime>
 
 #include "os/file.hpp"
 
@@ -207,6 +210,20 @@ Fd watch_owner(const std::string& path) {
   Fd fd = open_pipe(path, O_RDONLY);
   if (!fd || !owner_lives(fd)) return {};
   return fd;
+}
+
+std::optional<base::Millis> unread_for(const std::string& path) {
+  const Fd fd = open_pipe(path, O_RDONLY);
+  int unread = 0;
+  struct stat status {};
+  if (!fd || ::ioctl(fd.number(), FIONREAD, &unread) != 0 || unread == 0) return std::nullopt;
+  if (::fstat(fd.number(), &status) != 0) return std::nullopt;
+  // The time of the last write to a named pipe is its own, by the wall clock.
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const auto seconds = std::chrono::seconds{now.tv_sec - status.st_mtim.tv_sec};
+  const auto rest = std::chrono::nanoseconds{now.tv_nsec - status.st_mtim.tv_nsec};
+  return std::chrono::duration_cast<base::Millis>(seconds + rest);
 }
 
 void post(const std::string& path, std::string line) {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -103,6 +104,8 @@ class NamedPipe {
 bool is_owned(const std::string& path);
 /// A descriptor that hangs up (POLLHUP) when its owner is gone; an empty one if it has none.
 Fd watch_owner(const std::string& path);
+/// For how long its owner has left unread what was posted to it; nothing if nothing is there.
+std::optional<base::Millis> unread_for(const std::string& path);
 /// Leaves a line (at most `longest_post` bytes of it) to the owner. Never blocks; a pipe that is
 /// full or has no owner swallows it.
 void post(const std::string& path, std::string line);

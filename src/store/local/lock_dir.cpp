@@ -128,7 +128,10 @@ LockDir::~LockDir() {
     }
   }
   file_.reset();
-  if (woken_) os::post(files().pipe_of(*woken_), message::look);
+  // What is there and unread will wake it, and its age tells whether it answers.
+  if (woken_ && !os::unread_for(files().pipe_of(*woken_))) {
+    os::post(files().pipe_of(*woken_), message::look);
+  }
 }
 
 LockDir::LockDir(bool remembers, int levels, QueueFiles files, std::unique_ptr<os::LockedFile> file)
@@ -157,7 +160,7 @@ std::optional<Fence> LockDir::last_fence() const {
 }
 
 bool LockDir::may_hold(std::uint64_t ticket, Mode mode) {
-  const QueueEntry* before = queue_.first_waiter();
+  const QueueEntry* before = first_that_answers();
   return (before == nullptr || before->ticket >= ticket) && has_room(queue_.holders(), mode);
 }
 
@@ -200,15 +203,24 @@ void LockDir::post(std::uint64_t ticket, const std::string& line) const {
   os::post(files().pipe_of(ticket), line);
 }
 
-void LockDir::wake_first() {
-  if (const QueueEntry* waiter = queue_.first_waiter()) woken_ = waiter->ticket;
+const QueueEntry* LockDir::first_that_answers() {
+  return queue_.first_waiter([&](const QueueEntry& each) {
+    const auto silence = os::unread_for(files().pipe_of(each.ticket));
+    return !silence || *silence < longest_silence;
+  });
 }
 
-void LockDir::wake_next() {
-  const QueueEntry* waiter = queue_.first_waiter();
-  if (waiter == nullptr) return;
+void LockDir::wake_first() {
+  if (const QueueEntry* waiter = first_that_answers()) woken_ = waiter->ticket;
+}
+
+bool LockDir::wake_next() {
+  const QueueEntry* waiter = first_that_answers();
+  if (waiter == nullptr) return false;
   const auto ticket = waiter->ticket;
-  if (may_hold(ticket, waiter->mode)) woken_ = ticket;
+  if (!may_hold(ticket, waiter->mode)) return false;
+  woken_ = ticket;
+  return true;
 }
 
 std::size_t LockDir::most_watched() {

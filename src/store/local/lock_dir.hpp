@@ -45,7 +45,7 @@ class LockDir {
   [[nodiscard]] const std::string& path() const { return files().path(); }
   [[nodiscard]] Queue& queue() { return queue_; }
   [[nodiscard]] std::optional<Fence> last_fence() const;
-  /// Whether `ticket` may hold now: there is room, and no waiter came before it.
+  /// Whether `ticket` may hold now: there is room, and no waiter that answers came before it.
   bool may_hold(std::uint64_t ticket, Mode mode);
   /// Somebody who uses the lock in a way that does not go together with `mode`. One entry speaks
   /// for all, as each was let in only if it went together with the others.
@@ -59,11 +59,14 @@ class LockDir {
   os::Result<os::Done> keep_until(std::uint64_t ticket, WallTime until);
 
   void post(std::uint64_t ticket, const std::string& line) const;
-  /// Has the first waiter look again, once the directory is unlocked: before, it would find it
-  /// locked. If this process dies in between, the end of its pipe says as much.
+  /// Has the first waiter that answers look again, once the directory is unlocked: before, it would
+  /// find it locked. If this process dies in between, the end of its pipe says as much.
   void wake_first();
-  /// The same, if it may hold now.
-  void wake_next();
+  /// The same, if it may hold now; says so.
+  bool wake_next();
+  /// A waiter that has not read for so long what was posted to it was stopped, or hangs: others
+  /// pass it.
+  static constexpr Millis longest_silence{1'000};
   /// How many entries one process may watch at a time, so that it has descriptors left to work
   /// with.
   static std::size_t most_watched();
@@ -74,6 +77,8 @@ class LockDir {
  private:
   LockDir(bool remembers, int levels, QueueFiles files, std::unique_ptr<os::LockedFile> file);
   os::Result<os::Done> read();
+  /// Null if there is none.
+  const QueueEntry* first_that_answers();
   [[nodiscard]] const QueueFiles& files() const { return queue_.files(); }
   os::Result<os::Done> write_numbers() const;
 

@@ -42,7 +42,10 @@ class Queue {
   std::vector<QueueEntry> everyone() { return all(Whom::everyone); }
   std::vector<QueueEntry> holders() { return all(Whom::holders); }
   const QueueEntry* anyone() { return first(Whom::everyone, any); }
-  const QueueEntry* first_waiter() { return first(Whom::waiters, any); }
+  using Wanted = std::function<bool(const QueueEntry&)>;
+  const QueueEntry* first_waiter(const Wanted& wanted = any) {
+    return first(Whom::waiters, wanted);
+  }
   /// The last waiter that came before `ticket`.
   const QueueEntry* waiter_before(std::uint64_t ticket);
   const QueueEntry* find(std::uint64_t ticket);
@@ -69,7 +72,6 @@ class Queue {
     std::optional<QueueEntry> entry;  // once it was read
   };
   enum class Whom { everyone, holders, waiters };
-  using Wanted = std::function<bool(const QueueEntry&)>;
   static bool any(const QueueEntry& /*each*/) { return true; }
 
   /// The first of `whom` that lives and is wanted.

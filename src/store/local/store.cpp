@@ -12,13 +12,16 @@ using Missing = os::LockedFile::Missing;
 // The kernel tells of the end of a holder; where it cannot (another user's pipe that we may not
 // open, or too many to watch), we look again after this time.
 constexpr Millis look_again{1'000};
+// A waiter that was told to claim and does not is passed then. Those who wait behind one that was
+// stopped look whether it is so, the nearer the more often.
+constexpr Millis answer_time = LockDir::longest_silence + Millis{50};
 
 /// What a waiter watches: the first one the holders, every other one the waiter before it, so that
 /// a crash wakes one process and no herd. An orderly release is posted to the pipes.
 class PredecessorWatch {
  public:
-  /// Begins to watch; says what our place is.
-  Queued begin(LockDir& lock, const QueueEntry& mine);
+  /// Begins to watch; says what our place is. `others_turn`: a waiter was told to claim just now.
+  Queued begin(LockDir& lock, const QueueEntry& mine, bool others_turn);
   void end();
   /// Until something happened, or limit ended.
   Turn wait(os::NamedPipe& pipe, const CallLimit& limit) const;
@@ -44,18 +47,21 @@ std::optional<Millis> PredecessorWatch::watch(const LockDir& lock, const QueueEn
   return lock.lives(other.ticket) ? look_again : Millis{0};
 }
 
-Queued PredecessorWatch::begin(LockDir& lock, const QueueEntry& mine) {
+Queued PredecessorWatch::begin(LockDir& lock, const QueueEntry& mine, bool others_turn) {
   Queue& queue = lock.queue();
   const auto holders = queue.holders();
   Queued place{first_holder(holders, mine.token, wall_now()), queue.waiting(mine.ticket),
                std::nullopt};
+  const auto look_in = [&](Millis length) {
+    place.look_in = std::min(place.look_in.value_or(length), length);
+  };
   const auto look_at = [&](const QueueEntry& other) {
-    if (const auto length = watch(lock, other)) {
-      place.look_in = std::min(place.look_in.value_or(*length), *length);
-    }
+    if (const auto length = watch(lock, other)) look_in(*length);
   };
   if (const QueueEntry* before = queue.waiter_before(mine.ticket)) {
     look_at(*before);
+    const Millis a_while = look_again * static_cast<Millis::rep>(1 + place.ahead);
+    look_in(others_turn ? answer_time : a_while);
   } else {
     for (const QueueEntry& each : holders) look_at(each);
   }
@@ -167,7 +173,10 @@ Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
 Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
   const QueueEntry mine = *lock.queue().find(slot_->ticket);
   const bool again = mine.holds();
-  if (!again && !lock.may_hold(mine.ticket, mine.mode)) return watch_.begin(lock, mine);
+  if (!again && !lock.may_hold(mine.ticket, mine.mode)) {
+    const bool others_turn = lock.wake_next();
+    return watch_.begin(lock, mine, others_turn);
+  }
   const auto fence = again ? os::Result<Fence>{*mine.fence} : lock.grant(mine.ticket);
   if (!fence) return not_written(lock, fence.error());
   if (!again && claim.mode.kind == Mode::Kind::permits) {
