@@ -13,9 +13,9 @@ now_ms() {
 }
 
 # wait_until COMMAND [ARG...]: polls until it succeeds, for $PATIENCE s; 20 are long enough for a sanitizer on a busy
-# machine.
+# machine. Often at first, then less so: most of what a suite costs is asking whether something has happened yet.
 wait_until() {
-  local now=$EPOCHREALTIME deadline
+  local now=$EPOCHREALTIME deadline pause=0.02 polls=0
   deadline=$((${now/[.,]/} + ${PATIENCE:-20} * 1000000))
   until "$@"; do
     now=$EPOCHREALTIME
@@ -23,8 +23,16 @@ wait_until() {
       echo "never became true: $*"
       return 1
     fi
-    sleep 0.02
+    ((++polls < 10)) || pause=0.05
+    nap "$pause"
   done
+}
+
+# nap SECONDS: without a fork. Nobody ever writes to that pipe.
+nap() {
+  local seconds=$1
+  [[ -n ${NAP_PIPE:-} ]] || exec {NAP_PIPE}<> <(:)
+  read -rt "$seconds" -u "$NAP_PIPE" || true
 }
 
 gone() {

@@ -35,6 +35,12 @@ def then(first, rest):
     yield from rest
 
 
+def slowly(text):
+    """For what would be asked for as fast as it is answered, without need."""
+    time.sleep(0.005)
+    yield text
+
+
 def dripping(text):
     for byte in text:
         yield bytes([byte])
@@ -152,7 +158,7 @@ ANSWERS = {
     "report-largest": lambda: [report(LARGEST)],
     "report-smallest": lambda: [report(SMALLEST)],
     "info-escape": lambda: [info(b"\x1b]0;evil\x07" * 100)],
-    "scan-without-end": lambda: [b"*2\r\n$1\r\n7\r\n*1\r\n$17\r\n{key}:rlock:queue\r\n"],
+    "scan-without-end": lambda: slowly(b"*2\r\n$1\r\n7\r\n*1\r\n$17\r\n{key}:rlock:queue\r\n"),
     "names-without-end": lambda: [names(random.randrange(10**9))],
     # of a ZooKeeper server
     "zk-length-largest": lambda: then(b"\x7f\xff\xff\xff", forever(b"x" * MEGABYTE)),

@@ -26,6 +26,8 @@ source "$LIB/background.bash"
 source "$LIB/tools.bash"
 
 setup_file() {
+  READABLE_PATH=$(readable_path)
+  export READABLE_PATH
   FILE_SERVER=$(mktemp -d /tmp/rlock-test.XXXXXX)   # short: a Unix socket's path ends at 108 bytes
   export FILE_SERVER
   start_redis "$FILE_SERVER"
@@ -69,13 +71,10 @@ teardown() {
 # No variable of the person who runs the tests reaches rlock; everything started carries TEST_MARK.
 clean_environment() {
   local name
-  for name in $(compgen -e); do
-    case $name in
-      RLOCK_BIN) ;;
-      RLOCK_* | XDG_* | REDISCLI_*) unset "$name" ;;
-    esac
+  for name in "${!RLOCK_@}" "${!XDG_@}" "${!REDISCLI_@}"; do
+    [[ $name == RLOCK_BIN ]] || unset "$name"
   done
-  PATH=$(readable_path)
+  PATH=${READABLE_PATH:-$(readable_path)}
   export HOME=$BATS_TEST_TMPDIR/home
   export TEST_MARK=$BATS_TEST_TMPDIR
   export TERM=dumb LC_ALL=C.UTF-8

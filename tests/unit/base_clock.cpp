@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace unit::base_clock {
+
 using base::Deadline;
 using base::Millis;
 using base::Moment;
@@ -66,3 +68,5 @@ TEST_CASE("an earlier deadline is earlier by the length, and never stays never")
   CHECK(Deadline::at(at(3'000'000)).earlier_by(Millis{2}) == Deadline::at(at(1'000'000)));
   CHECK(Deadline::never().earlier_by(Millis{2}).is_never());
 }
+
+}  // namespace unit::base_clock

@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace unit::base_duration {
+
 using base::format_duration;
 using base::Millis;
 using base::parse_duration;
@@ -77,3 +79,5 @@ TEST_CASE("what is said of a duration can be read back") {
     CHECK(format_duration(*length) == text);
   }
 }
+
+}  // namespace unit::base_duration

@@ -5,6 +5,8 @@
 
 #include "base/result.hpp"
 
+namespace unit::base_result {
+
 using Number = base::Result<int, std::string>;
 
 TEST_CASE("a result is the value or the error") {
@@ -36,3 +38,5 @@ TEST_CASE("a secret is revealed by its one name") {
   CHECK(base::Secret{}.empty());
   CHECK(base::Secret{"hunter2"}.reveal() == "hunter2");
 }
+
+}  // namespace unit::base_result

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+namespace unit::base_text {
+
 using base::is_printable;
 using base::one_line;
 using base::printable;
@@ -165,3 +167,5 @@ TEST_CASE("a word for a shell is quoted only if it must be") {
   CHECK(shell_word("a\nb") == "'a\nb'");
   CHECK(shell_word("\xC3\xBC") == "'\xC3\xBC'");
 }
+
+}  // namespace unit::base_text

@@ -5,6 +5,8 @@
 
 #include "cmd/report.hpp"
 
+namespace unit::cmd_config_file {
+
 namespace {
 
 cmd::Config config_of(std::string_view text) {
@@ -56,3 +58,5 @@ TEST_CASE("a line that is none says where, and shows no more than a name") {
   CHECK(refusal("= 5").starts_with("/f:1: saw '', accepted: "));
   CHECK(refusal("key = x").find("local-gate") != std::string::npos);
 }
+
+}  // namespace unit::cmd_config_file

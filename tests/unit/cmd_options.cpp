@@ -9,6 +9,8 @@
 #include "cmd/parse.hpp"
 #include "hold/environment.hpp"
 
+namespace unit::cmd_options {
+
 using cmd::Option;
 namespace of = cmd::of;
 
@@ -212,3 +214,5 @@ TEST_CASE("what was probably meant is near to what was written") {
   CHECK(cmd::likely_meant("deploy", known).empty());
   CHECK(cmd::likely_meant("", known).empty());
 }
+
+}  // namespace unit::cmd_options

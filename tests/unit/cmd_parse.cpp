@@ -7,6 +7,8 @@
 
 #include "cmd/scrub_argv.hpp"
 
+namespace unit::cmd_parse {
+
 using Words = std::vector<std::string>;
 namespace of = cmd::of;
 
@@ -121,3 +123,5 @@ TEST_CASE("passwords of URLs are overwritten in our own arguments, and nowhere e
   CHECK(scrubbed({"a@b", "--", "redis://u:pw@h"}) == "a@b -- redis://u:pw@h");
   CHECK(scrubbed({"u@redis://h"}) == "u@redis://h");
 }
+
+}  // namespace unit::cmd_parse

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+namespace unit::cmd_present {
+
 using base::Millis;
 using Json = nlohmann::json;
 using store::Holder;
@@ -115,3 +117,5 @@ TEST_CASE("JSON is pure ASCII, whatever the key is made of") {
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(Json::parse(text)["locks"].size() == 1);
 }
+
+}  // namespace unit::cmd_present

@@ -6,6 +6,8 @@
 #include "base/log.hpp"
 #include "cmd/claim_options.hpp"
 
+namespace unit::cmd_report {
+
 using store::Fault;
 using store::Holder;
 using Kind = store::Fault::Kind;
@@ -140,3 +142,5 @@ TEST_CASE("keys that go together are sorted, each once, and have no newlines") {
   CHECK_THROWS_AS((void)cmd::only_key({"a", "b"}), cmd::UsageError);
   CHECK(cmd::only_key({"a"}) == name("a"));
 }
+
+}  // namespace unit::cmd_report

@@ -11,6 +11,8 @@
 
 #include "cmd/parse.hpp"
 
+namespace unit::cmd_settings {
+
 namespace of = cmd::of;
 using cmd::Setting;
 using Origin = cmd::Setting::Origin;
@@ -195,3 +197,5 @@ TEST_CASE("every default that is read as a value can be read") {
   CHECK(cmd::duration_of(settings_of({}, of::force_release).value("wait")) == base::Millis{10'000});
   CHECK(cmd::duration_of(settings_of({}, of::check).value("at-least")) == base::Millis{0});
 }
+
+}  // namespace unit::cmd_settings

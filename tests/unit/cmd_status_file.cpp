@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+namespace unit::cmd_status_file {
+
 using Json = nlohmann::json;
 using base::Millis;
 using cmd::RunRecord;
@@ -126,3 +128,5 @@ TEST_CASE("a record is of a run with locks if it has a token") {
     CHECK_FALSE(cmd::is_of_a_run_with_locks(other));
   }
 }
+
+}  // namespace unit::cmd_status_file

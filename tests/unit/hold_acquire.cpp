@@ -9,6 +9,8 @@
 #include "fake_store.hpp"
 #include "hold/acquire.hpp"
 
+namespace unit::hold_acquire {
+
 namespace {
 
 using base::Millis;
@@ -361,3 +363,5 @@ TEST_CASE("the first lock is refreshed while the second is waited for") {
   CHECK(run.held().leases().size() == 2);
   CHECK(run.script.count("renew a") >= 1);
 }
+
+}  // namespace unit::hold_acquire

@@ -7,6 +7,8 @@
 
 #include "fake_store.hpp"
 
+namespace unit::hold_held_locks {
+
 namespace {
 
 using base::Deadline;
@@ -195,3 +197,5 @@ TEST_CASE("locks that are abandoned are released, and the senders of notices tol
   std::move(locks).abandon();
   CHECK(script.calls == Calls{"listen a", "listen b", "release a", "confirm a", "release b"});
 }
+
+}  // namespace unit::hold_held_locks

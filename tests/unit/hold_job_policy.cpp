@@ -8,6 +8,8 @@
 #include "base/result.hpp"
 #include "hold/job_policy.hpp"
 
+namespace unit::hold_job_policy {
+
 namespace {
 
 using base::Deadline;
@@ -268,3 +270,5 @@ TEST_CASE("a killed guardian takes the job with it, once") {
   CHECK(told(running.on_job_ended(died_of(SIGKILL), start)).empty());
   CHECK(running.awaits_tree());
 }
+
+}  // namespace unit::hold_job_policy

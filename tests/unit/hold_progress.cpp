@@ -8,6 +8,8 @@
 #include "base/log.hpp"
 #include "hold/environment.hpp"
 
+namespace unit::hold_progress {
+
 namespace {
 
 using base::Millis;
@@ -114,3 +116,5 @@ TEST_CASE("the locks around a run are read from its environment, line by line") 
   CHECK(holds[2].fence == 0);
   ::unsetenv("RLOCK_HOLDS");
 }
+
+}  // namespace unit::hold_progress

@@ -5,6 +5,8 @@
 
 #include "base/text.hpp"
 
+namespace unit::hold_status_line {
+
 namespace {
 
 store::LockName name(std::string_view text) {
@@ -51,3 +53,5 @@ TEST_CASE("text is cut to bytes between characters") {
   CHECK(base::cut_to("a\xc3\xbc", 2) == "a");
   CHECK(base::cut_to("\xc3\xbc", 1).empty());
 }
+
+}  // namespace unit::hold_status_line

@@ -10,6 +10,8 @@
 #include "store/local/directory.hpp"
 #include "store/local/lock_dir.hpp"
 
+namespace unit::local_queue {
+
 namespace {
 
 using namespace store::local;
@@ -198,3 +200,5 @@ TEST_CASE("a key is the name of a directory, and is read back from it") {
   CHECK_FALSE(name_of("%zz"));
   CHECK(gates_of("redis://a").path != gates_of("redis://b").path);
 }
+
+}  // namespace unit::local_queue

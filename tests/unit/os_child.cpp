@@ -5,6 +5,8 @@
 
 #include <csignal>
 
+namespace unit::os_child {
+
 namespace {
 
 /// The status that the kernel makes of an end that really happened.
@@ -67,3 +69,5 @@ TEST_CASE("a program is argv and environment, each with a null at its end") {
   CHECK(std::string{program.environment()[0]} == "A=1");
   CHECK(program.environment()[1] == nullptr);
 }
+
+}  // namespace unit::os_child

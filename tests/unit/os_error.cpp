@@ -4,6 +4,8 @@
 
 #include <system_error>
 
+namespace unit::os_error {
+
 TEST_CASE("an error says what was being done, and what the system said") {
   CHECK(os::Error{ENOENT, {}}.text() == "No such file or directory");
   CHECK(os::Error{ENOSPC, "making a pipe"}.text() == "making a pipe: No space left on device");
@@ -35,3 +37,5 @@ TEST_CASE("a result has a value to fall back to") {
   os::Result<std::string> text = std::string{"text"};
   CHECK(std::move(text).value_or("instead") == "text");
 }
+
+}  // namespace unit::os_error

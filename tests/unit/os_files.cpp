@@ -13,6 +13,8 @@
 #include "os/ipc.hpp"
 #include "os/trusted_file.hpp"
 
+namespace unit::os_files {
+
 namespace fs = std::filesystem;
 using base::Deadline;
 
@@ -370,3 +372,5 @@ TEST_CASE("a pipe that a dead process left has no owner") {
   CHECK(os::NamedPipe::create(path, {}).error().number == EEXIST);
   CHECK(os::NamedPipe::create(here / "none/pipe", {}).error().number == ENOENT);
 }
+
+}  // namespace unit::os_files

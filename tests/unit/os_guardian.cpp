@@ -6,6 +6,8 @@
 
 #include "os/poll.hpp"
 
+namespace unit::os_guardian {
+
 using os::GuardianLine;
 using os::HungUp;
 using os::Order;
@@ -91,3 +93,5 @@ TEST_CASE("a line that is full does not block, and says so") {
   }
   CHECK(std::holds_alternative<std::monostate>(line.guardian.take<Order>()));
 }
+
+}  // namespace unit::os_guardian

@@ -10,6 +10,8 @@
 
 #include "os/mailbox.hpp"
 
+namespace unit::os_poll {
+
 using base::Deadline;
 using base::Millis;
 
@@ -185,3 +187,5 @@ TEST_CASE("a descriptor is closed by its owner, once") {
   CHECK(::fcntl(released, F_GETFD) == FD_CLOEXEC);
   CHECK(::close(released) == 0);
 }
+
+}  // namespace unit::os_poll

@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace unit::os_process_tree {
+
 using os::descendants;
 using os::pids_in;
 using os::process_in;
@@ -84,3 +86,5 @@ TEST_CASE("children from before are not of the tree, nor their descendants") {
   CHECK(pids(descendants(all, 1, {2, 3})) == std::vector<pid_t>{});
   CHECK(pids(descendants(all, 1, {4})) == std::vector<pid_t>{2, 3, 4, 5});  // no child of ours
 }
+
+}  // namespace unit::os_process_tree

@@ -6,6 +6,8 @@
 
 #include "store/quorum/math.hpp"
 
+namespace unit::quorum_math {
+
 namespace {
 
 using namespace store;
@@ -247,3 +249,5 @@ TEST_CASE("a report names the holders that a majority has or may have") {
   CHECK(all.fence == 9);
   CHECK_FALSE(all.mode);
 }
+
+}  // namespace unit::quorum_math

@@ -11,6 +11,8 @@
 #include "store/quorum/admin.hpp"
 #include "store/quorum/store.hpp"
 
+namespace unit::quorum_store {
+
 namespace {
 
 using namespace store;
@@ -499,3 +501,5 @@ TEST_CASE("an examination measures how far the clocks are apart, and counts the 
   CHECK(findings[2].verdict == Verdict::unknown);
   for (const auto& server : fleet.servers) CHECK(server.owner == holder.token);
 }
+
+}  // namespace unit::quorum_store

@@ -7,6 +7,8 @@
 #include "store/doctor.hpp"
 #include "store/gate/gated_store.hpp"
 
+namespace unit::store_gate {
+
 using namespace store;
 
 namespace {
@@ -171,3 +173,5 @@ TEST_CASE_FIXTURE(Fixture, "the doctor does not disturb a holder, and says what 
   server->released = Fault{Fault::Kind::unavailable, "not released"};
   CHECK(try_locking(*server, name, advice, limit).seen == "not released");
 }
+
+}  // namespace unit::store_gate

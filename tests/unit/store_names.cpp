@@ -6,11 +6,13 @@
 #include "store/lock_store.hpp"
 #include "store/names.hpp"
 
+namespace unit::store_names {
+
 using namespace store;
 
 namespace {
 
-const std::string nonce(40, 'a');
+const std::string digits(40, 'a');
 
 std::optional<TokenParts> parts_of(const std::string& text) {
   return Token::foreign(text).parts();
@@ -72,14 +74,14 @@ TEST_CASE("a foreign text is a token without parts") {
   CHECK_FALSE(parts_of("u@h:1/x"));
   CHECK_FALSE(parts_of("u@h:1/x#" + std::string(39, 'a')));
   CHECK_FALSE(parts_of("u@h:1/x#" + std::string(40, 'G')));
-  CHECK_FALSE(parts_of("u@h:1#" + nonce));
-  CHECK_FALSE(parts_of("u:1/x#" + nonce));
-  CHECK_FALSE(parts_of("u@h/x#" + nonce));
-  CHECK_FALSE(parts_of("a:b@h/x#" + nonce));
-  CHECK_FALSE(parts_of("u@h:/x#" + nonce));
-  CHECK_FALSE(parts_of("u@h:1z/x#" + nonce));
-  CHECK_FALSE(parts_of("u@h:99999999999/x#" + nonce));
-  const auto parts = parts_of("u@h:12/a/b@c:1#" + nonce);
+  CHECK_FALSE(parts_of("u@h:1#" + digits));
+  CHECK_FALSE(parts_of("u:1/x#" + digits));
+  CHECK_FALSE(parts_of("u@h/x#" + digits));
+  CHECK_FALSE(parts_of("a:b@h/x#" + digits));
+  CHECK_FALSE(parts_of("u@h:/x#" + digits));
+  CHECK_FALSE(parts_of("u@h:1z/x#" + digits));
+  CHECK_FALSE(parts_of("u@h:99999999999/x#" + digits));
+  const auto parts = parts_of("u@h:12/a/b@c:1#" + digits);
   REQUIRE(parts);
   CHECK(parts->user == "u");
   CHECK(parts->host == "h");
@@ -88,7 +90,7 @@ TEST_CASE("a foreign text is a token without parts") {
 }
 
 TEST_CASE("people see a token without its random part, and a foreign one clean and short") {
-  CHECK(Token::foreign("u@h:1/x#" + nonce).shown() == "u@h:1/x");
+  CHECK(Token::foreign("u@h:1/x#" + digits).shown() == "u@h:1/x");
   CHECK(Token::foreign("a\x1b[2J").shown() == "a\\x1b[2J");
   CHECK(Token::foreign(std::string(500, 'x')).shown().size() < 130);
 }
@@ -107,3 +109,5 @@ TEST_CASE("a lease counts from before the question, less one percent and 2 ms") 
   CHECK(validity(asked_at, ttl) == Deadline::at(asked_at + Millis{29'698}));
   CHECK(Ttl::from(Millis{100})->drift() == Millis{3});
 }
+
+}  // namespace unit::store_names

@@ -9,6 +9,8 @@
 
 #include "store/redis/keys.hpp"
 
+namespace unit::store_redis_keys {
+
 using namespace store;
 using redis::LockKeys;
 
@@ -97,3 +99,5 @@ TEST_CASE("a fence or queue key names its lock, other keys name none") {
   CHECK_FALSE(redis::lock_of_key("{a}:rlock:other"));
   CHECK_FALSE(redis::lock_of_key("{}:rlock:queue"));
 }
+
+}  // namespace unit::store_redis_keys

@@ -8,6 +8,8 @@
 #include "store/redis/client.hpp"
 #include "store/redis/scripts.hpp"
 
+namespace unit::store_redis_replies {
+
 using namespace store;
 using namespace store::redis;
 
@@ -244,3 +246,5 @@ TEST_CASE("BLPOP is told a time in seconds, never 0, which would be for ever") {
   CHECK(blocking_pop("k", Millis{0}) == Command{"BLPOP", "k", "0.001"});
   CHECK(blocking_pop("k", Millis{-5}) == Command{"BLPOP", "k", "0.001"});
 }
+
+}  // namespace unit::store_redis_replies

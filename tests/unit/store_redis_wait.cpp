@@ -3,6 +3,8 @@
 
 #include "store/redis/wait.hpp"
 
+namespace unit::store_redis_wait {
+
 using namespace store;
 using namespace store::redis;
 
@@ -63,3 +65,5 @@ TEST_CASE("a lock without an end is looked at again and again") {
   const auto time = wait_time_for(place(0, Holder::Kind::holder, std::nullopt));
   CHECK(time.server_timeout <= Millis{500});
 }
+
+}  // namespace unit::store_redis_wait

@@ -7,6 +7,8 @@
 
 #include "store/backend.hpp"
 
+namespace unit::store_url {
+
 using namespace store;
 
 namespace {
@@ -30,7 +32,7 @@ RedisServer::Nodes nodes_of(const std::string& url) {
   return std::get<RedisServer::Nodes>(redis_of(url).where);
 }
 
-RedisServer::Address tcp(std::string host, std::string port) {
+RedisServer::Address at(std::string host, std::string port) {
   return RedisServer::Tcp{std::move(host), std::move(port)};
 }
 
@@ -102,10 +104,9 @@ TEST_CASE("a number is all digits and in its bounds") {
 }
 
 TEST_CASE("hosts may be several, have ports, and be IPv6 addresses") {
-  CHECK(nodes_of("redis://h") == RedisServer::Nodes{tcp("h", "6379")});
-  CHECK(
-      nodes_of("redis://a:1,[::1]:2,[fe80::1],b") ==
-      RedisServer::Nodes{tcp("a", "1"), tcp("::1", "2"), tcp("fe80::1", "6379"), tcp("b", "6379")});
+  CHECK(nodes_of("redis://h") == RedisServer::Nodes{at("h", "6379")});
+  CHECK(nodes_of("redis://a:1,[::1]:2,[fe80::1],b") ==
+        RedisServer::Nodes{at("a", "1"), at("::1", "2"), at("fe80::1", "6379"), at("b", "6379")});
 }
 
 TEST_CASE("what is no host or no port is refused") {
@@ -305,3 +306,5 @@ TEST_CASE("no kind of URL shows its password, in messages or in argv") {
     CHECK_MESSAGE(scrubbed(url).find("hunter2") == std::string::npos, url);
   }
 }
+
+}  // namespace unit::store_url

@@ -7,6 +7,8 @@
 
 #include "store/zookeeper/queue_order.hpp"
 
+namespace unit::zookeeper_queue_order {
+
 namespace {
 
 using namespace store;
@@ -165,3 +167,5 @@ TEST_CASE("a node's data is its token, and what its owner is asked for") {
   CHECK(data_in("").token.text().empty());
   CHECK(data_in("token\nstop ").stop == "");
 }
+
+}  // namespace unit::zookeeper_queue_order

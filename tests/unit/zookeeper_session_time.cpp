@@ -3,6 +3,8 @@
 
 #include "store/zookeeper/session_time.hpp"
 
+namespace unit::zookeeper_session_time {
+
 namespace {
 
 using namespace store;
@@ -77,3 +79,5 @@ TEST_CASE("a trial is neither too short for a far server nor too long for a wait
   CHECK(tried(Deadline::at(start), Millis{10'000}) == Millis{500});
   CHECK(tried(Deadline::at(start), Millis{60'000}) == ServerTrial::far_away);
 }
+
+}  // namespace unit::zookeeper_session_time
