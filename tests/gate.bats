@@ -121,7 +121,7 @@ has_connections() {
   hold holder -k "$K"
   start waiter --local-gate -k "$K" -w 60s -- true
   wait_queued "$K" 1
-  place=$(readlink "/proc/${PIDS[waiter]}/fd/"* | grep -F '/.gates/')
+  place=$(readlink "/proc/${PIDS[waiter]}/fd/"* | grep -m 1 -F '/.gates/')
   place=${place%/*}
   [[ -d $place ]]
   let_go holder
@@ -146,5 +146,37 @@ has_connections() {
   assert_output 'my turn'
   signal CONT stuck
   finish stuck
+  assert_success
+}
+
+@test "who was stopped while it waits at the server for all behind the gate is passed" {
+  hold holder -k "$K"
+  start stuck --local-gate -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  start waiter --local-gate -k "$K" -w 60s -- echo 'my turn'
+  wait_until says "$T/waiter.err" 'waiting for'
+  signal STOP stuck
+  wait_queued "$K" 2
+  let_go holder
+  finish waiter
+  assert_output 'my turn'
+  signal CONT stuck
+  finish stuck
+  assert_success
+}
+
+@test "who waits at the server and answers is not passed, however long that takes" {
+  own_server
+  hold holder -k "$K"
+  start head --local-gate -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  start second --local-gate -k "$K" -w 60s -- true
+  wait_until says "$T/second.err" 'waiting for'
+  sleep 4
+  queued "$K" 1
+  has_connections 3
+  let_go holder
+  finish head
+  finish second
   assert_success
 }

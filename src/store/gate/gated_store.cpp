@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "os/poll.hpp"
+
 namespace store::gate {
 namespace {
 
@@ -17,6 +19,7 @@ class GatedStore final : public LockStore {
       if (auto* place = std::get_if<Queued>(&attempt)) return behind_others(std::move(*place));
       if (!std::holds_alternative<Granted>(attempt)) return attempt;
       passed_ = true;
+      questions_ = gate_->listener(claim.name, claim.token);
     }
     auto attempt = server_->try_acquire(claim, limit);
     if (std::holds_alternative<Granted>(attempt)) open_gate(claim, limit);
@@ -24,7 +27,12 @@ class GatedStore final : public LockStore {
   }
 
   Turn await_turn(const Claim& claim, const CallLimit& limit) override {
-    return passed_ ? server_->await_turn(claim, limit) : gate_->await_turn(to_pass(claim), limit);
+    if (!passed_) return gate_->await_turn(to_pass(claim), limit);
+    if (!questions_) return server_->await_turn(claim, limit);
+    const os::PollSet both{{limit.interrupt, questions_->descriptor()}};
+    auto turn = server_->await_turn(claim, {limit.until, both.descriptor()});
+    (void)questions_->take();  // to have read it is the answer
+    return turn;
   }
 
   void withdraw(const Claim& claim, const CallLimit& limit) override {
@@ -66,12 +74,14 @@ class GatedStore final : public LockStore {
 
   void open_gate(const Claim& claim, const CallLimit& limit) {
     gate_->withdraw(to_pass(claim), limit);
+    questions_ = nullptr;
     passed_ = false;
   }
 
   std::unique_ptr<LockStore> gate_;
   std::unique_ptr<LockStore> server_;
   bool passed_ = false;
+  std::unique_ptr<Listener> questions_;  // of those behind us, whether we still wait
 };
 
 }  // namespace

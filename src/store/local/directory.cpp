@@ -38,7 +38,7 @@ std::optional<std::variant<LocalDirectory, BadUrl>> directory_in(const Url& url)
 
 LocalDirectory gates_of(std::string_view server) {
   const std::string root = private_directory();
-  return {fmt::format("{}/.gates/{:016x}", root, digest(server)), root, false};
+  return {fmt::format("{}/.gates/{:016x}", root, digest(server)), root, true};
 }
 
 std::optional<std::string> path_of(const LocalDirectory& directory, const LockName& name) {

@@ -15,7 +15,9 @@ namespace store {
 struct LocalDirectory {
   std::string path;
   std::string private_root{};  // above it: nobody else may have made this, nor write to it
-  bool remembers = true;       // the last fence of each lock, when nobody holds it
+  // Nothing depends on who passes a gate: nothing is remembered of it, and a holder that does not
+  // answer is passed as a waiter is.
+  bool is_of_gates = false;
 };
 
 namespace local {

@@ -101,8 +101,8 @@ Result<LockDir> LockDir::open(const LocalDirectory& directory, const LockName& n
     if (file || (is_gone && !create)) {
       // In a sticky directory the key is free for other users when nobody of ours is at it.
       const bool is_sticky = sharing != nullptr && sharing->is_sticky;
-      LockDir lock{directory.remembers && !is_sticky,
-                   is_sticky ? 1 : levels_of_gates,
+      LockDir lock{directory,
+                   !directory.is_of_gates && !is_sticky,
                    {*path, sharing == nullptr ? os::Sharing{} : *sharing},
                    std::move(file)};
       if (const auto read = lock.read(); !read) return fault_of(*path, read.error().number);
@@ -123,7 +123,9 @@ LockDir::~LockDir() {
     // As far as they are empty.
     std::filesystem::path directory{files().path()};
     std::error_code ignored;
-    for (int level = 0; level < levels_ && std::filesystem::remove(directory, ignored); ++level) {
+    for (int level = 0;
+         level < (is_gate_ ? levels_of_gates : 1) && std::filesystem::remove(directory, ignored);
+         ++level) {
       directory = directory.parent_path();
     }
   }
@@ -134,8 +136,12 @@ LockDir::~LockDir() {
   }
 }
 
-LockDir::LockDir(bool remembers, int levels, QueueFiles files, std::unique_ptr<os::LockedFile> file)
-    : remembers_{remembers}, levels_{levels}, queue_{std::move(files)}, file_{std::move(file)} {}
+LockDir::LockDir(const LocalDirectory& directory, bool remembers, QueueFiles files,
+                 std::unique_ptr<os::LockedFile> file)
+    : is_gate_{directory.is_of_gates},
+      remembers_{remembers},
+      queue_{std::move(files)},
+      file_{std::move(file)} {}
 
 os::Result<os::Done> LockDir::read() {
   if (!file_) return os::Done{};
@@ -161,7 +167,7 @@ std::optional<Fence> LockDir::last_fence() const {
 
 bool LockDir::may_hold(std::uint64_t ticket, Mode mode) {
   const QueueEntry* before = first_that_answers();
-  return (before == nullptr || before->ticket >= ticket) && has_room(queue_.holders(), mode);
+  return (before == nullptr || before->ticket >= ticket) && has_room(holders(), mode);
 }
 
 std::optional<ModeConflict> LockDir::conflict_with(const Mode& mode) {
@@ -203,11 +209,26 @@ void LockDir::post(std::uint64_t ticket, const std::string& line) const {
   os::post(files().pipe_of(ticket), line);
 }
 
+bool LockDir::answers(const QueueEntry& entry) const {
+  const auto silence = os::unread_for(files().pipe_of(entry.ticket));
+  return !silence || *silence < longest_silence;
+}
+
 const QueueEntry* LockDir::first_that_answers() {
-  return queue_.first_waiter([&](const QueueEntry& each) {
-    const auto silence = os::unread_for(files().pipe_of(each.ticket));
-    return !silence || *silence < longest_silence;
-  });
+  return queue_.first_waiter([&](const QueueEntry& each) { return answers(each); });
+}
+
+std::vector<QueueEntry> LockDir::holders() {
+  auto holders = queue_.holders();
+  if (is_gate_) std::erase_if(holders, [&](const QueueEntry& each) { return !answers(each); });
+  return holders;
+}
+
+void LockDir::ask_holders() {
+  for (const QueueEntry& each : queue_.holders()) {
+    const auto pipe = files().pipe_of(each.ticket);
+    if (!os::unread_for(pipe)) os::post(pipe, message::look);
+  }
 }
 
 void LockDir::wake_first() {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "os/ipc.hpp"
 #include "store/local/directory.hpp"
@@ -64,6 +65,10 @@ class LockDir {
   void wake_first();
   /// The same, if it may hold now; says so.
   bool wake_next();
+  /// Of a gate those who hold it must answer, too.
+  [[nodiscard]] bool is_gate() const { return is_gate_; }
+  /// To say whether they answer.
+  void ask_holders();
   /// A waiter that has not read for so long what was posted to it was stopped, or hangs: others
   /// pass it.
   static constexpr Millis longest_silence{1'000};
@@ -75,15 +80,19 @@ class LockDir {
   [[nodiscard]] bool lives(std::uint64_t ticket) const;
 
  private:
-  LockDir(bool remembers, int levels, QueueFiles files, std::unique_ptr<os::LockedFile> file);
+  LockDir(const LocalDirectory& directory, bool remembers, QueueFiles files,
+          std::unique_ptr<os::LockedFile> file);
   os::Result<os::Done> read();
+  [[nodiscard]] bool answers(const QueueEntry& entry) const;
   /// Null if there is none.
   const QueueEntry* first_that_answers();
+  /// Those that leave no room to others.
+  std::vector<QueueEntry> holders();
   [[nodiscard]] const QueueFiles& files() const { return queue_.files(); }
   os::Result<os::Done> write_numbers() const;
 
-  bool remembers_;
-  int levels_;  // of directories that are removed where it does not remember
+  bool is_gate_;
+  bool remembers_;  // the last fence, when nobody is there
   Queue queue_;
   std::unique_ptr<os::LockedFile> file_;  // null once moved from, and where there is no directory
   Fence last_fence_ = 0;

@@ -15,6 +15,8 @@ constexpr Millis look_again{1'000};
 // A waiter that was told to claim and does not is passed then. Those who wait behind one that was
 // stopped look whether it is so, the nearer the more often.
 constexpr Millis answer_time = LockDir::longest_silence + Millis{50};
+// Those who hold a gate are asked whether they answer; it wakes them.
+constexpr Millis ask_again{5'000};
 
 /// What a waiter watches: the first one the holders, every other one the waiter before it, so that
 /// a crash wakes one process and no herd. An orderly release is posted to the pipes.
@@ -32,6 +34,7 @@ class PredecessorWatch {
 
   std::vector<os::Fd> watched_;
   Deadline look_at_ = Deadline::never();
+  bool asked_ = false;  // who holds the gate, whether they answer
 };
 
 std::optional<Millis> PredecessorWatch::watch(const LockDir& lock, const QueueEntry& other) {
@@ -64,6 +67,9 @@ Queued PredecessorWatch::begin(LockDir& lock, const QueueEntry& mine, bool other
     look_in(others_turn ? answer_time : a_while);
   } else {
     for (const QueueEntry& each : holders) look_at(each);
+    asked_ = lock.is_gate() && !asked_;
+    if (asked_) lock.ask_holders();
+    if (lock.is_gate()) look_in(asked_ ? answer_time : ask_again);
   }
   look_at_ = place.look_in ? Deadline::after(base::now(), *place.look_in) : Deadline::never();
   return place;
