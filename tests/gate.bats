@@ -180,3 +180,58 @@ has_connections() {
   finish second
   assert_success
 }
+
+# nowhere_to_write RLOCK OPTION...: rlock where neither /run/lock nor /tmp can be written to; output and stderr in $T.
+nowhere_to_write() {
+  local -a inside=(unshare --mount)
+  ((EUID == 0)) || inside+=(--map-root-user)
+  # shellcheck disable=SC2016
+  attempt_in "${inside[@]}" sh -c 'for place in /run/lock /tmp; do
+      [ ! -d $place ] || { mount --bind $place $place && mount -o remount,bind,ro $place; } || exit 99
+    done
+    exec "$RLOCK_BIN" "$@"' sh "$@"
+}
+
+attempt_in() {
+  status=0
+  env --default-signal "$@" >"$T/attempt.out" 2>"$T/attempt.err" 3>&- || status=$?
+  output=$(<"$T/attempt.out")
+  stderr=$(<"$T/attempt.err")
+}
+
+@test "where no directory can be made for the gate, a waiter goes without, and says so with -v" {
+  nowhere_to_write --local-gate -k "$K" -w 5s -- echo ran
+  assert_success
+  assert_output ran
+  assert_silent
+  nowhere_to_write -v --local-gate -k "$K" -w 5s -- echo ran
+  assert_success
+  assert_stderr_line 'without the local gate: '
+  hold holder -k "$K"
+  nowhere_to_write --local-gate -k "$K" -w 300ms -q -- echo ran
+  assert_equal "$status" 75
+  let_go holder
+}
+
+@test "where somebody was stopped at the files of the gate, a waiter goes without after some seconds" {
+  local ledger
+  hold holder -k "$K"
+  start head --local-gate -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  ledger=$(readlink "/proc/${PIDS[head]}/fd/"* | grep -m 1 -F '/.gates/')
+  ledger=${ledger%/*}/ledger
+  launch stopped flock --no-fork "$ledger" sleep 60
+  wait_until locked "$ledger"
+  start waiter --local-gate -k "$K" -w 60s -- true
+  wait_queued "$K" 2
+  signal TERM stopped
+  let_go holder
+  finish head
+  finish waiter
+  assert_success
+}
+
+locked() {
+  local file=$1
+  ! flock -n "$file" true
+}

@@ -1,11 +1,17 @@
 #include "store/gate/gated_store.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/log.hpp"
 #include "os/poll.hpp"
 
 namespace store::gate {
 namespace {
+
+// The gate saves connections, no more: where it cannot be had (no directory, a full disk, a process
+// that was stopped at it), we go without.
+constexpr Millis longest_at_gate{2'000};
 
 class GatedStore final : public LockStore {
  public:
@@ -15,9 +21,18 @@ class GatedStore final : public LockStore {
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
     if (claim.on_busy == OnBusy::give_up) return server_->try_acquire(claim, limit);
     if (!passed_) {
-      auto attempt = gate_->try_acquire(to_pass(claim), limit);
+      const auto now = base::now();
+      const auto enough =
+          Deadline::after(now, std::min(longest_at_gate, limit.until.left(now) / 2));
+      auto attempt = gate_->try_acquire(to_pass(claim), limit.at_most(enough));
       if (auto* place = std::get_if<Queued>(&attempt)) return behind_others(std::move(*place));
-      if (!std::holds_alternative<Granted>(attempt)) return attempt;
+      const auto* fault = std::get_if<Fault>(&attempt);
+      const bool over = os::is_readable(limit.interrupt) || limit.until.passed(base::now());
+      if (fault != nullptr && !over) {
+        base::log::detail("without the local gate: {}", fault->why);
+      } else if (!std::holds_alternative<Granted>(attempt)) {
+        return attempt;
+      }
       passed_ = true;
       questions_ = gate_->listener(claim.name, claim.token);
     }
