@@ -126,8 +126,8 @@ TEST_CASE_FIXTURE(Fixture,
   (void)store->await_turn(claim(OnBusy::queue), limit);
   (void)store->try_acquire(claim(OnBusy::queue), limit);
   store->withdraw(claim(OnBusy::queue), limit);
-  CHECK(said() == Said{"gate queue", "server queue", "server await", "server queue",
-                       "server withdraw", "gate withdraw"});
+  CHECK(said() == Said{"gate queue", "server queue", "gate listener", "server await",
+                       "server queue", "server withdraw", "gate withdraw"});
   (void)store->try_acquire(claim(OnBusy::queue), limit);
   CHECK(said() == Said{"gate queue", "server queue"});
 }

@@ -34,7 +34,6 @@ class GatedStore final : public LockStore {
         return attempt;
       }
       passed_ = true;
-      questions_ = gate_->listener(claim.name, claim.token);
     }
     auto attempt = server_->try_acquire(claim, limit);
     if (std::holds_alternative<Granted>(attempt)) open_gate(claim, limit);
@@ -43,6 +42,7 @@ class GatedStore final : public LockStore {
 
   Turn await_turn(const Claim& claim, const CallLimit& limit) override {
     if (!passed_) return gate_->await_turn(to_pass(claim), limit);
+    if (!questions_) questions_ = gate_->listener(claim.name, claim.token);
     if (!questions_) return server_->await_turn(claim, limit);
     const os::PollSet both{{limit.interrupt, questions_->descriptor()}};
     auto turn = server_->await_turn(claim, {limit.until, both.descriptor()});
