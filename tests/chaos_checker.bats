@@ -442,6 +442,18 @@ a_good_history() {
   assert_output --partial 'the status file says something else'
 }
 
+@test "a run that was terminated, and one that nobody terminated" {
+  a_good_history
+  a_run r3 k 4000 4500 143
+  section r3 k 4100 4400 30
+  fault time-out 4300 4310 r3
+  judge
+  assert_success
+  a_run r4 k 5000 5500 143
+  section r4 k 5100 5400 40
+  condemned_for "r4, exit 143, status {'exit_code': 143, 'outcome': 'ran', 'fence': 40, 'token': 't'}: nobody terminated it"
+}
+
 @test "a death that nobody caused, a run that never ended, a job that ran twice, and what is left behind" {
   a_good_history
   a_run r3 k 3000 3500 -9

@@ -16,6 +16,8 @@ class Client:
     """One run of rlock, as the nemesis sees it."""
 
     name: str
+    number: int
+    key: str
     process: subprocess.Popen
     ttl: int
     holds_still: bool = False  # hit already; one fault is enough to explain what follows
@@ -87,7 +89,8 @@ class Crowd:
     def run_once(self, rng):
         with self.lock:
             self.count += 1
-            name = f"r{self.count}"
+            number = self.count
+        name = f"r{number}"
         key, mode, ttl = rng.choice(self.keys), rng.choice(self.modes), rng.choice(TTLS)
         via, waits = rng.choice(sorted(self.ways)), rng.random() < 0.8
         length, code = rng.choice([1, 30, 200, 1200, 3000]), rng.choice([0, 0, 3, 42])
@@ -102,7 +105,7 @@ class Crowd:
         with open(f"{self.directory}/stderr", "ab") as stderr:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr)
         with self.lock:
-            self.live[name] = Client(name, process, ttl)
+            self.live[name] = Client(name, number, key, process, ttl)
         code = process.wait()
         with self.lock:
             del self.live[name]

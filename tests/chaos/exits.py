@@ -32,6 +32,9 @@ def lies_of(history, run):
     if code == 137:
         if not kinds & {"kill-job", "kill-guardian"}:
             lies.append("nobody killed its job")
+    elif code == 143:
+        if "time-out" not in kinds:
+            lies.append("nobody terminated it")
     elif code == 76:
         lies += lies_of_the_lost(history, run, status)
     elif code in (75, 69):

@@ -33,8 +33,8 @@ class Nemesis(threading.Thread):
         while not self.over.wait(rng.uniform(0.1, 0.8)):
             client = self.pick(rng)
             if client:
-                rng.choice([self.kill_rlock, self.kill_rlock, self.kill_job, self.kill_guardian, self.pause_rlock,
-                            self.pause_tree, self.blink])(client)
+                rng.choice([self.kill_rlock, self.kill_head, self.kill_job, self.kill_guardian, self.pause_rlock,
+                            self.pause_tree, self.blink, self.time_out])(client)
 
     def stop(self):
         self.over.set()
@@ -67,6 +67,24 @@ class Nemesis(threading.Thread):
     def kill_rlock(self, client):
         if client.process.poll() is None:
             self.hit(client, "kill-rlock", client.process.pid, signal.SIGKILL)
+
+    def kill_head(self, client):
+        """It and whoever has waited longest for the same key, as when a host dies."""
+        with self.picking:
+            waiters = [other for other in self.crowd.clients()
+                       if other.key == client.key and not other.holds_still and not other.job()]
+            first = min(waiters, key=lambda other: other.number, default=None)
+            if first:
+                first.holds_still = True
+        for each in filter(None, (client, first)):
+            self.kill_rlock(each)
+
+    def time_out(self, client):
+        """What timeout(1) does: TERM for the process, and at once for its group."""
+        if client.process.poll() is None:
+            self.hit(client, "time-out", client.process.pid, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):
+                client.process.send_signal(signal.SIGTERM)
 
     def kill_guardian(self, client):
         if client.job():

@@ -168,7 +168,19 @@ class Sentinels(Replicated):
         master = masters[0]
         cut_off = [lambda: packets.lose(master.port)] if packets.ALLOWED else []
         failover = self.failover(rng, master, [3.0, 4.0], *cut_off)
-        return rng.choice([failover, failover, wipe(master)])
+        return rng.choice([failover, failover, self.deposed(master), wipe(master)])
+
+    def deposed(self, master):
+        """Replaced, which the sentinels cannot tell it, and so it goes on serving."""
+        def begin():
+            master.ask("acl", "setuser", "default", "-replicaof", "-slaveof", "-multi", "-client")
+            self.sentinels[0].ask("sentinel", "failover", "main")
+
+        def end():
+            master.ask("acl", "setuser", "default", "+@all")
+            return self.back(master)
+
+        return Trouble("failover", 4.0, begin, end)
 
     def await_order(self):
         until(lambda: len(self.masters()) == 1, "for one master")
