@@ -442,6 +442,20 @@ a_good_history() {
   assert_output --partial 'the status file says something else'
 }
 
+@test "a run that a newer one superseded, and one that gave way to an older one" {
+  a_good_history
+  a_run r3 k 4000 5500 75
+  a_run r4 k 5200 6600 76
+  section r4 k 5600 6500 30
+  a_run r5 k 6400 8000 0
+  section r5 k 6700 7900 40 0
+  sed -i '/"run": "r[345]"/s/"ttl"/"supersedes": true, "ttl"/' "$T/records"
+  judge
+  assert_success
+  sed -i '/"run": "r5"/d' "$T/records"
+  condemned_for "r4, exit 76, status {'exit_code': 76, 'outcome': 'lost', 'fence': 30, 'token': 't'}: nothing took the lock away"
+}
+
 @test "a run that was terminated, and one that nobody terminated" {
   a_good_history
   a_run r3 k 4000 4500 143

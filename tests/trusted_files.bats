@@ -166,7 +166,7 @@ refused() {
   assert_success
   chmod 644 "$T/client.key"
   attempt -S "$RLOCK_SERVER&cert=$T/client.crt&key=$T/client.key" -k "$K" -- touch "$T/ran"
-  assert_equal "$status" 69
+  assert_equal "$status" 78
   assert_one_stderr_line "$T/client.key" ": chmod go= $T/client.key"
   [[ ! -e $T/ran ]]
 }

@@ -63,10 +63,12 @@ def main():
         nemesis.stop()
         crowd.stop()
         ended = crowd.wait(PATIENCE + 30)
+        store.sweep(rlock, crowd.keys)
         look_for_leftovers(directory, store, crowd.names(), recorder)
         counts, broken = checker.check(history_of(records.read(recorder.path)))
         broken += nemesis.failures
         broken += [f"a server is gone: {server.directory}" for server in store.servers if server.process.poll() is not None]
+        nemesis.counts["slow-exec"] = crowd.hanging
         for what, count in sorted(nemesis.counts.items()):
             print(f"# {kind}: {what}: {count}")
         for what, count in counts.items():

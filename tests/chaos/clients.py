@@ -1,11 +1,16 @@
 """Real rlock processes that contend for a few keys."""
 
+import fcntl
 import json
 import os
+import shutil
+import signal
 import subprocess
 import threading
 import time
 from dataclasses import dataclass
+
+from records import now
 
 TTLS = (1000, 1500, 2000)  # ms
 PATIENCE = 60  # s that a waiter has
@@ -50,14 +55,17 @@ class Crowd:
         self.rlock, self.job, self.directory, self.recorder = rlock, job, directory, recorder
         self.ways, self.modes, self.has_leases = store.ways(), store.modes, store.has_leases
         self.keys = [f"chaos:{number}" for number in range(keys)]
+        self.newest_wins = self.keys[-1] if store.supersedes else None  # of this key all runs supersede
         self.lock = threading.Lock()
         self.live = {}  # name to Client
-        self.count = 0
+        self.count = self.hanging = 0
         self.over = threading.Event()
         seeds = [rng.random() for _ in range(size)]
         self.threads = [threading.Thread(target=self.work, args=(type(rng)(seed),)) for seed in seeds]
         os.makedirs(f"{directory}/status")
         os.makedirs(f"{directory}/resources")
+        os.makedirs(f"{directory}/slow")
+        signal.signal(signal.SIGIO, signal.SIG_IGN)  # comes when somebody wants to open what is leased
 
     def start(self):
         for thread in self.threads:
@@ -95,13 +103,18 @@ class Crowd:
         via, waits = rng.choice(sorted(self.ways)), rng.random() < 0.8
         length, code = rng.choice([1, 30, 200, 1200, 3000]), rng.choice([0, 0, 3, 42])
         flags = rng.choice(["-", "d", "i", "di"])
+        supersedes = key == self.newest_wins
+        if supersedes:
+            mode, waits = "x", True
+        job = self.hanging_job(name, rng) if rng.random() < 0.04 else self.job
         status = f"{self.directory}/status/{name}"
         command = [self.rlock, "-q", *self.ways[via], "-k", key, "--ttl", f"{ttl}ms", "--label", name,
                    "--status-file", status, *(["-w", f"{PATIENCE}s"] if waits else []), *(["-s"] if mode == "s" else []),
-                   "--", self.job, name, key, mode, str(length), str(code), flags,
+                   *(["--supersede"] if supersedes else []),
+                   "--", job, name, key, mode, str(length), str(code), flags,
                    f"{self.directory}/resources/{key}", self.recorder.path]
         self.recorder.write("start", run=name, key=key, mode=mode, ttl=ttl if self.has_leases else None,
-                            waits=PATIENCE if waits else 0, via=via)
+                            waits=PATIENCE if waits else 0, via=via, supersedes=supersedes)
         with open(f"{self.directory}/stderr", "ab") as stderr:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr)
         with self.lock:
@@ -110,6 +123,26 @@ class Crowd:
         with self.lock:
             del self.live[name]
         self.recorder.write("end", run=name, code=code, status=read_status(status))
+
+
+    def hanging_job(self, name, rng):
+        """A copy that hangs while it is loaded, as if its file server was silent: whoever opens the file waits until
+        the lease on it is given back (fcntl(2), F_SETLEASE)."""
+        path = f"{self.directory}/slow/{name}"
+        shutil.copy(self.job, path)
+        file = os.open(path, os.O_RDONLY)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        begin = now()
+        with self.lock:
+            self.hanging += 1
+
+        def give_back():
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            os.close(file)
+            self.recorder.write("fault", t=begin, since=begin, until=now(), kind="slow-exec", run=name)
+
+        threading.Timer(rng.choice([0.5, 4.0]), give_back).start()
+        return path
 
 
 def read_status(path):

@@ -49,7 +49,7 @@ def lies_of(history, run):
 def lies_of_the_lost(history, run, status):
     if status.get("outcome") not in ("lost", "stopped"):
         yield f"76, but {status.get('outcome')}"
-    if not any(fault.reaches(run) and fault.kind not in ("blink", "kill-job")
+    if not history.superseded(run) and not any(fault.reaches(run) and fault.kind not in ("blink", "kill-job")
                and fault.overlaps(run.begin, run.end + SLACK) for fault in history.faults):
         yield "nothing took the lock away"
 
@@ -60,7 +60,7 @@ def lies_of_the_refused(history, run, status):
         yield f"not {outcome}"
     if run.section:
         yield "its job did run"
-    if run.exit_code == 75 and run.end - run.begin < run.waits * SECOND:
+    if run.exit_code == 75 and run.end - run.begin < run.waits * SECOND and not history.superseded(run):
         yield "it gave up early"
     if run.exit_code == 75 and not run.waits and not any(others_near(history, run)):
         yield "nobody else was near"

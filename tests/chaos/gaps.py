@@ -26,8 +26,8 @@ SERVER_FAULTS = ("server-paused", "majority-paused", "restart", "wipe", "failove
 ONE_AWAY = ("server-away", "server-cut-off", "server-unheard")
 # And who had it has found another one long ago.
 FOUND = 8_000 * MS
-# Of a holder or a waiter; the end of a job, or of a guardian, is noticed at once.
-DELAYS = ("kill-rlock", "pause-rlock", "pause-tree")
+# Of a holder or a waiter; the end of a job, or of a guardian, is noticed at once. Who is slow to begin holds the lock.
+DELAYS = ("kill-rlock", "pause-rlock", "pause-tree", "slow-exec")
 # What is past this long ago cannot have delayed anybody any more.
 MEMORY = 15_000 * MS
 # But for a waiter that was killed: its place outlives it (30 s from the last sign of life), and when the lock comes to

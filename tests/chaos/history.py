@@ -51,6 +51,7 @@ class Run:
     waits: int  # s that it has patience for
     via: str
     begin: int
+    supersedes: bool = False
     end: int | None = None
     exit_code: int | None = None
     status: dict | None = None
@@ -79,6 +80,19 @@ class History:
         found = [run.section for run in self.runs.values() if run.section and run.key == key]
         return sorted(found, key=lambda section: section.begin)
 
+    def superseded(self, run):
+        """Whether a newer run can have sent it away. Which is newer the server says, by the order in which they came to
+        it: one that began earlier may have come later, if something was in its way. A lost answer was not: its question
+        had come."""
+        return run.supersedes and any(
+            other.supersedes and other.key == run.key and other is not run and other.begin <= run.end
+            and (run.begin - SECOND < other.begin or self.was_held_up(other, run.end))
+            for other in self.runs.values())
+
+    def was_held_up(self, run, until):
+        return any(fault.kind != "lost-reply" and fault.reaches(run) and fault.overlaps(run.begin, until)
+                   for fault in self.faults)
+
     def keys(self):
         return sorted({run.key for run in self.runs.values()})
 
@@ -98,7 +112,7 @@ def take(history, record):
     run = history.runs.get(name)
     if what == "start":
         history.runs[name] = Run(name, record["key"], record["mode"], record["ttl"], record["waits"],
-                                 record["via"], t)
+                                 record["via"], t, record.get("supersedes", False))
     elif what == "fault":
         history.faults.append(Fault(record["kind"], t, record["until"], record["since"], name, record.get("via"),
                                     record.get("keys")))

@@ -25,6 +25,7 @@ class Trouble:
 class Store:
     modes = ("x",)
     has_leases = True
+    supersedes = False
 
     def __init__(self, directory):
         self.directory = directory
@@ -40,6 +41,9 @@ class Store:
     def trouble(self, rng):
         """Some, or None."""
         return None
+
+    def sweep(self, rlock, keys):
+        """What the dead left goes with whoever comes next, if it does not end by itself."""
 
     def leftovers(self):
         """What the server still has, when nobody is there any more, apart from fences, which end by themselves."""
@@ -86,6 +90,7 @@ class OneRedis(Store):
     """One server that keeps its data on the disk; some of the clients go through a proxy, some over a network."""
 
     modes = ("x", "x", "x", "s")
+    supersedes = True
 
     def __init__(self, directory):
         super().__init__(directory)
@@ -119,6 +124,7 @@ class Replicated(Store):
     """Masters whose replicas take their place."""
 
     count = 1  # masters
+    supersedes = True
 
     def masters(self):
         return [node for node in self.nodes if node.ask("role").splitlines()[:1] == ["master"]]
@@ -307,6 +313,10 @@ class Local(Store):
 
     def ways(self):
         return {"file": ["-S", f"file:{self.directory}/locks"]}
+
+    def sweep(self, rlock, keys):
+        for key in keys:
+            subprocess.run([rlock, "-q", *self.ways()["file"], "-k", key, "-w", "10s", "--", "true"], check=True)
 
     def leftovers(self):
         """Each lock keeps one file, with its last fence; holders and waiters have one each besides."""
