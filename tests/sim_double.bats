@@ -22,5 +22,5 @@ compare() { "$REPO/scripts/simulate" --double "$@"; }
 
 @test "scripts/simulate says what it accepts" {
   run -64 compare --seeds x
-  assert_output --partial 'usage: scripts/simulate --double'
+  assert_output --partial 'scripts/simulate --double [--seed N]'
 }

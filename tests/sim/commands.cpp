@@ -407,7 +407,12 @@ const std::unordered_map<std::string, CommandRule>& rules() {
 }  // namespace
 
 const CommandRule* rule_of(std::string_view name) {
+  // Clients write capitals or not, but each the same.
+  static std::unordered_map<std::string, const CommandRule*> seen;
+  const std::string written{name};
+  if (const auto known = seen.find(written); known != seen.end()) return known->second;
   const auto found = rules().find(lower(name));
+  if (found != rules().end()) seen.emplace(written, &found->second);
   return found == rules().end() ? nullptr : &found->second;
 }
 
@@ -426,13 +431,22 @@ std::optional<std::int64_t> integer_in(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failed != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (std::to_string(number) != text) return std::nullopt;
+  // What from_chars() reads besides what Redis writes: a zero in front, and -0.
+  const auto digits = text.substr(text.front() == '-' ? 1 : 0);
+  if (digits.front() == '0' && text.size() > 1) return std::nullopt;
   return number;
 }
 
 std::optional<double> real_in(const std::string& text) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text.front())) != 0)
     return std::nullopt;
+  if (text.size() < 16) {
+    std::int64_t number = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (failed == std::errc{} && end == text.data() + text.size() && text.front() != '-') {
+      return static_cast<double>(number);
+    }
+  }
   char* end = nullptr;
   errno = 0;
   const double number = std::strtod(text.c_str(), &end);

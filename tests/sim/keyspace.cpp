@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 
 namespace sim {
@@ -87,6 +89,13 @@ Reply dump(Keyspace& keys) {
 
 std::string number_text(double number) {
   std::array<char, 64> text{};
+  // Most are whole, and below what %.17g writes with an exponent.
+  if (std::abs(number) < 9e15 && number == std::trunc(number) &&
+      !(number == 0 && std::signbit(number))) {
+    const auto end =
+        std::to_chars(text.data(), text.data() + text.size(), static_cast<std::int64_t>(number));
+    return {text.data(), end.ptr};
+  }
   std::snprintf(text.data(), text.size(), "%.17g", number);
   return text.data();
 }

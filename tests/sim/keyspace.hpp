@@ -49,6 +49,7 @@ class Keyspace {
   void clear() { values_.clear(); }
   /// Lists that came into being, each once, in that order: those who wait for them come next.
   void note_new_list(const std::string& key);
+  [[nodiscard]] bool has_new_lists() const { return !new_lists_.empty(); }
   Words take_new_lists() { return std::exchange(new_lists_, {}); }
   /// All keys that exist, in order.
   Words names();

@@ -38,7 +38,9 @@ std::optional<Reply> RedisDouble::execute(Client& client, const Words& command, 
   now_ = now;
   for (auto& database : databases_) database.set_time(now / 1000);
   auto reply = perform(client, command);
-  for (std::size_t i = 0; i < databases_.size(); ++i) serve_pops(i);
+  for (std::size_t i = 0; i < databases_.size(); ++i) {
+    if (databases_.at(i).has_new_lists()) serve_pops(i);
+  }
   return reply;
 }
 
@@ -219,7 +221,7 @@ Reply RedisDouble::eval(Client& client, const Words& command, bool by_digest) {
     return Reply::error("ERR Number of keys can't be greater than number of args");
   }
   if (*count < 0) return Reply::error("ERR Number of keys can't be negative");
-  const std::string digest = by_digest ? lower(command[1]) : sha1(command[1]);
+  const std::string digest = by_digest ? lower(command[1]) : engine_->digest_of(command[1]);
   if (by_digest && !scripts_.contains(digest)) {
     return Reply::error("NOSCRIPT No matching script. Please use EVAL.");
   }
@@ -257,7 +259,7 @@ Reply RedisDouble::call_from_script(Client& client, const Words& command) {
 Reply RedisDouble::script(const Words& command) {
   const std::string act = lower(command[1]);
   if (act == "load" && command.size() == 3) {
-    const std::string digest = sha1(command[2]);
+    const std::string& digest = engine_->digest_of(command[2]);
     if (auto wrong = engine_->compile(digest, command[2])) return Reply::error(*wrong);
     scripts_.insert(digest);
     return Reply::bulk(digest);

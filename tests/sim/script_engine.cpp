@@ -275,11 +275,23 @@ int ScriptEngine::pcall(lua_State* lua) {
   return 1;
 }
 
+const std::string& ScriptEngine::digest_of(const std::string& body) {
+  auto& digest = digests_[body];
+  if (digest.empty()) digest = sha1(body);
+  return digest;
+}
+
 std::optional<std::string> ScriptEngine::compile(const std::string& digest,
                                                  const std::string& body) {
   if (functions_.contains(digest)) return std::nullopt;
   lua_State* lua = lua_.get();
-  if (luaL_loadbuffer(lua, body.data(), body.size(), "@user_script") != 0) {
+  std::string text = body;
+  if (const auto at = from_.empty() ? std::string::npos : body.find(from_);
+      at != std::string::npos) {
+    text.replace(at, from_.size(), to_);
+    ++rewritten_;
+  }
+  if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
     const std::string why = text_at(lua, -1);
     lua_pop(lua, 1);
     return "ERR Error compiling script (new function): " + one_line(why);
@@ -288,10 +300,29 @@ std::optional<std::string> ScriptEngine::compile(const std::string& digest,
   return std::nullopt;
 }
 
+void ScriptEngine::rewrite(std::string from, std::string to) {
+  from_ = std::move(from);
+  to_ = std::move(to);
+}
+
+void ScriptEngine::count_lines() {
+  lua_State* lua = lua_.get();
+  lua_pushlightuserdata(lua, this);
+  lua_setfield(lua, LUA_REGISTRYINDEX, "engine");
+  const auto note = [](lua_State* running, lua_Debug* where) {
+    lua_getfield(running, LUA_REGISTRYINDEX, "engine");
+    auto* self = static_cast<ScriptEngine*>(lua_touserdata(running, -1));
+    lua_pop(running, 1);
+    if (self->running_ != nullptr) self->lines_.emplace(*self->running_, where->currentline);
+  };
+  lua_sethook(lua, note, LUA_MASKLINE, 0);
+}
+
 Reply ScriptEngine::run(const std::string& digest, const Words& keys, const Words& arguments,
                         const ScriptCall& call) {
   lua_State* lua = lua_.get();
   call_ = &call;
+  running_ = &digest;
   set_words(lua, "KEYS", keys);
   set_words(lua, "ARGV", arguments);
   lua_pushlightuserdata(lua, const_cast<char*>(&handler_key));

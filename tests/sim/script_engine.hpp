@@ -7,9 +7,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "resp.hpp"
 
@@ -26,6 +28,17 @@ class ScriptEngine {
  public:
   ScriptEngine();
 
+  /// From now on scripts are compiled with the one text in the place of the other: a mistake that
+  /// is planted. Their digests stay.
+  void rewrite(std::string from, std::string to);
+  /// How many of those that were compiled had it.
+  [[nodiscard]] std::size_t rewritten() const { return rewritten_; }
+  /// From now on each line that a script executes is noted, by its digest and number.
+  void count_lines();
+  [[nodiscard]] const std::set<std::pair<std::string, int>>& lines() const { return lines_; }
+
+  /// The SHA1 of a script, reckoned once.
+  const std::string& digest_of(const std::string& body);
   /// Nothing, or what is wrong with the script.
   std::optional<std::string> compile(const std::string& digest, const std::string& body);
   /// Runs what has been compiled.
@@ -43,8 +56,14 @@ class ScriptEngine {
   bool call_out(lua_State* lua);
 
   std::unique_ptr<lua_State, Close> lua_;
-  std::unordered_map<std::string, int> functions_;  // by digest: references in Lua's registry
-  const ScriptCall* call_ = nullptr;                // of the script that runs
+  std::unordered_map<std::string, int> functions_;        // by digest: references in Lua's registry
+  std::unordered_map<std::string, std::string> digests_;  // by body
+  const ScriptCall* call_ = nullptr;                      // of the script that runs
+  const std::string* running_ = nullptr;                  // its digest
+  std::string from_;
+  std::string to_;
+  std::size_t rewritten_ = 0;
+  std::set<std::pair<std::string, int>> lines_;
 };
 
 }  // namespace sim

@@ -2,6 +2,7 @@
 // answered.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,9 @@ class Session {
   std::string take_output() { return std::exchange(output_, {}); }
 
   [[nodiscard]] const Client& client() const { return client_; }
+  /// Sees each command that was answered at once.
+  using Watcher = std::function<void(const Words&, const Reply&, Micros)>;
+  void watch(Watcher watcher) { watcher_ = std::move(watcher); }
 
  private:
   void go_on(Micros now) {
@@ -41,7 +45,10 @@ class Session {
       const auto command = commands_.take_command();
       if (!command) return;
       if (command->empty()) continue;
-      if (const auto reply = server_.execute(client_, *command, now)) output_ += encode(*reply);
+      const auto reply = server_.execute(client_, *command, now);
+      if (!reply) continue;
+      output_ += encode(*reply);
+      if (watcher_) watcher_(*command, *reply, now);
     }
   }
 
@@ -49,6 +56,7 @@ class Session {
   Client client_;
   RespReader commands_;
   std::string output_;
+  Watcher watcher_;
 };
 
 }  // namespace sim

@@ -1,0 +1,199 @@
+#include "fibers.hpp"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#ifndef __x86_64__
+#error "the switch between two fibers is written for x86_64 only"
+#endif
+
+// Saves what a call must keep (System V ABI) on the stack that is left, and takes it from the one
+// that is entered. swapcontext(3) does the same with two system calls.
+asm(R"(
+.text
+.type sim_switch, @function
+sim_switch:
+  endbr64
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size sim_switch, .-sim_switch
+)");
+extern "C" void sim_switch(void** leaving, void* entered);
+
+namespace sim {
+namespace {
+
+constexpr std::size_t stack_size = 256 * 1024;
+constexpr std::size_t saved_words = 6;
+Scheduler* current = nullptr;  // for a fiber that begins, which can be given nothing
+
+/// Stacks that were used before need no fresh pages.
+std::vector<std::unique_ptr<char[]>>& spare_stacks() {
+  static std::vector<std::unique_ptr<char[]>> spare;
+  return spare;
+}
+
+std::unique_ptr<char[]> take_stack() {
+  auto& spare = spare_stacks();
+  if (spare.empty()) return std::unique_ptr<char[]>(new char[stack_size]);
+  auto stack = std::move(spare.back());
+  spare.pop_back();
+  return stack;
+}
+
+/// A fiber may wait inside a catch block: the exceptions in hand are its own.
+void swap_exceptions(std::uint64_t* leaving, const std::uint64_t* coming) {
+  void* globals = abi::__cxa_get_globals();
+  std::memcpy(leaving, globals, 2 * sizeof *leaving);
+  std::memcpy(globals, coming, 2 * sizeof *coming);
+}
+
+}  // namespace
+
+Scheduler::~Scheduler() {
+  for (auto& fiber : fibers_) {
+    if (fiber->stack_) spare_stacks().push_back(std::move(fiber->stack_));
+  }
+}
+
+void Scheduler::enter() {
+  Scheduler* self = current;
+  Fiber& fiber = *self->running_;
+  try {
+    fiber.body_();
+  } catch (...) {
+    self->failure_ = std::current_exception();
+  }
+  fiber.over_ = true;
+  fiber.body_ = nullptr;
+  void* nowhere = nullptr;
+  sim_switch(&nowhere, self->main_stack_pointer_);
+}
+
+Process& Scheduler::new_process() {
+  Process& process = *processes_.emplace_back(std::make_unique<Process>());
+  process.number = static_cast<int>(processes_.size());
+  return process;
+}
+
+Fiber& Scheduler::spawn(Process& process, std::function<void()> body) {
+  Fiber& fiber = *fibers_.emplace_back(std::make_unique<Fiber>());
+  fiber.process_ = &process;
+  fiber.body_ = std::move(body);
+  fiber.stack_ = take_stack();
+  // At its top: the address to return to, and what a function finds above it, aligned to 16.
+  const auto top = (reinterpret_cast<std::uintptr_t>(fiber.stack_.get()) + stack_size) & ~15UL;
+  auto* words = reinterpret_cast<std::uint64_t*>(top) - 2;
+  words[0] = reinterpret_cast<std::uint64_t>(&Scheduler::enter);
+  words[1] = 0;
+  words -= saved_words;
+  std::fill_n(words, saved_words, 0);
+  fiber.stack_pointer_ = words;
+  wake(fiber);
+  return fiber;
+}
+
+void Scheduler::at(Nanos when, std::function<void()> act) {
+  events_.push_back({std::max(when, now_), order_++, std::move(act)});
+  std::push_heap(events_.begin(), events_.end(), std::greater<>{});
+}
+
+void Scheduler::wake(Fiber& fiber) {
+  if (fiber.ready_ || fiber.over_ || &fiber == running_) return;
+  fiber.ready_ = true;
+  ready_.push_back(&fiber);
+}
+
+void Scheduler::park(Nanos until) {
+  Fiber& fiber = *running_;
+  const auto times = ++fiber.parked_;
+  if (until < std::numeric_limits<Nanos>::max()) {
+    at(until, [this, &fiber, times] {
+      if (fiber.parked_ == times) wake(fiber);
+    });
+  }
+  sim_switch(&fiber.stack_pointer_, main_stack_pointer_);
+}
+
+void Scheduler::resume(Fiber& fiber) {
+  if (fiber.over_) return;
+  fiber.ready_ = false;
+  if (now_ < fiber.process_->stopped_until) {
+    at(fiber.process_->stopped_until, [this, &fiber] { wake(fiber); });
+    return;
+  }
+  running_ = &fiber;
+  current = this;
+  swap_exceptions(main_exceptions_, fiber.exceptions_);
+  sim_switch(&main_stack_pointer_, fiber.stack_pointer_);
+  swap_exceptions(fiber.exceptions_, main_exceptions_);
+  running_ = nullptr;
+  if (fiber.over_) end(fiber);
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Scheduler::end(Fiber& fiber) {
+  fiber.over_ = true;
+  ++over_;
+  spare_stacks().push_back(std::move(fiber.stack_));
+  if (when_over_) when_over_();
+}
+
+void Scheduler::kill(Process& process) {
+  process.dead = true;
+  for (auto& fiber : fibers_) {
+    if (fiber->process_ == &process && !fiber->over_) end(*fiber);
+  }
+}
+
+void Scheduler::stop(Process& process, Nanos until) {
+  const Nanos before = std::max(process.stopped_until, now_);
+  if (until <= before) return;
+  process.stopped_until = until;
+}
+
+void Scheduler::happen() {
+  std::pop_heap(events_.begin(), events_.end(), std::greater<>{});
+  const Event event = std::move(events_.back());
+  events_.pop_back();
+  now_ = event.when;
+  event.act();
+}
+
+void Scheduler::run(Nanos horizon) {
+  while (over_ < fibers_.size()) {
+    if (!ready_.empty()) {
+      Fiber& next = *ready_.front();
+      ready_.pop_front();
+      resume(next);
+      continue;
+    }
+    if (events_.empty()) throw std::runtime_error{"everybody waits, and nothing can happen"};
+    if (now_ > horizon) throw std::runtime_error{"somebody still waits, long after all jobs"};
+    happen();
+  }
+}
+
+void Scheduler::pass(Nanos until) {
+  while (!events_.empty() && events_.front().when <= until) happen();
+  now_ = until;
+}
+
+}  // namespace sim

@@ -1,0 +1,115 @@
+// What is always true, decided after each step from what the servers did and what the clients say.
+// A violation throws.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "plan.hpp"
+#include "world.hpp"
+
+namespace sim {
+
+struct Violation : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What runs under locks: a job of a client, or a foreign client's turn.
+struct Job {
+  int client = 0;  // 0: foreign
+  std::vector<std::string> keys;
+  std::vector<std::string> tokens;
+  store::Mode mode{};
+  store::Fence fence = 0;  // of the first key
+  Nanos asked = 0;         // when its grant, or the oldest of them, was asked for
+  Nanos began = 0;
+  Nanos dying = 0;  // from TERM to its end
+  base::Moment valid_until{};
+  bool alive = true;
+};
+
+class Judge final : public Observer {
+ public:
+  Judge(World& world, const Plan& plan, bool tells) : world_{world}, plan_{plan}, tells_{tells} {}
+
+  void executed(Server& server, const Words& words, const Reply& reply, Micros now) override;
+
+  void wants(int client) { wanted_[client] = world_.now(); }
+  void begins(Job& job);
+  void ends(Job& job);
+  /// A client takes its leases to last so long: never longer than the server does.
+  void believes(const Job& job, base::Moment valid_until) const;
+  /// It is given back, and must stay taken until so long after its grant.
+  void kept(const Job& job, Nanos min_hold);
+  void crashed(int client) { unwell_.insert(client); }
+  void paused(int client) { unwell_.insert(client); }
+  /// A server forgot, or its clock went forward: from here leases are worth nothing.
+  void leases_are_void() { void_since_ = world_.now(); }
+  void data_lost(const Server& server);
+  /// What a client was told.
+  void dismissed(int client, const std::string& why);
+  void gave_up_busy(const std::string& key, Nanos since);
+  /// All is over: what is left on the servers is looked at now and later.
+  void finish();
+
+  [[nodiscard]] bool is_unwell(int client) const { return unwell_.contains(client); }
+  void say(int client, const std::string& what);
+  [[nodiscard]] const std::string& history() const { return history_; }
+  [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
+  [[nodiscard]] std::size_t grants() const { return grants_; }
+
+ private:
+  struct Waiter {
+    int client;
+    Nanos since;
+    double ticket;
+    std::int64_t ahead;  // as it was told last while somebody had the lock
+  };
+  /// One lock on one server.
+  struct Lock {
+    std::map<std::string, Waiter> waiters;       // by id
+    std::map<std::string, store::Fence> fences;  // by token
+    store::Fence last_fence = 0;
+    std::map<std::string, Nanos> leases;  // of permits, until when, by token
+    bool taken = false;
+    Nanos ends = 0;  // while it is taken
+    Nanos idle_since = 0;
+    bool ended_by_itself = false;
+  };
+
+  void entered(Server& server, Lock& lock, const Words& words, const Reply& reply);
+  void granted(Server& server, Lock& lock, const Words& words, const Reply& reply);
+  void renewed(Server& server, const Words& words, Micros now);
+  void left(Lock& lock, const Words& words);
+  void look(Server& server, Lock& lock, const std::string& key, Micros now);
+  void forced(const Words& words, const Reply& reply);
+  void asked_to_stop(const Words& words, const Reply& reply);
+  void see_idle_permit(const Lock& lock, const std::string& id);
+  void see_idle(const Lock& lock, const std::string& id);
+  [[nodiscard]] bool somebody_looks(const Lock& lock, bool ended_by_itself) const;
+  void see_order(const Lock& lock, const std::string& id);
+  [[nodiscard]] bool is_excused(const Job& job) const;
+  void note(const std::string& text);
+
+  World& world_;
+  const Plan& plan_;
+  bool tells_;
+  std::map<std::pair<std::size_t, std::string>, Lock> locks_;
+  std::vector<Job*> jobs_;                      // alive
+  std::map<std::string, store::Fence> fences_;  // of jobs alone under a key, the last one
+  std::map<std::string, Nanos> told_to_stop_;   // by token
+  std::set<std::string> forced_;                // tokens
+  std::map<std::string, Nanos> kept_until_;     // by key
+  std::map<int, Nanos> wanted_;                 // since when a client wants what it wants
+  std::set<int> unwell_;                        // were crashed, or paused
+  Nanos void_since_ = -1;
+  std::size_t grants_ = 0;
+  std::string history_;
+  std::uint64_t fingerprint_ = 14695981039346656037U;
+};
+
+}  // namespace sim

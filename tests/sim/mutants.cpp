@@ -1,0 +1,321 @@
+#include "mutants.hpp"
+
+#include "os/poll.hpp"
+#include "store/redis/redis.hpp"
+
+namespace sim {
+namespace {
+
+using base::Deadline;
+using base::Millis;
+using namespace store;
+
+/// A store that does what another does; the mistakes are made below.
+class Passing : public LockStore {
+ public:
+  explicit Passing(std::unique_ptr<LockStore> inner) : inner_{std::move(inner)} {}
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    return inner_->try_acquire(claim, limit);
+  }
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override {
+    return inner_->await_turn(claim, limit);
+  }
+  void withdraw(const Claim& claim, const CallLimit& limit) override {
+    inner_->withdraw(claim, limit);
+  }
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
+                const CallLimit& limit) override {
+    return inner_->renew(name, token, ttl, limit);
+  }
+  Release release(const LockName& name, const Token& token, Millis min_hold,
+                  const CallLimit& limit) override {
+    return inner_->release(name, token, min_hold, limit);
+  }
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
+    return inner_->check(name, token, limit);
+  }
+  Renewal raise_fence(const Lease& lease, const CallLimit& limit) override {
+    return inner_->raise_fence(lease, limit);
+  }
+  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
+    return inner_->listener(name, token);
+  }
+  void confirm_stopped(const LockName& name, const Notice& notice,
+                       const CallLimit& limit) override {
+    inner_->confirm_stopped(name, notice, limit);
+  }
+
+ protected:
+  std::unique_ptr<LockStore> inner_;
+};
+
+struct NeverRefreshes final : Passing {
+  using Passing::Passing;
+  Renewal renew(const LockName&, const Token&, Ttl ttl, const CallLimit&) override {
+    return Renewed{validity(base::now(), ttl), base::now()};
+  }
+};
+
+struct CountsFromTheAnswer final : Passing {
+  using Passing::Passing;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    auto attempt = inner_->try_acquire(claim, limit);
+    if (auto* granted = std::get_if<Granted>(&attempt)) {
+      granted->lease.valid_until = validity(base::now(), claim.ttl);
+    }
+    return attempt;
+  }
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
+                const CallLimit& limit) override {
+    auto renewal = inner_->renew(name, token, ttl, limit);
+    if (auto* renewed = std::get_if<Renewed>(&renewal)) {
+      renewed->valid_until = validity(base::now(), ttl);
+    }
+    return renewal;
+  }
+};
+
+struct RenewsUnheard final : Passing {
+  using Passing::Passing;
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
+                const CallLimit& limit) override {
+    auto renewal = inner_->renew(name, token, ttl, limit);
+    if (std::holds_alternative<Fault>(renewal)) {
+      return Renewed{validity(base::now(), ttl), base::now()};
+    }
+    return renewal;
+  }
+};
+
+struct NeverReleases final : Passing {
+  using Passing::Passing;
+  Release release(const LockName&, const Token&, Millis, const CallLimit&) override {
+    return Released{};
+  }
+};
+
+struct NeverWithdraws final : Passing {
+  using Passing::Passing;
+  void withdraw(const Claim&, const CallLimit&) override {}
+};
+
+struct SleepsTooLong final : Passing {
+  using Passing::Passing;
+  Turn await_turn(const Claim&, const CallLimit& limit) override {
+    const auto until = Deadline::after(base::now(), Millis{12'000});
+    os::wait_any({limit.interrupt}, std::min(until, limit.until));
+    if (until.passed(base::now())) return ClaimAgain{};
+    return StillWaiting{};
+  }
+};
+
+struct Deaf final : Passing {
+  using Passing::Passing;
+  std::unique_ptr<Listener> listener(const LockName&, const Token&) override { return nullptr; }
+};
+
+struct OneFence final : Passing {
+  using Passing::Passing;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    auto attempt = inner_->try_acquire(claim, limit);
+    if (auto* granted = std::get_if<Granted>(&attempt)) granted->lease.fence = 1;
+    return attempt;
+  }
+};
+
+struct HalfTheTime final : Passing {
+  using Passing::Passing;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    Claim shorter = claim;
+    shorter.ttl = *Ttl::from(claim.ttl.length() / 2);
+    const auto asked_at = base::now();
+    auto attempt = inner_->try_acquire(shorter, limit);
+    if (auto* granted = std::get_if<Granted>(&attempt)) {
+      granted->lease.ttl = claim.ttl;
+      granted->lease.valid_until = validity(asked_at, claim.ttl);
+    }
+    return attempt;
+  }
+};
+
+/// Takes a queue for a lock.
+struct Impatient final : Passing {
+  using Passing::Passing;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    const auto asked_at = base::now();
+    auto attempt = inner_->try_acquire(claim, limit);
+    const auto* queued = std::get_if<Queued>(&attempt);
+    if (queued != nullptr && queued->ahead == 0 && queued->occupant &&
+        queued->occupant->expires_in.value_or(Millis{1'000}) < Millis{300}) {
+      return Granted{
+          {claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), 1, asked_at}};
+    }
+    return attempt;
+  }
+};
+
+/// Each try with another token, and nothing is taken back.
+struct ForgetsItsToken final : Passing {
+  using Passing::Passing;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    Claim other = claim;
+    other.token = claim.token.another();
+    return inner_->try_acquire(other, limit);
+  }
+};
+
+/// Does not know that it has asked before.
+struct ForgetsItsTry final : Passing {
+  using Passing::Passing;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    const RedisServer server{RedisServer::Nodes{RedisServer::Unix{"/sim/0"}}, {}};
+    inner_ = redis::open_store(server);
+    return inner_->try_acquire(claim, limit);
+  }
+};
+
+/// A server of a quorum that says yes to everybody.
+struct YesMan final : Passing {
+  using Passing::Passing;
+  Attempt try_acquire(const Claim& claim, const CallLimit&) override {
+    const auto now = base::now();
+    const auto fence = static_cast<Fence>(now.time_since_epoch().count());
+    return Granted{{claim.name, claim.token, claim.ttl, validity(now, claim.ttl), fence, now}};
+  }
+  Renewal raise_fence(const Lease& lease, const CallLimit&) override {
+    return Renewed{lease.valid_until, lease.asked_at};
+  }
+};
+
+struct LowFences final : Passing {
+  using Passing::Passing;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    auto attempt = inner_->try_acquire(claim, limit);
+    if (auto* granted = std::get_if<Granted>(&attempt)) granted->lease.fence %= 1000;
+    return attempt;
+  }
+};
+
+template <class Mistake>
+Sabotage in_store() {
+  Sabotage sabotage;
+  sabotage.store = [](std::unique_ptr<LockStore> inner) -> std::unique_ptr<LockStore> {
+    return std::make_unique<Mistake>(std::move(inner));
+  };
+  return sabotage;
+}
+
+template <class Mistake>
+Sabotage in_nodes(std::size_t from) {
+  Sabotage sabotage;
+  sabotage.node = [from](std::unique_ptr<LockStore> inner,
+                         std::size_t number) -> std::unique_ptr<LockStore> {
+    if (number < from) return inner;
+    return std::make_unique<Mistake>(std::move(inner));
+  };
+  return sabotage;
+}
+
+Sabotage with(bool Sabotage::*mistake) {
+  Sabotage sabotage;
+  sabotage.*mistake = true;
+  return sabotage;
+}
+
+}  // namespace
+
+const std::vector<Mutant>& mutants() {
+  static const std::vector<Mutant> all{
+      // The scripts.
+      {"a fence is the server's time", "", "math.max(last_fence + 1, now_us)", "now_us"},
+      {"who comes takes a free lock before those in the queue", "",
+       "local my_turn = not first or first == id", "local my_turn = true"},
+      {"the first waiter is not woken", "", "if first and post(token_of(first), 'wake') then",
+       "if first then"},
+      {"a released lock is not given on", "", "if not mode and stays <= 0 then handoff(claim) else",
+       "if false then handoff(claim) else"},
+      {"a lease is not extended", "",
+       "elseif owner == token then\n  redis.call('PEXPIRE', lock, ttl)",
+       "elseif owner == token then"},
+      {"anybody's lease is extended", "", "elseif owner == token then\n", "elseif owner then\n"},
+      {"a reader's lease is not extended", "shared",
+       "redis.call('ZADD', held, now + ttl, token)\n  settle()\nelseif", "settle()\nelseif"},
+      {"the marker of several ends with the first lease", "shared",
+       "redis.call('ZRANGE', held, -1, -1, 'WITHSCORES')[2]",
+       "redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]"},
+      {"one permit too many", "permits", "redis.call('ZCARD', held) < tonumber(permits)",
+       "redis.call('ZCARD', held) <= tonumber(permits)"},
+      {"dead waiters stay", "crowd", "redis.call('ZRANGEBYSCORE', alive, '-inf', now,",
+       "redis.call('ZRANGEBYSCORE', alive, '-inf', 0,"},
+      {"ended permits stay", "permits", "redis.call('ZRANGEBYSCORE', held, '-inf', now,",
+       "redis.call('ZRANGEBYSCORE', held, '-inf', 0,"},
+      {"a reservation has no end", "", "redis.pcall('SET', lock, first, 'PX', claim)",
+       "redis.pcall('SET', lock, first)"},
+      {"nobody looks after a reservation (fault 14)", "crowd",
+       "if last ~= second then post(token_of(last), 'next') end",
+       "post = function() return true end"},
+      {"no roll call (fault 14)", "crowd",
+       "for rank, id in ipairs(redis.call('ZRANGE', queue, 1, 63)) do",
+       "for rank, id in ipairs({}) do"},
+      {"the second waits for the first alone (fault 13)", "crowd",
+       "if kind ~= 'reserved' and left >= 0 then look_in = math.min(look_in, left + AFTER_FIRST) "
+       "end",
+       ""},
+      {"a retry of --supersede spares nobody (fault 12)", "supersede",
+       "local newest = again > 0 and now_us - again * 1000 or math.huge",
+       "local newest = math.huge"},
+      {"a grant that was not heard is not found", "", "if owner == id and last_token == token then",
+       "if false then"},
+      {"a waiter's sign of life is short", "", "redis.call('ZADD', alive, now + grace, id)",
+       "redis.call('ZADD', alive, now + 1000, id)"},
+      {"who leaves a free lock tells nobody", "",
+       "if not owner then\n  handoff(claim)\nelseif rank and rank < 2",
+       "if false then\n  handoff(claim)\nelseif rank and rank < 0"},
+      {"who leaves stays in the queue", "", "if rank then drop(id) end", ""},
+      {"a queue has no end", "", "redis.call('PEXPIRE', queue, 2 * grace)", ""},
+      {"a fence has no end", "", "token, 'PX', DAY + ttl)\n  local was_told",
+       "token)\n  local was_told"},
+      {"--min-hold is forgotten", "min-hold", "local stays = math.ceil(",
+       "local stays = -math.ceil("},
+      {"nobody tells the first waiter", "shared", "local function tell_first(claim)",
+       "local function tell_first(claim)\n  do return end"},
+      {"a word to stop is not posted", "cancel", "if holds and post(token, 'stop '",
+       "if holds and (function() return true end)(token, 'stop '"},
+      {"a reservation cannot be taken", "", "if owner == id or my_turn and (not owner",
+       "if my_turn and (not owner"},
+      {"who has it stays in the queue", "", "  if first then\n    drop(id)", "  if first then"},
+      {"--max-waiters lets one more in", "max-waiters", "waiting >= (tonumber(ARGV[7])",
+       "waiting > (tonumber(ARGV[7])"},
+      {"a writer goes with readers", "shared", "my_turn and (not owner or want == mode and room())",
+       "my_turn and (not owner or mode)"},
+      {"a foreign lock is taken for none", "foreign", "(not owner or want == mode",
+       "(not owner or owner == 'foreign' or want == mode"},
+      // The program.
+      {"leases are not refreshed", "", "", "", in_store<NeverRefreshes>()},
+      {"leases count from the answer", "", "", "", in_store<CountsFromTheAnswer>()},
+      {"a refresh that fails is one", "", "", "", in_store<RenewsUnheard>()},
+      {"locks are not released", "", "", "", in_store<NeverReleases>()},
+      {"nothing is withdrawn", "", "", "", in_store<NeverWithdraws>()},
+      {"a waiter hears nothing", "", "", "", in_store<SleepsTooLong>()},
+      {"a holder hears nothing", "cancel", "", "", in_store<Deaf>()},
+      {"all fences are one", "", "", "", in_store<OneFence>()},
+      {"half of the lease is asked for", "", "", "", in_store<HalfTheTime>()},
+      {"the first waiter takes the lock a little early", "", "", "", in_store<Impatient>()},
+      {"each try has another token", "exclusive", "", "", in_store<ForgetsItsToken>()},
+      {"a retry of --supersede does not say so (fault 12)", "supersede", "", "",
+       in_store<ForgetsItsTry>()},
+      {"a server of a quorum says yes to everybody", "quorum", "", "", in_nodes<YesMan>(2)},
+      {"the servers of a quorum release nothing", "quorum", "", "", in_nodes<NeverReleases>(0)},
+      {"the servers of a quorum give low fences", "quorum", "", "", in_nodes<LowFences>(0)},
+      {"a job is never killed", "", "", "", with(&Sabotage::nobody_kills)},
+      {"there is no guardian", "", "", "", with(&Sabotage::no_guardian)},
+      {"the policy does not hear of a word to stop", "cancel", "", "",
+       with(&Sabotage::deaf_policy)},
+      {"the lock is released before the job ends", "", "", "", with(&Sabotage::releases_before)},
+      {"all tokens have the same digits", "", "", "", with(&Sabotage::same_random)},
+      {"the policy takes leases for longer", "", "", "", with(&Sabotage::late_policy)},
+  };
+  return all;
+}
+
+}  // namespace sim

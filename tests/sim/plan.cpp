@@ -1,0 +1,301 @@
+#include "plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+namespace sim {
+namespace {
+
+using base::Millis;
+using Kind = Incident::Kind;
+
+constexpr Nanos ms = 1'000'000;
+constexpr Nanos s = 1000 * ms;
+constexpr std::array names{"disturbance",
+                           "server stopped",
+                           "restart with its data",
+                           "restart without its data",
+                           "script cache flushed",
+                           "out of memory",
+                           "crash",
+                           "paused",
+                           "TERM",
+                           "clock stepped",
+                           "clock drifts",
+                           "cancel",
+                           "force-release",
+                           "foreign SET NX PX"};
+constexpr std::array disturbances{"commands cut", "answers cut", "slow", "parted"};
+
+Millis some(Random& random, std::int64_t least, std::int64_t most) {
+  return Millis{random.between(least, most)};
+}
+
+/// Most of them short, because a schedule's price is its commands.
+Millis some_ttl(Random& random) {
+  return random.chance(50) ? some(random, 1'000, 4'000) : some(random, 4'000, 30'000);
+}
+
+Wish some_wish(Random& random) {
+  Wish wish;
+  wish.after = some(random, 0, random.chance(50) ? 300 : 5'000);
+  wish.keys = {"lock"};
+  wish.ttl = some_ttl(random);
+  const auto most = std::min<std::int64_t>(2 * wish.ttl.count(), 20'000);
+  wish.work = random.chance(50) ? some(random, 0, 1'500) : some(random, 0, most);
+  wish.dying = random.chance(70) ? some(random, 0, 100) : some(random, 0, 10'000);
+  if (random.chance(15)) wish.wait = random.chance(40) ? Millis{0} : some(random, 1, 15'000);
+  return wish;
+}
+
+void add_clients(Plan& plan, Random& random, std::size_t most,
+                 const std::function<void(Wish&)>& adapt) {
+  const auto count = 2 + random.number(most - 1);
+  for (std::size_t i = 1; i <= count; ++i) {
+    ClientPlan client{static_cast<int>(i), {}};
+    const auto wishes = random.chance(70) ? 1 : 2;
+    for (int n = 0; n < wishes; ++n) {
+      Wish wish = some_wish(random);
+      adapt(wish);
+      client.wishes.push_back(std::move(wish));
+    }
+    plan.clients.push_back(std::move(client));
+  }
+}
+
+Incident some_incident(Plan& plan, Random& random) {
+  static const std::vector<Kind> any{Kind::disturbance,   Kind::disturbance,
+                                     Kind::disturbance,   Kind::crash,
+                                     Kind::crash,         Kind::crash,
+                                     Kind::pause,         Kind::stop_server,
+                                     Kind::flush_scripts, Kind::restart_with_data,
+                                     Kind::out_of_memory, Kind::step_clock,
+                                     Kind::drift,         Kind::restart_without_data,
+                                     Kind::terminate};
+  Incident incident{random.pick(any)};
+  incident.at = random.between(0, 12'000) * ms;
+  incident.length = random.between(1, random.chance(70) ? 1'500 : 15'000) * ms;
+  incident.client = 1 + static_cast<int>(random.number(plan.clients.size()));
+  incident.server = random.number(plan.servers);
+  if (incident.kind == Kind::step_clock) {
+    const auto most = random.chance(50) ? 500'000 : 20'000'000;
+    incident.amount = random.between(-most, most);
+  }
+  if (incident.kind == Kind::drift) incident.amount = random.between(-5'000, 5'000);
+  if (incident.kind == Kind::disturbance) {
+    Disturbance it{static_cast<Disturbance::Kind>(random.number(4)), incident.at,
+                   incident.at + incident.length, static_cast<unsigned>(random.between(5, 100))};
+    it.length = random.between(1, random.chance(50) ? 200 : 6'000) * ms;
+    if (random.chance(50)) it.process = incident.client;
+    if (random.chance(50)) it.server = static_cast<int>(incident.server);
+    incident.disturbance = it;
+  }
+  return incident;
+}
+
+/// None, what only clients suffer, or anything.
+void add_incidents(Plan& plan, Random& random) {
+  const auto kind = random.number(10);
+  if (kind < 2) return;
+  const auto count = 1 + random.number(4);
+  for (std::size_t i = 0; i < count; ++i) {
+    Incident incident = some_incident(plan, random);
+    if (kind < 5) incident.kind = random.chance(80) ? Kind::crash : Kind::pause;
+    if (incident.kind != Kind::disturbance) incident.disturbance.reset();
+    plan.incidents.push_back(std::move(incident));
+  }
+  // The dead are seldom alone: a host crashes with all that run there.
+  if (kind == 4) {
+    const auto at = plan.incidents.front().at;
+    for (Incident& each : plan.incidents) {
+      if (each.disturbance) continue;
+      each.kind = Kind::crash;
+      each.at = at + random.between(0, 50) * ms;
+    }
+  }
+}
+
+void add_operator(Plan& plan, Random& random, Kind kind) {
+  const auto count = 1 + random.number(2);
+  for (std::size_t i = 0; i < count; ++i) {
+    Incident incident{kind};
+    incident.at = random.between(100, 10'000) * ms;
+    incident.key = plan.clients.front().wishes.front().keys.front();
+    incident.length = random.between(100, 8'000) * ms;
+    plan.incidents.push_back(std::move(incident));
+  }
+}
+
+struct Shape {
+  const char* name;
+  void (*build)(Plan&, Random&);
+};
+
+const std::vector<Shape> all_shapes{
+    {"exclusive", [](Plan& plan, Random& random) { add_clients(plan, random, 5, [](Wish&) {}); }},
+    {"crowd",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 12, [&](Wish& wish) { wish.work = some(random, 0, 1'000); });
+     }},
+    {"shared",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 6, [&](Wish& wish) {
+         if (random.chance(65)) wish.mode.kind = store::Mode::Kind::shared;
+       });
+     }},
+    {"permits",
+     [](Plan& plan, Random& random) {
+       const auto permits = static_cast<unsigned>(random.between(2, 3));
+       add_clients(plan, random, 6, [&](Wish& wish) {
+         wish.mode = {store::Mode::Kind::permits, permits};
+       });
+     }},
+    {"several",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 4, [&](Wish& wish) {
+         static const std::vector<std::vector<std::string>> sets{
+             {"a", "b"}, {"a"}, {"b"}, {"a", "b", "c"}};
+         wish.keys = random.pick(sets);
+       });
+     }},
+    {"supersede",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 4, [&](Wish& wish) { wish.supersedes = random.chance(70); });
+       if (random.chance(60)) {
+         Incident lost{Kind::disturbance, 0, 12 * s};
+         lost.disturbance = Disturbance{Disturbance::Kind::cut_answers, 0, 12 * s,
+                                        static_cast<unsigned>(random.between(5, 40))};
+         plan.incidents.push_back(lost);
+       }
+     }},
+    {"max-waiters",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 6, [&](Wish& wish) {
+         if (random.chance(70)) wish.max_waiters = static_cast<unsigned>(random.number(3));
+       });
+     }},
+    {"min-hold",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 4, [&](Wish& wish) {
+         if (random.chance(60)) wish.min_hold = some(random, 1, wish.ttl.count());
+         wish.work = some(random, 0, 1'000);
+         if (random.chance(30)) wish.mode.kind = store::Mode::Kind::shared;
+       });
+     }},
+    {"cancel",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 4, [&](Wish& wish) {
+         if (random.chance(50)) wish.keys = {"lock", "other"};
+         if (random.chance(30)) wish.mode.kind = store::Mode::Kind::shared;
+       });
+       add_operator(plan, random, Kind::cancel);
+     }},
+    {"force-release",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 4, [&](Wish& wish) {
+         if (random.chance(30)) wish.mode.kind = store::Mode::Kind::shared;
+       });
+       add_operator(plan, random, Kind::force_release);
+     }},
+    {"foreign",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 3, [](Wish&) {});
+       add_operator(plan, random, Kind::foreign);
+     }},
+    {"quorum",
+     [](Plan& plan, Random& random) {
+       plan.servers = 3;
+       add_clients(plan, random, 3, [&](Wish& wish) { wish.work = some(random, 0, 3'000); });
+     }},
+};
+
+std::string shown(const Disturbance& it) {
+  std::string who = it.process == 0 ? "all" : fmt::format("client {}", it.process);
+  if (it.server >= 0) who += fmt::format(", server {}", it.server);
+  return fmt::format("{} ({} %, up to {} ms; {})",
+                     disturbances.at(static_cast<std::size_t>(it.kind)), it.percent, it.length / ms,
+                     who);
+}
+
+}  // namespace
+
+bool Plan::has(Incident::Kind kind) const {
+  return std::any_of(incidents.begin(), incidents.end(),
+                     [&](const Incident& each) { return each.kind == kind; });
+}
+
+bool Plan::is_calm() const {
+  return std::all_of(incidents.begin(), incidents.end(), [](const Incident& each) {
+    switch (each.kind) {
+      case Kind::crash:
+      case Kind::pause:
+      case Kind::terminate:
+      case Kind::cancel:
+      case Kind::force_release:
+      case Kind::flush_scripts: return true;
+      default: return false;
+    }
+  });
+}
+
+const std::vector<std::string>& shapes() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> result;
+    for (const Shape& each : all_shapes) result.emplace_back(each.name);
+    return result;
+  }();
+  return all;
+}
+
+Plan plan_of(std::uint64_t seed, const std::string& shape) {
+  Random random{seed * 0x2545F4914F6CDD1DU + 1};
+  Plan plan;
+  plan.seed = seed;
+  const auto chosen = random.number(all_shapes.size());
+  const auto found = std::find_if(all_shapes.begin(), all_shapes.end(),
+                                  [&](const Shape& each) { return each.name == shape; });
+  const Shape& it = found == all_shapes.end() ? all_shapes[chosen] : *found;
+  plan.shape = it.name;
+  it.build(plan, random);
+  add_incidents(plan, random);
+  return plan;
+}
+
+std::string shown(const Plan& plan) {
+  std::string out =
+      fmt::format("shape {}, seed {}, {} server(s)\n", plan.shape, plan.seed, plan.servers);
+  for (const ClientPlan& client : plan.clients) {
+    for (const Wish& wish : client.wishes) {
+      out += fmt::format("  client {}: after {} ms wants", client.number, wish.after.count());
+      for (const auto& key : wish.keys) out += " " + key;
+      if (wish.mode.kind == store::Mode::Kind::shared) out += ", shared";
+      if (wish.mode.kind == store::Mode::Kind::permits) {
+        out += fmt::format(", one of {} permits", wish.mode.permits);
+      }
+      out += fmt::format(", ttl {} ms, work {} ms, dies in {} ms", wish.ttl.count(),
+                         wish.work.count(), wish.dying.count());
+      if (wish.wait) out += fmt::format(", waits {} ms", wish.wait->count());
+      if (wish.max_waiters) out += fmt::format(", at most {} waiters", *wish.max_waiters);
+      if (wish.supersedes) out += ", supersedes";
+      if (wish.min_hold.count() > 0) out += fmt::format(", at least {} ms", wish.min_hold.count());
+      out += '\n';
+    }
+  }
+  for (const Incident& each : plan.incidents) {
+    out += fmt::format("  {:.3f} s: ", static_cast<double>(each.at) / 1e9);
+    if (each.disturbance) {
+      out += shown(*each.disturbance);
+    } else {
+      out += fmt::format("{} (client {}, server {}, {})",
+                         names.at(static_cast<std::size_t>(each.kind)), each.client, each.server,
+                         each.amount);
+    }
+    out += fmt::format(" for {:.3f} s\n", static_cast<double>(each.length) / 1e9);
+  }
+  return out;
+}
+
+}  // namespace sim

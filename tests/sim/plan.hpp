@@ -1,0 +1,82 @@
+// What happens in one schedule, as a list that can be shortened: which clients want what and when,
+// and what goes wrong. All of it follows from a seed and a shape.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/lock_store.hpp"
+#include "world.hpp"
+
+namespace sim {
+
+/// One wish of a client, and the job that it is for.
+struct Wish {
+  base::Millis after{0};  // the one before
+  std::vector<std::string> keys;
+  store::Mode mode{};
+  base::Millis ttl{10'000};
+  std::optional<base::Millis> wait;  // 0: one try; nothing: for ever
+  std::optional<unsigned> max_waiters{};
+  bool supersedes = false;
+  base::Millis work{0};
+  base::Millis dying{0};  // from TERM to its end
+  base::Millis min_hold{0};
+};
+
+struct ClientPlan {
+  int number = 0;  // its process
+  std::vector<Wish> wishes;
+};
+
+/// What goes wrong, or what somebody else does.
+struct Incident {
+  enum class Kind {
+    disturbance,
+    stop_server,
+    restart_with_data,
+    restart_without_data,
+    flush_scripts,
+    out_of_memory,
+    crash,
+    pause,
+    terminate,  // SIGTERM
+    step_clock,
+    drift,
+    cancel,
+    force_release,
+    foreign,  // SET NX PX of a client that is no rlock
+  } kind;
+  Nanos at = 0;
+  Nanos length = 0;
+  int client = 0;
+  std::size_t server = 0;
+  std::string key{};
+  std::int64_t amount = 0;  // µs or ppm of a clock
+  std::optional<Disturbance> disturbance{};
+};
+
+struct Plan {
+  std::uint64_t seed = 0;
+  std::string shape;
+  std::size_t servers = 1;
+  std::vector<ClientPlan> clients;
+  std::vector<Incident> incidents;
+
+  [[nodiscard]] bool has(Incident::Kind kind) const;
+  /// Nothing goes wrong but what befalls clients themselves: the network and the servers are well.
+  [[nodiscard]] bool is_calm() const;
+  /// Nothing happens to anybody at all.
+  [[nodiscard]] bool is_still() const { return incidents.empty(); }
+};
+
+/// Their names, in the order of --help.
+const std::vector<std::string>& shapes();
+/// `shape` empty: one of them, by the seed.
+Plan plan_of(std::uint64_t seed, const std::string& shape);
+/// For people, one line each.
+std::string shown(const Plan& plan);
+
+}  // namespace sim
