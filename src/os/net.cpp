@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <system_error>
@@ -130,6 +131,13 @@ Result<Fd> connect_tcp(const std::string& host, const std::string& port, const C
     }
   }
   return last;
+}
+
+std::string peer_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  return {reinterpret_cast<const char*>(&address), std::min<std::size_t>(size, sizeof address)};
 }
 
 std::uint64_t bytes_received(int fd) {

@@ -17,6 +17,8 @@ namespace os {
 Result<Fd> connect_unix(const std::string& path, const CallLimit& limit);
 Result<Fd> connect_tcp(const std::string& host, const std::string& port, const CallLimit& limit);
 
+/// What the socket is connected to, to compare it: the bytes of an address. Empty if it is not.
+std::string peer_of(int socket);
 /// Bytes that a TCP connection has brought so far, read or not; 0 where the kernel does not tell.
 std::uint64_t bytes_received(int fd);
 /// Ends both directions; a reader gets what has arrived, then the end.

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "os/net.hpp"
 #include "store/redis/connection.hpp"
 #include "store/redis/scripts.hpp"
 #include "store/redis/sentinel.hpp"
@@ -84,6 +85,8 @@ class Client {
   bool follow(std::string_view error);
   /// For a node that is of no use: drops it, and begins elsewhere next time if there are several.
   void leave();
+  /// Which server the connection leads to, to compare it; empty without one.
+  [[nodiscard]] std::string peer() const { return os::peer_of(descriptor()); }
   [[nodiscard]] int descriptor() const { return connection_ ? connection_->descriptor() : -1; }
 
  private:

@@ -44,7 +44,9 @@ class RedisStore final : public LockStore {
   RedisServer server_;
   Client client_;
 
-  unsigned sync_replicas_ = 0;  // that must confirm what the holder writes
+  // The replicas that must confirm what the holder writes, and the master where they last did.
+  unsigned sync_replicas_ = 0;
+  std::string confirmed_at_;
 
   // Of the queue: our ticket, and the place that the server told us last.
   BlockingWait wait_{client_};
@@ -108,7 +110,10 @@ Result<std::string> RedisStore::missing_replicas(const CallLimit& limit) {
       client_.ask_same_connection({"WAIT", std::to_string(sync_replicas_), count(time)}, limit);
   if (!answer) return std::move(answer).error();
   const auto acknowledged = answer->integer();
-  if (acknowledged >= static_cast<std::int64_t>(sync_replicas_)) return std::string{};
+  if (acknowledged >= static_cast<std::int64_t>(sync_replicas_)) {
+    confirmed_at_ = client_.peer();
+    return std::string{};
+  }
   return fmt::format("only {} of {} replicas have confirmed the lock", acknowledged,
                      sync_replicas_);
 }
@@ -140,7 +145,11 @@ Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
   if (reply.integer() != 1) return not_ours(reply.integer());
   auto flaw = missing_replicas(limit);
   if (!flaw) return std::move(flaw).error();
-  if (!flaw->empty()) return Fault{Fault::Kind::unavailable, *std::move(flaw)};
+  // A master that had its replicas and has them no more may have been replaced. One that we have
+  // been led to since was a replica itself, and its own may take a while to come.
+  if (!flaw->empty() && client_.peer() == confirmed_at_) {
+    return Fault{Fault::Kind::unavailable, *std::move(flaw)};
+  }
   return Renewed{validity(asked_at, ttl), asked_at};
 }
 
