@@ -40,3 +40,7 @@ simulate() {
     run -0 simulate --seed "$seed" --seeds 1 --shape min-hold
   done
 }
+
+@test "a refresh that comes when its lease is over does not end the grants of the others" {
+  run -0 simulate --seed 11122 --seeds 1 --shape shared
+}

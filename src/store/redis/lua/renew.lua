@@ -3,11 +3,11 @@
 -- result  1 refreshed   0 nobody has it   -1 somebody else has it
 local token, ttl = ARGV[2], tonumber(ARGV[3])
 if mode then
-  -- A server that is out of memory refuses what may need some as the first write of a script, and
-  -- only as that. This one needs none.
-  redis.call('PEXPIRE', grants, ttl + 1000)
   -- What has ended is over, although nobody may have noticed: its permit may be counted free.
   if tonumber(redis.call('ZSCORE', held, token) or 0) <= now then return -1 end
+  -- A server that is out of memory refuses what may need some as the first write of a script, and
+  -- only as that. This one needs none; settle() sets it right.
+  redis.call('PEXPIRE', grants, ttl + 1000)
   redis.call('ZADD', held, now + ttl, token)
   settle()
 elseif owner == token then
