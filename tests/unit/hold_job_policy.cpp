@@ -99,6 +99,12 @@ TEST_CASE("what the terminal sends is passed on to a job that has not heard it")
   }
 }
 
+TEST_CASE("what an outer run sends its whole tree is not passed on") {
+  auto running = policy();
+  CHECK(told(running.on_signal({SIGTERM, os::Sender::outer_run}, Heard::no, start)).empty());
+  CHECK(told(running.on_job_ended(died_of(SIGTERM), start)) == "tree 15");
+}
+
 TEST_CASE("a second stop kills, unless it is the first one doubled") {
   struct Row {
     int second;
