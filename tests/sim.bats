@@ -44,3 +44,19 @@ simulate() {
 @test "a refresh that comes when its lease is over does not end the grants of the others" {
   run -0 simulate --seed 11122 --seeds 1 --shape shared
 }
+
+@test "a host that dies with the holder and the first waiters does not keep the lock, nor one of the permits" {
+  run -0 simulate --seed 15 --seeds 1 --shape exclusive
+  run -0 simulate --seed 262 --seeds 1 --shape shared
+  run -0 simulate --seed 59949 --seeds 1 --shape min-hold
+  run -0 simulate --seed 115101 --seeds 1 --shape permits
+}
+
+@test "a last word does not stay for ever" {
+  run -0 simulate --seed 100569 --seeds 1 --shape cancel
+  run -0 simulate --seed 101682 --seeds 1 --shape cancel
+}
+
+@test "a cancel is heard in time although a refresh was due as the holder began to listen" {
+  run -0 simulate --seed 32188 --seeds 1 --shape cancel
+}

@@ -11,6 +11,8 @@ using store::Deadline;
 
 // A job that outlives this is worth a second connection to hear what others want of it.
 constexpr base::Millis worth_listening{1'000};
+// To connect for that, before a refresh is due: one that fails is tried again a second later.
+constexpr base::Millis to_connect{20};
 // Where the machine has no thread or no descriptor left, the job may be about to give some back.
 constexpr base::Millis retry_without_resources{200};
 
@@ -51,15 +53,18 @@ void Renewer::Watch::run(Deadline listen_at) {
 
 void Renewer::Watch::step(Deadline listen_at) {
   const auto now = base::now();
-  const Deadline listen_due = std::max(listen_at, locks_.listen_due());
-  if (locks_.due().passed(now)) {
+  const Deadline due = locks_.due();
+  const bool refresh_first = due.earlier_by(to_connect).passed(now);
+  const Deadline listen_due =
+      refresh_first ? Deadline::never() : std::max(listen_at, locks_.listen_due());
+  if (due.passed(now)) {
     news.post(locks_.refresh(orders.descriptor()));
   } else if (listen_due.passed(now)) {
     locks_.listen(orders.descriptor());
   } else {
     auto descriptors = locks_.descriptors();
     descriptors.push_back(orders.descriptor());
-    os::wait_any(descriptors, std::min(locks_.due(), listen_due));
+    os::wait_any(descriptors, std::min(due, listen_due));
     while (const auto heard = locks_.hear()) news.post(*heard);
   }
 }

@@ -502,6 +502,7 @@ void Run::operate(const Incident& incident) {
 void Run::come_as_foreign(const Incident& incident) {
   Server& server = world_.server(0);
   const auto length = std::to_string(incident.length / ms);
+  if (server.down) return;
   const auto answer = world_.command(server, {"set", incident.key, "foreign", "nx", "px", length});
   if (answer.kind != Reply::Kind::status) return;
   foreign_.push_back(std::make_unique<Job>());

@@ -46,6 +46,7 @@ const std::string& script_named(const std::string& name) {
       {"inspect", std::string{inspect.body}},
       {"force_release", std::string{force_release.body}},
       {"ask_to_stop", std::string{ask_to_stop.body}},
+      {"tell", std::string{tell.body}},
       {"pushes",
        "redis.call('RPUSH', KEYS[1], 'one')\nredis.call('LPUSH', KEYS[1], 'two')\n"
        "return redis.call('LRANGE', KEYS[1], 0, -1)"},

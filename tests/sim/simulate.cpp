@@ -281,7 +281,8 @@ int list_lines(const Options& options) {
       {"raise", &scripts::raise},
       {"inspect", &scripts::inspect},
       {"force_release", &scripts::force_release},
-      {"ask_to_stop", &scripts::ask_to_stop}};
+      {"ask_to_stop", &scripts::ask_to_stop},
+      {"tell", &scripts::tell}};
   // The prologue is in each; a line of it counts where one of them executes it.
   std::map<std::string, bool> executed;
   std::map<std::string, std::string> texts;

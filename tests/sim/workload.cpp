@@ -125,7 +125,8 @@ Act Workload::script() {
     return of("raise", {token(), fence, milliseconds()});
   }
   if (kind < 85) return of("check", {token()}, {0, 2});
-  if (kind < 92) return of("inspect", {}, {1});
+  if (kind < 91) return of("inspect", {}, {1});
+  if (kind < 93) return of("tell", {"reply" + std::to_string(random_.number(3)), "stopped"});
   Words tokens;
   for (auto count = random_.number(4); count > 0; --count) tokens.push_back(token());
   const std::string reply = random_.chance(70) ? "reply" + std::to_string(random_.number(3)) : "";

@@ -26,6 +26,7 @@ extern const Script check;
 extern const Script inspect;
 extern const Script force_release;
 extern const Script ask_to_stop;
+extern const Script tell;
 }  // namespace scripts
 
 /// A length in milliseconds: no less than 0, at most 100 years.

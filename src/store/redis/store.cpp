@@ -12,8 +12,6 @@ namespace {
 
 // For replicas to confirm a grant: a round trip, but they may be far away, or busy.
 constexpr Millis replication{2'000};
-// How long a word to somebody who waits for it is kept for them.
-constexpr std::string_view mail_life_ms = "60000";
 
 std::string count(Millis length) {
   return std::to_string(length.count());
@@ -193,11 +191,7 @@ std::unique_ptr<Listener> RedisStore::listener(const LockName& name, const Token
 void RedisStore::confirm_stopped(const LockName& name, const Notice& notice,
                                  const CallLimit& limit) {
   if (notice.reply_to.empty()) return;
-  wait_.unblock();
-  const std::string mailbox = LockKeys{name}.mailbox + notice.reply_to;
-  if (client_.ask({"RPUSH", mailbox, "stopped"}, limit)) {
-    (void)client_.ask({"PEXPIRE", mailbox, std::string{mail_life_ms}}, limit);
-  }
+  (void)run(scripts::tell, name, {notice.reply_to, "stopped"}, limit);
 }
 
 }  // namespace

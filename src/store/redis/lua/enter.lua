@@ -119,17 +119,22 @@ redis.call('ZADD', alive, now + grace, id)
 redis.call('PEXPIRE', queue, 2 * grace)
 redis.call('PEXPIRE', alive, 2 * grace)
 local rank = redis.call('ZRANK', queue, id)
-if purged > 0 and rank > 0 then tell_first(claim) end
+local ahead = rank > 0 and first_waiter()
+-- There is room for the first one, which did not come for it.
+local not_come = ahead and mode and mode == mode_of(ahead) and room()
+if ahead and (purged > 0 or not_come) then tell_first(claim) end
 
 local holder, left, since, kind, more = occupant()
+-- Of several permits the first one that ends is enough.
+local soonest = mode == want and redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
+local room_in = soonest and math.max(0, tonumber(soonest) - now) or left
 local look_in = -1
-if rank == 0 then
-  -- Of several permits the first one that ends is enough.
-  local soonest = mode == want and redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
-  look_in = soonest and math.max(0, tonumber(soonest) - now) or left
-elseif rank == 1 or kind == 'reserved' then
-  -- The first one may be dead. If it lives, it comes when the lease ends, and we find it there.
-  look_in = math.max(0, tonumber(redis.call('ZSCORE', alive, first_waiter())) - now + 1)
-  if kind ~= 'reserved' and left >= 0 then look_in = math.min(look_in, left + AFTER_FIRST) end
+if not ahead then
+  look_in = room_in
+elseif not_come or kind == 'reserved' then
+  look_in = math.max(0, tonumber(redis.call('ZSCORE', alive, ahead)) - now + 1)
+elseif rank <= LOOKERS and room_in >= 0 then
+  -- Those ahead of us may be dead. If one lives, it comes when the lease ends, and we find it there.
+  look_in = room_in + rank * AFTER_FIRST
 end
 return {'queued', string.sub(holder, 1, 400), left, since, kind, more, rank, digits(tonumber(ticket)), look_in}

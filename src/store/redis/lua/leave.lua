@@ -23,9 +23,9 @@ if owner == id or number then
   end
   if stays > 0 then redis.call('PEXPIRE', fence, DAY + stays) end
   if not mode and stays <= 0 then handoff(claim) else tell_first(claim) end
-  -- It ends sooner than the second one was told, who comes then if the first is dead.
-  local second = stays > 0 and redis.call('ZRANGE', queue, 1, 1)[1]
-  if second then post(token_of(second), 'next') end
+  -- It ends sooner than those were told who come then if the first is dead.
+  local next_ones = stays > 0 and redis.call('ZRANGE', queue, 1, LOOKERS) or {}
+  for _, each in ipairs(next_ones) do post(token_of(each), 'next') end
   return 1
 end
 if how == 'release' then

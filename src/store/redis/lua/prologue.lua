@@ -8,7 +8,8 @@ local lock, queue, alive, fence, held, grants = KEYS[1], KEYS[2], KEYS[3], KEYS[
 local mailbox = ARGV[1]
 local DAY = 86400000
 local MAIL_LIFE = 60000      -- ms; a mailbox nobody reads vanishes by itself
-local AFTER_FIRST = 100      -- ms; the first waiter comes at the end of a lease, the second so much later
+local AFTER_FIRST = 100      -- ms; the first waiter comes at the end of a lease, each of the next so much later
+local LOOKERS = 9            -- of these next ones: what stands on one host dies together
 
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
