@@ -503,7 +503,8 @@ void Run::come_as_foreign(const Incident& incident) {
   Server& server = world_.server(0);
   const auto length = std::to_string(incident.length / ms);
   if (server.down) return;
-  const auto answer = world_.command(server, {"set", incident.key, "foreign", "nx", "px", length});
+  const std::string own = foreign_.empty() ? "foreign" : fmt::format("foreign{}", foreign_.size());
+  const auto answer = world_.command(server, {"set", incident.key, own, "nx", "px", length});
   if (answer.kind != Reply::Kind::status) return;
   foreign_.push_back(std::make_unique<Job>());
   Job& job = *foreign_.back();
@@ -511,10 +512,10 @@ void Run::come_as_foreign(const Incident& incident) {
   job.began = job.asked = world_.now();
   judge_.say(0, "a foreign client has " + incident.key);
   judge_.begins(job);
-  world_.scheduler().at(world_.now() + incident.length * 8 / 10, [this, &incident, &job] {
+  world_.scheduler().at(world_.now() + incident.length * 8 / 10, [this, &incident, &job, own] {
     judge_.ends(job);
     const auto value = world_.command(world_.server(0), {"get", incident.key});
-    if (value.text == "foreign") (void)world_.command(world_.server(0), {"del", incident.key});
+    if (value.text == own) (void)world_.command(world_.server(0), {"del", incident.key});
   });
 }
 
