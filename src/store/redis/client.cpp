@@ -223,7 +223,7 @@ Result<Reply> Client::ask(const Command& command, const CallLimit& limit) {
     // that it cannot; the one that has the key knows best what it can.
     const bool elsewhere =
         kind == Fault::Kind::unreachable || (kind == Fault::Kind::unavailable && !sent);
-    if (!elsewhere || asked >= beginnings() || ended(limit)) return answer;
+    if (!elsewhere || asked >= beginnings() || ended(limit)) return std::move(answer).error();
   }
 }
 
