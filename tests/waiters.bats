@@ -53,6 +53,20 @@ token_at() {
   assert_less $((output / 1000000 - before)) 4000
 }
 
+@test "the holder and the first three die together: the fourth takes over soon after the lease" {
+  local before each
+  hold holder -k "$K" -t 1s
+  for each in 1 2 3; do queue_up "waiter$each" "$K" "$each" -- true; done
+  queue_up next "$K" 4 -- date +%s%N
+  queue_up last "$K" 5 -- true
+  sleep 1
+  kill -KILL "${PIDS[holder]}" "${PIDS[waiter1]}" "${PIDS[waiter2]}" "${PIDS[waiter3]}" "${PIDS[last]}"
+  before=$(now_ms)
+  finish next
+  assert_success
+  assert_less $((output / 1000000 - before)) 4000
+}
+
 @test "a stopped waiter is passed over, and gets the lock when it goes on" {
   hold holder -k "$K"
   queue_up stopped "$K" 1 -- echo stopped
