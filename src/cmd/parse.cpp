@@ -28,6 +28,7 @@ void require_key(const Settings& settings, const SplitArgv& words) {
   }
   const std::string& word = words.operands.front();
   std::vector<std::string_view> known;
+  known.reserve(subcommands.size());
   for (const Command* each : subcommands) known.emplace_back(each->name);
   const auto meant = likely_meant(word, known);
   const std::string guess = meant.empty() ? "" : fmt::format("did you mean '{}'? ", meant);

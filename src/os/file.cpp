@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,12 +48,13 @@ std::optional<Descriptor> descriptor_behind(std::string path) {
       const bool ours = directory == "/proc/" + std::to_string(::getpid()) + "/fd";
       int number = -1;
       std::from_chars(name.data(), name.data() + name.size(), number);
-      return Descriptor{directory + '/' + name, ours ? std::optional{number} : std::nullopt};
+      return Descriptor{fmt::format("{}/{}", directory, name),
+                        ours ? std::optional{number} : std::nullopt};
     }
     const ssize_t size = ::readlink(path.c_str(), buffer.data(), buffer.size());
     if (size <= 0) return std::nullopt;
     const std::string target{buffer.data(), static_cast<std::size_t>(size)};
-    path = target.front() == '/' ? target : directory + '/' + target;
+    path = target.front() == '/' ? target : fmt::format("{}/{}", directory, target);
   }
   return std::nullopt;
 }

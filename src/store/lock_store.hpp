@@ -37,9 +37,10 @@ class Ttl {
   }
 
   [[nodiscard]] Millis length() const { return length_; }
-  /// What our clock may differ from the server's over a whole lease: 1 % of rate (a quartz is off
-  /// by 0.01 %) and 2 ms for the server's own granularity, as Redlock reckons.
-  [[nodiscard]] Millis drift() const { return length_ / 100 + Millis{2}; }
+  [[nodiscard]] Millis drift() const { return drift_over(length_); }
+  /// What our clock may differ from the server's over so long: 1 % of rate (a quartz is off by
+  /// 0.01 %) and 2 ms for the server's own granularity, as Redlock reckons.
+  static Millis drift_over(Millis length) { return length / 100 + Millis{2}; }
 
  private:
   explicit Ttl(Millis length) : length_{length} {}
@@ -51,6 +52,10 @@ class Ttl {
 /// is no parameter for "now" on purpose.
 inline Deadline validity(Moment asked_at, Ttl ttl) {
   return Deadline::after(asked_at, ttl.length() - ttl.drift());
+}
+/// The same, where the server says that so much of a lease is `left`.
+inline Deadline validity(Moment asked_at, Millis left) {
+  return Deadline::after(asked_at, left - Ttl::drift_over(left));
 }
 
 struct Lease {

@@ -52,7 +52,7 @@ void look_at(const Reply& reply) {
   look_at_text(reply.text());
   for (std::size_t i = 0; i < reply.size() && i < 20; ++i) {
     look_at_text(reply[i].text());
-    (void)number_in(reply[i]);
+    (void)unsigned_in(reply[i]);
   }
 }
 

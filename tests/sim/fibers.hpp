@@ -16,6 +16,8 @@
 namespace sim {
 
 using Nanos = std::int64_t;
+inline constexpr Nanos ms = 1'000'000;
+inline constexpr Nanos s = 1000 * ms;
 
 /// One run of the program: its fibers are its threads.
 struct Process {

@@ -13,8 +13,6 @@ namespace {
 using store::redis::Script;
 namespace scripts = store::redis::scripts;
 
-constexpr Nanos ms = 1'000'000;
-constexpr Nanos s = 1000 * ms;
 // A few ways there and back.
 constexpr Nanos at_once = 10 * ms;
 // Who waits for the end of something that nobody tells of waits in BLPOP, which ends 100 ms late.
@@ -336,7 +334,7 @@ void Judge::begins(Job& job) {
     std::size_t with = 1;
     for (const Job* other : jobs_) {
       if (std::find(other->keys.begin(), other->keys.end(), key) == other->keys.end()) continue;
-      if (is_excused(*other)) continue;
+      if (is_excused(*other) || is_excused(job)) continue;
       ++with;
       if (go_together(job, *other)) continue;
       throw Violation{fmt::format("client {} begins beside client {} under '{}'", job.client,

@@ -12,8 +12,6 @@ namespace {
 using base::Millis;
 using Kind = Incident::Kind;
 
-constexpr Nanos ms = 1'000'000;
-constexpr Nanos s = 1000 * ms;
 constexpr std::array names{"disturbance",
                            "server stopped",
                            "restart with its data",
@@ -205,6 +203,14 @@ const std::vector<Shape> all_shapes{
        add_clients(plan, random, 3, [](Wish&) {});
        add_operator(plan, random, Kind::foreign);
      }},
+    {"steps",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 4, [&](Wish& wish) {
+         if (random.chance(30)) wish.keys = {"lock", "other"};
+         if (random.chance(30)) wish.mode.kind = store::Mode::Kind::shared;
+         wish.in_steps = random.chance(60);
+       });
+     }},
     {"quorum",
      [](Plan& plan, Random& random) {
        plan.servers = 3;
@@ -261,6 +267,10 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
   plan.shape = it.name;
   it.build(plan, random);
   add_incidents(plan, random);
+  // A script that is stopped between two steps is stopped by nobody at the end of its lease.
+  for (Incident& each : plan.incidents) {
+    if (plan.shape == "steps" && each.kind == Kind::pause) each.kind = Kind::crash;
+  }
   return plan;
 }
 
@@ -280,6 +290,7 @@ std::string shown(const Plan& plan) {
       if (wish.wait) out += fmt::format(", waits {} ms", wish.wait->count());
       if (wish.max_waiters) out += fmt::format(", at most {} waiters", *wish.max_waiters);
       if (wish.supersedes) out += ", supersedes";
+      if (wish.in_steps) out += ", in steps";
       if (wish.min_hold.count() > 0) out += fmt::format(", at least {} ms", wish.min_hold.count());
       out += '\n';
     }

@@ -24,6 +24,7 @@ struct Wish {
   base::Millis work{0};
   base::Millis dying{0};  // from TERM to its end
   base::Millis min_hold{0};
+  bool in_steps = false;  // acquire, refresh, check and release, each a process of its own
 };
 
 struct ClientPlan {

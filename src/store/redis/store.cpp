@@ -180,7 +180,7 @@ Standing RedisStore::check(const LockName& name, const Token& token, const CallL
   const Reply& reply = *answer;
   if (!reply[0].is_integer()) return nonsense();
   const Millis left = length_in(reply[0]);
-  if (left > Millis{0}) return StillOurs{Deadline::after(asked_at, left), unsigned_in(reply[1])};
+  if (left > Millis{0}) return StillOurs{validity(asked_at, left), unsigned_in(reply[1])};
   return Elsewhere{holder_in(reply, 1)};
 }
 

@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/result.hpp"
+#include "run.hpp"
+
+namespace sim {
+
+using base::Deadline;
+using base::Millis;
+
+std::shared_ptr<RunningJob> Run::start_job(Client& client, const Wish& wish,
+                                           const hold::HeldLocks& held) {
+  const auto grace = std::min(Millis{5'000}, wish.ttl / 6);
+  auto job = std::make_shared<RunningJob>();
+  job->client = client.plan->number;
+  job->keys = wish.keys;
+  job->mode = wish.mode;
+  job->began = job->asked = world_.now();
+  for (const auto& lease : held.leases()) {
+    job->asked = std::min(job->asked, world_.now() - (base::now() - lease.asked_at).count());
+  }
+  job->dying = std::min(nanos(wish.dying), nanos(grace));
+  job->valid_until = held.valid_until().moment();
+  for (const auto& lease : held.leases()) job->tokens.push_back(lease.token.text());
+  job->fence = held.leases().front().fence;
+  job->over = os::Fd{::eventfd(0, EFD_NONBLOCK)};
+  job->status = static_cast<int>(nanos(wish.dying) / ms);
+  judge_.say(job->client, fmt::format("has it, fence {}", job->fence));
+  judge_.begins(*job);
+  judge_.believes(*job, held.valid_until().moment());
+  client.job = job;
+  return job;
+}
+
+void Run::work(Client& client, const Wish& wish, hold::HeldLocks held, os::Signals& signals) {
+  const auto grace = std::min(Millis{5'000}, wish.ttl / 6);
+  auto job = start_job(client, wish, held);
+  world_.scheduler().at(world_.now() + nanos(wish.work), [this, job] { end_job(job, 0); });
+
+  auto believed = held.valid_until();
+  if (sabotage_.late_policy) believed = Deadline::at(believed.moment() + std::chrono::seconds{1});
+  hold::JobPolicy policy{{"'lock'", believed, grace, hold::OnLost::stop, false}};
+  hold::Renewer renewer{std::move(held)};
+  if (sabotage_.releases_before) give_back(client, renewer, wish.min_hold, false);
+  if (!sabotage_.releases_before) supervise(client, renewer, policy, signals, job);
+  const auto& stopped = policy.stopped_for();
+  judge_.say(job->client, stopped ? "its job was stopped: " + stopped->why : "its job has ended");
+  const bool lost = stopped && stopped->reason == hold::StoppedFor::Reason::loss;
+  const bool asked = stopped && !lost;
+  if (asked && plan_.shape != "supersede" && plan_.shape != "cancel") {
+    throw Violation{"nobody asked anybody to stop here"};
+  }
+  if (asked) judge_.dismissed(job->client, stopped->why);
+  const bool taken_away = plan_.shape == "force-release" || judge_.is_unwell(job->client);
+  // A shared or numbered lease can be refreshed where no memory is left, as any other.
+  const bool innocent =
+      std::all_of(plan_.incidents.begin(), plan_.incidents.end(),
+                  [](const Incident& each) { return each.kind == Incident::Kind::out_of_memory; });
+  if (lost && !taken_away && (plan_.is_calm() || (innocent && plan_.servers == 1))) {
+    throw Violation{"a lock was lost where nothing is wrong: " + stopped->why};
+  }
+  if (!sabotage_.releases_before) {
+    give_back(client, renewer, stopped ? Millis{0} : wish.min_hold, lost);
+  }
+  if (!stopped && !sabotage_.releases_before) judge_.kept(*job, nanos(wish.min_hold));
+  job->over = os::Fd{};
+  client.job.reset();
+}
+
+// As hold/supervise.cpp does, whose processes are the kernel's.
+void Run::supervise(Client& client, hold::Renewer& renewer, hold::JobPolicy& policy,
+                    os::Signals& signals, const std::shared_ptr<RunningJob>& job) {
+  os::Timer timer;
+  bool told = false;
+  const auto look_at_clock = [&] {
+    if (renewer.begin_at().passed(base::now())) renewer.begin();
+    obey(client, policy.on_time(base::now()), job);
+  };
+  for (;;) {
+    timer.set(std::min(policy.due(), renewer.begin_at()));
+    if (!sabotage_.no_guardian) guard(job, policy.last_moment());
+    os::wait_any(
+        {signals.descriptor(), job->over.number(), renewer.descriptor(), timer.descriptor()},
+        Deadline::never());
+    look_at_clock();
+    while (const auto signal = signals.take()) {
+      obey(client, policy.on_signal(*signal, hold::JobPolicy::JobHeard::no, base::now()), job);
+    }
+    if (!job->alive && !std::exchange(told, true)) {
+      obey(client, policy.on_job_ended(os::ExitStatus{job->by_signal ? SIGKILL : 0}, base::now()),
+           job);
+    }
+    while (const auto news = renewer.take()) {
+      if (const auto* extended = std::get_if<hold::Extended>(&*news)) {
+        // A lost one's end counts no more.
+        if (!extended->valid_until.is_never()) {
+          job->valid_until = extended->valid_until.moment();
+          judge_.believes(*job, job->valid_until);
+        }
+      }
+      if (std::holds_alternative<hold::AskedToStop>(*news) && sabotage_.deaf_policy) continue;
+      obey(client, policy.on_news(*news, base::now()), job);
+    }
+    look_at_clock();
+    if (policy.is_done() || (policy.awaits_tree() && !job->alive)) return;
+  }
+}
+
+/// Its guardian kills it then, unless it is told of a later moment.
+void Run::guard(const std::shared_ptr<RunningJob>& job, Deadline last) {
+  if (last.is_never()) return;
+  const auto order = ++job->orders;
+  const auto in = (last.moment() - base::now()).count();
+  world_.scheduler().at(world_.now() + in, [this, job, order] {
+    if (job->orders == order && !sabotage_.nobody_kills) end_job(job, SIGKILL);
+  });
+}
+
+void Run::obey(Client& client, const hold::Actions& actions,
+               const std::shared_ptr<RunningJob>& job) {
+  for (const hold::Action& action : actions) {
+    base::match(
+        action, [&](const hold::ToJob& to) { signal_job(job, to.signal); },
+        [&](const hold::ToTree& to) { signal_job(job, to.signal); }, [](const hold::ResumeTree&) {},
+        [](const hold::Follow&) {},
+        [&](const hold::Say& say) { judge_.say(client.plan->number, say.text); });
+  }
+}
+
+void Run::signal_job(const std::shared_ptr<RunningJob>& job, int number) {
+  if (!job->alive) return;
+  if (number == SIGKILL) {
+    if (!sabotage_.nobody_kills) end_job(job, SIGKILL);
+  } else if (number == SIGTERM || number == SIGINT) {
+    const Nanos dies = world_.now() + job->status * ms;
+    world_.scheduler().at(dies, [this, job] { end_job(job, SIGTERM); });
+  }
+}
+
+void Run::end_job(const std::shared_ptr<RunningJob>& job, int status) {
+  if (!job->alive || job->over.number() < 0) return;
+  job->by_signal = status != 0;
+  judge_.say(job->client, status == SIGKILL ? "its job is killed" : "its job ends");
+  judge_.ends(*job);
+  (void)::eventfd_write(job->over.number(), 1);
+}
+
+void Run::give_back(Client& client, hold::Renewer& renewer, Millis min_hold, bool lost) {
+  const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
+  auto stopped = renewer.stop(limit.until);
+  auto* all = std::get_if<std::vector<hold::ReturnedLock>>(&stopped);
+  if (all == nullptr) throw Violation{"the renewing thread does not end"};
+  for (hold::ReturnedLock& each : *all) {
+    if (each.lost) {
+      each.held.give_up();
+    } else {
+      const auto release = each.held.release(limit, min_hold);
+      const auto* not_ours = std::get_if<store::NotOurs>(&release);
+      if (not_ours != nullptr) judge_.say(client.plan->number, "had lost it: " + not_ours->why);
+      const bool fine = std::holds_alternative<store::Released>(release);
+      const bool unwell = judge_.is_unwell(client.plan->number) || lost;
+      if (!fine && !unwell && plan_.is_calm() && plan_.shape != "force-release") {
+        throw Violation{"a release fails where nothing is wrong"};
+      }
+    }
+    if (each.notice) each.held.confirm_stopped(*each.notice, limit);
+  }
+}
+
+}  // namespace sim
