@@ -165,6 +165,28 @@ has_connections() {
   assert_success
 }
 
+@test "two that were stopped, at the server and behind it, are passed" {
+  hold holder -k "$K"
+  start one --local-gate -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  start other --local-gate -k "$K" -w 60s -- true
+  wait_until says "$T/other.err" 'waiting for'
+  start waiter --local-gate -k "$K" -w 60s -- echo 'my turn'
+  wait_until says "$T/waiter.err" 'waiting for'
+  signal STOP one
+  signal STOP other
+  let_go holder
+  PATIENCE=20 wait_until gone "${PIDS[waiter]}"
+  finish waiter
+  assert_output 'my turn'
+  signal CONT one
+  signal CONT other
+  finish one
+  assert_success
+  finish other
+  assert_success
+}
+
 @test "who waits at the server and answers is not passed, however long that takes" {
   own_server
   hold holder -k "$K"

@@ -39,6 +39,12 @@ nested() {
   free "$K"
 }
 
+@test "so does acquire" {
+  attempt -k "$K" -- "$RLOCK_BIN" acquire -k "$K" -t 1s -w 20s
+  assert_equal "$status" 75
+  assert_one_stderr_line 'the run that this command is part of'
+}
+
 @test "the same key on another server is another lock" {
   local first=$RLOCK_SERVER
   own_server

@@ -142,6 +142,17 @@ while True:
   assert_equal "$status" 76
 }
 
+@test "the last word of a holder arrives on a server that ran out of memory" {
+  own_server
+  hold holder -k "$K"
+  redis config set maxmemory 1
+  attempt force-release --yes "$K"
+  assert_success
+  assert_output --partial "the holder's job has stopped"
+  finish holder
+  assert_equal "$status" 76
+}
+
 @test "a release with a waiter on a server out of memory leaves a free lock" {
   own_server
   hold first -k "$K"

@@ -46,6 +46,18 @@ acquire() {
   assert_equal "$(redis pexpiretime "$K")" "$before"
 }
 
+@test "a refresh to less is known to who waits" {
+  local token before
+  token=$(rlock acquire -k "$K" -t 10m)
+  queue_up waiter "$K" 1 -- date +%s%N
+  before=$(now_ms)
+  attempt refresh -k "$K" --token "$token" -t 1s
+  assert_success
+  finish waiter
+  assert_success
+  assert_less $((output / 1000000 - before)) 3000
+}
+
 @test "what has ended is not ours any more" {
   attempt acquire -k "$K" -w 5s --ttl 100ms
   TOKEN=$output
@@ -245,6 +257,15 @@ evaluated() {
   run sh -c 'eval "$("$RLOCK_BIN" acquire --export -k "$K" --ttl 60s 2>/dev/null)" || exit; touch "$T/went-on"'
   assert_equal "$status" 75
   [[ ! -e $T/went-on ]]
+}
+
+@test "eval of a failed --export fails also where --conflict-exit-code is 0" {
+  hold holder -k "$K"
+  run -75 bash -ec 'eval "$("$RLOCK_BIN" acquire -k "$1" -t 1s -E 0 --export 2>"$T/said")"; touch "$T/went-on"' - "$K"
+  [[ ! -e $T/went-on ]]
+  attempt acquire -k "$K" -t 1s -E 0
+  assert_success
+  let_go holder
 }
 
 @test "a job called acquire --export has its stdout for itself" {

@@ -67,6 +67,53 @@ token_at() {
   assert_less $((output / 1000000 - before)) 4000
 }
 
+@test "four dead waiters delay the next permit by three seconds at most" {
+  local before each
+  hold other -k "$K" --permits 2
+  hold holder -k "$K" --permits 2
+  for each in 1 2 3 4; do queue_up "dead-$each" "$K" "$each" --permits 2 -- true; done
+  queue_up next "$K" 5 --permits 2 -- date +%s%N
+  for each in 1 2 3 4; do signal KILL "dead-$each"; done
+  before=$(now_ms)
+  let_go holder
+  finish next
+  assert_success
+  assert_less $((output / 1000000 - before)) 3500
+  let_go other
+}
+
+@test "four dead readers delay the next one by three seconds at most" {
+  local before each
+  hold writer -k "$K"
+  queue_up reader "$K" 1 -s -- "$LIB/until-file" "$T/reader.go"
+  for each in 1 2 3 4; do queue_up "dead-$each" "$K" "$((each + 1))" -s -- true; done
+  queue_up next "$K" 6 -s -- date +%s%N
+  for each in 1 2 3 4; do signal KILL "dead-$each"; done
+  before=$(now_ms)
+  let_go writer
+  finish next
+  assert_success
+  assert_less $((output / 1000000 - before)) 3500
+  let_go reader
+}
+
+@test "a shorter lease after a hand-off is known to those who look at its end" {
+  local before
+  hold holder -k "$K" -t 60s
+  queue_up short "$K" 1 -t 1s -- "$LIB/until-file" "$T/short.go"
+  queue_up first "$K" 2 -- true
+  queue_up second "$K" 3 -- date +%s%N
+  queue_up last "$K" 4 -- true
+  let_go holder
+  wait_until says "$T/short.out" started
+  sleep 1
+  kill -KILL "${PIDS[short]}" "${PIDS[first]}" "${PIDS[last]}"
+  before=$(now_ms)
+  finish second
+  assert_success
+  assert_less $((output / 1000000 - before)) 4000
+}
+
 @test "a stopped waiter is passed over, and gets the lock when it goes on" {
   hold holder -k "$K"
   queue_up stopped "$K" 1 -- echo stopped

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <optional>
 
 #include "base/text.hpp"
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
+#include "cmd/nested.hpp"
 #include "cmd/present.hpp"
 #include "os/error.hpp"
 #include "os/file.hpp"
@@ -85,12 +87,14 @@ void hand_over(const AcquirePlan& plan, const std::vector<store::Lease>& leases)
   }
 }
 
-int take(const AcquirePlan& plan) {
+/// Nothing if the locks were handed over, else the exit code.
+std::optional<int> failure_to_take(const AcquirePlan& plan) {
   os::Signals signals;
   warn_of_default_server(plan.lock.server);
-  auto acquisition = hold::acquire(
-      [&] { return plan.lock.open_store(); },
-      {plan.lock.claims(), plan.lock.wait, no_grace, plan.lock.server.longest_answer}, signals);
+  auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
+                                   {plan.lock.claims(), plan.lock.wait, no_grace,
+                                    plan.lock.server.longest_answer, outer_tokens()},
+                                   signals);
   if (const auto* not_acquired = std::get_if<hold::NotAcquired>(&acquisition)) {
     return report_not_acquired(plan.lock, *not_acquired);
   }
@@ -98,20 +102,19 @@ int take(const AcquirePlan& plan) {
   hand_over(plan, locks.leases());
   // From here on they belong to the reader of the token.
   for (auto& returned : std::move(locks).give_back()) returned.held.give_up();
-  return ExitCode::ok;
+  return std::nullopt;
 }
 
 int execute(const AcquirePlan& plan) {
-  if (plan.handover != Handover::shell) return take(plan);
-  int code = ExitCode::system_refused;
+  const bool for_eval = plan.handover == Handover::shell;
   try {
-    code = take(plan);
+    const auto failure = failure_to_take(plan);
+    if (failure && for_eval) print(failure_for_eval(*failure));
+    return failure.value_or(ExitCode::ok);
   } catch (const std::system_error&) {
-    print(failure_for_eval(code));
+    if (for_eval) print(failure_for_eval(ExitCode::system_refused));
     throw;
   }
-  if (code != ExitCode::ok) print(failure_for_eval(code));
-  return code;
 }
 
 std::string github_output_in(const Settings& settings) {
@@ -155,7 +158,8 @@ Act resolve_acquire(const Settings& settings, const std::vector<std::string>& op
 }  // namespace
 
 std::string failure_for_eval(int code) {
-  return fmt::format("(exit {})\n", code);
+  // `-E 0` says that no lock is no failure for whoever started us, which eval is not.
+  return fmt::format("(exit {})\n", code == ExitCode::ok ? ExitCode::busy : code);
 }
 
 const Command acquire_command{

@@ -22,6 +22,12 @@ OuterLocks outer_locks(const ClaimPlan& plan) {
   return found;
 }
 
+std::vector<store::Token> outer_tokens() {
+  std::vector<store::Token> tokens;
+  for (const auto& each : hold::outer_holds()) tokens.push_back(each.token);
+  return tokens;
+}
+
 std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
                                                     const ClaimPlan& plan) {
   const auto store = plan.open_store();

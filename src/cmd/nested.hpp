@@ -17,6 +17,8 @@ struct OuterLocks {
   bool all;                            // of the plan's keys
 };
 OuterLocks outer_locks(const ClaimPlan& plan);
+/// Of all runs that this process is part of: who waits for one of them waits for itself.
+std::vector<store::Token> outer_tokens();
 
 /// Asks the server whether those locks still are the outer runs', and returns their leases, which
 /// the outer runs refresh; else the exit code, and it has been said why.

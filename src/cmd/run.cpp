@@ -259,13 +259,6 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
   return run_job(plan, {}, signals, record);
 }
 
-/// Of all runs that this one is part of.
-std::vector<store::Token> outer_tokens() {
-  std::vector<store::Token> tokens;
-  for (const auto& each : hold::outer_holds()) tokens.push_back(each.token);
-  return tokens;
-}
-
 int carry_out(const RunPlan& plan, RunRecord& record) {
   os::require_proc();
   os::Signals signals;  // before any thread

@@ -346,10 +346,10 @@ void Judge::begins(Job& job) {
   }
   if (job.client != 0 && job.mode.kind == store::Mode::Kind::exclusive) {
     auto& last = fences_[job.keys.front()];
-    if (job.fence <= last && void_since_ < 0) {
+    if (job.fence <= last && void_since_ < 0 && !is_excused(job)) {
       throw Violation{fmt::format("a job with fence {} after one with {}", job.fence, last)};
     }
-    last = job.fence;
+    last = std::max(last, job.fence);
   }
   const auto kept = kept_until_.find(job.keys.front());
   if (kept != kept_until_.end() && world_.now() < kept->second && plan_.is_still() &&

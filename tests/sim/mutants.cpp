@@ -235,8 +235,10 @@ const std::vector<Mutant>& mutants() {
       {"a released lock is not given on", "", "if not mode and stays <= 0 then handoff(claim) else",
        "if false then handoff(claim) else"},
       {"a lease is not extended", "",
-       "elseif owner == token then\n  redis.call('PEXPIRE', lock, ttl)",
-       "elseif owner == token then"},
+       "elseif owner == token then\n  left = redis.call('PTTL', lock)\n  redis.call('PEXPIRE', "
+       "lock, "
+       "ttl)",
+       "elseif owner == token then\n  left = redis.call('PTTL', lock)"},
       {"anybody's lease is extended", "", "elseif owner == token then\n", "elseif owner then\n"},
       {"a reader's lease is not extended", "shared",
        "redis.call('ZADD', held, now + ttl, token)\n  settle()\nelseif", "settle()\nelseif"},
@@ -261,7 +263,7 @@ const std::vector<Mutant>& mutants() {
        "elseif rank <= LOOKERS and room_in >= 0 then", "elseif false then"},
       {"the third waits for a sign of life only", "", "local LOOKERS = 9", "local LOOKERS = 1"},
       {"those behind are not told of a shorter lease", "min-hold",
-       "redis.call('ZRANGE', queue, 1, LOOKERS) or {}", "{}"},
+       "if stays > 0 then tell_lookers() end", ""},
       {"nobody looks whether a permit was taken", "permits",
        "ahead and mode and mode == mode_of(ahead) and room()", "false"},
       {"a retry of --supersede spares nobody (fault 12)", "supersede",

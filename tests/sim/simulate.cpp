@@ -279,6 +279,7 @@ int list_lines(const Options& options) {
       {"leave", &scripts::leave},
       {"renew", &scripts::renew},
       {"raise", &scripts::raise},
+      {"check", &scripts::check},
       {"inspect", &scripts::inspect},
       {"force_release", &scripts::force_release},
       {"ask_to_stop", &scripts::ask_to_stop},

@@ -64,6 +64,8 @@ Queued PredecessorWatch::begin(LockDir& lock, const QueueEntry& mine, bool other
   if (const QueueEntry* before = queue.waiter_before(mine.ticket)) {
     look_at(*before);
     const Millis a_while = look_again * static_cast<Millis::rep>(1 + place.ahead);
+    // The first one, which does so more often, may be stopped as well.
+    if (lock.is_gate()) lock.ask_holders();
     look_in(others_turn ? answer_time : a_while);
   } else {
     for (const QueueEntry& each : holders) look_at(each);

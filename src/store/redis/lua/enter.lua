@@ -91,6 +91,8 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
     drop(id)
     -- After a hand-off the witness looks by itself; here nobody was told, or there is more room.
     if mode or not was_told then tell_first(claim) end
+    -- The lease may end before that of the holder which they saw.
+    if was_told and ttl < HEARTBEAT then tell_lookers() end
   end
   return {'granted', digits(number)}
 end
@@ -122,7 +124,11 @@ local rank = redis.call('ZRANK', queue, id)
 local ahead = rank > 0 and first_waiter()
 -- There is room for the first one, which did not come for it.
 local not_come = ahead and mode and mode == mode_of(ahead) and room()
-if ahead and (purged > 0 or not_come) then tell_first(claim) end
+if not_come and purged > 0 then
+  roll_call(math.floor(claim / 4), id)
+elseif not_come or ahead and purged > 0 then
+  tell_first(claim)
+end
 
 local holder, left, since, kind, more = occupant()
 -- Of several permits the first one that ends is enough.

@@ -23,9 +23,7 @@ if owner == id or number then
   end
   if stays > 0 then redis.call('PEXPIRE', fence, DAY + stays) end
   if not mode and stays <= 0 then handoff(claim) else tell_first(claim) end
-  -- It ends sooner than those were told who come then if the first is dead.
-  local next_ones = stays > 0 and redis.call('ZRANGE', queue, 1, LOOKERS) or {}
-  for _, each in ipairs(next_ones) do post(token_of(each), 'next') end
+  if stays > 0 then tell_lookers() end  -- it ends sooner than they were told
   return 1
 end
 if how == 'release' then

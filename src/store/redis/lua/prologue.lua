@@ -9,6 +9,7 @@ local mailbox = ARGV[1]
 local DAY = 86400000
 local MAIL_LIFE = 60000      -- ms; a mailbox nobody reads vanishes by itself
 local AFTER_FIRST = 100      -- ms; the first waiter comes at the end of a lease, each of the next so much later
+local HEARTBEAT = 12000      -- ms; every waiter looks as often
 local LOOKERS = 9            -- of these next ones: what stands on one host dies together
 
 local time = redis.call('TIME')
@@ -110,8 +111,22 @@ local function room()
   return not permits or redis.call('ZCARD', held) < tonumber(permits)
 end
 
+-- The first one was woken. Two witnesses look again soon, and take over if it is dead: the second,
+-- and the last, which is the likeliest to live when those at the head died together.
+local function tell_witnesses(second)
+  if not second then return end
+  local last = redis.call('ZRANGE', queue, -1, -1)[1]
+  post(token_of(second), 'next')
+  if last ~= second then post(token_of(last), 'next') end
+end
+
+-- What those were told who look at the end of a lease (see enter) is not true any more.
+local function tell_lookers()
+  for _, id in ipairs(redis.call('ZRANGE', queue, 0, LOOKERS)) do post(token_of(id), 'next') end
+end
+
 -- Something has changed for the first waiter. If several hold and it may join them, it is woken and
--- has `claim` ms to come, with the second one as its witness (see handoff); else `next` tells it
+-- has `claim` ms to come, before witnesses; else `next` tells it
 -- that it may have become the first, and to look whom it waits for now.
 local function tell_first(claim)
   local heads = redis.call('ZRANGE', queue, 0, 1)
@@ -125,12 +140,10 @@ local function tell_first(claim)
   if tonumber(redis.call('ZSCORE', alive, first) or 0) <= deadline then return end  -- it was woken before
   post(token_of(first), 'wake')
   redis.call('ZADD', alive, deadline, first)
-  if heads[2] then post(token_of(heads[2]), 'next') end
+  tell_witnesses(heads[2])
 end
 
 -- Gives the lock away: reserved for the first waiter, who has `claim` ms to confirm it, or free.
--- Two witnesses look again soon, and take over if the first is dead: the second, and the last,
--- which is the likeliest to live when those at the head died together.
 -- Nothing is rolled back when a call fails, so the order is: wake, then reserve, else free.
 local function handoff(claim)
   local heads = redis.call('ZRANGE', queue, 0, 1)
@@ -140,9 +153,7 @@ local function handoff(claim)
     local set = redis.pcall('SET', lock, first, 'PX', claim)
     if not set.err then
       redis.call('ZADD', alive, now + claim + 1, first)
-      local last = second and redis.call('ZRANGE', queue, -1, -1)[1]
-      if second then post(token_of(second), 'next') end
-      if last ~= second then post(token_of(last), 'next') end
+      tell_witnesses(second)
       owner = first
       return
     end
@@ -154,7 +165,7 @@ end
 -- The first one did not come, and the dead are seldom alone (a host that crashed): `claim` ms for it,
 -- and for the next 63 to show that they live. `caller` does so right now, the witnesses are told.
 local function roll_call(claim, caller)
-  handoff(claim)
+  if owner then tell_first(claim) else handoff(claim) end
   if not owner then return end
   local deadline = now + claim + 1
   local last = redis.call('ZRANGE', queue, -1, -1)[1]
