@@ -116,6 +116,14 @@ in_root() {
     exit $status' _ "$@"
 }
 
+@test "several server lines are a quorum, any other name given twice is refused" {
+  printf 'server = %s\nserver = redis://127.0.0.1:1\nserver = redis://127.0.0.1:2\n' "$RLOCK_SERVER" >"$T/conf"
+  chmod go-w "$T/conf"
+  run -69 env -u RLOCK_SERVER "$RLOCK_BIN" --config "$T/conf" -k "$K" true
+  printf 'ttl = 20s\nttl = 30s\n' >"$T/conf"
+  run -78 "$RLOCK_BIN" --config "$T/conf" -k "$K" true
+}
+
 @test "the system's file is read, the user's value comes first" {
   build_root
   printf 'label = system\nconflict-exit-code = 9\n' >"$T/root/etc/rlock.conf"

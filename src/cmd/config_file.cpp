@@ -36,7 +36,7 @@ bool is_like_a_name(std::string_view text) {
   return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos;
 }
 
-/// Values that are there already stay.
+/// Values that are there from an earlier file stay.
 void read_line(Config& config, const std::string& path, std::size_t number, std::string_view line) {
   if (line.empty() || line.front() == '#') return;
   const std::string where = fmt::format("{}:{}", base::printable(path), number);
@@ -51,7 +51,14 @@ void read_line(Config& config, const std::string& path, std::size_t number, std:
     throw not_accepted(where, is_like_a_name(name) ? name : hidden, names_in_config(),
                        ExitCode::bad_config);
   }
-  config.try_emplace(name, ConfigValue{std::string{trimmed(line.substr(equals + 1))}, where});
+  const std::string text{trimmed(line.substr(equals + 1))};
+  const auto [entry, is_new] = config.try_emplace(name, ConfigValue{text, where});
+  if (is_new || !entry->second.where.starts_with(base::printable(path) + ':')) return;
+  if (name != "server") {
+    throw not_accepted(where, name, "each name once, but server, of which several are a quorum",
+                       ExitCode::bad_config);
+  }
+  entry->second.text += ' ' + text;
 }
 
 [[noreturn]] void refuse(const std::string& path, const os::Error& error) {

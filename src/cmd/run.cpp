@@ -47,8 +47,7 @@ base::Millis grace_in(const Settings& settings, store::Ttl ttl) {
   // The stop begins that long before the lease ends; it must not come before two refreshes failed.
   const base::Millis most = ttl.length() / 2;
   if (grace > most) {
-    throw not_accepted(*setting,
-                       fmt::format("at most half the TTL, {}", base::format_duration(most)));
+    throw not_accepted(*setting, fmt::format("at most half the TTL, {}ms", most.count()));
   }
   return grace;
 }

@@ -43,8 +43,13 @@ TEST_CASE("blank lines, comments and a file without an end of line are fine") {
   CHECK(config_of("ttl =").at("ttl").text.empty());
 }
 
-TEST_CASE("a value that is there already stays") {
-  auto config = config_of("ttl = 1s\nttl = 2s\n");
+TEST_CASE("several servers are a quorum, every other name stands once in a file") {
+  CHECK(config_of("server = a\nttl = 1s\nserver = b\nserver = c").at("server").text == "a b c");
+  CHECK(refusal("ttl = 1s\nttl = 2s\n").starts_with("/f:2: saw 'ttl', accepted: each name once"));
+}
+
+TEST_CASE("a value that an earlier file has stays") {
+  auto config = config_of("ttl = 1s\n");
   CHECK(config.at("ttl").text == "1s");
   cmd::read_config_text(config, "/g", "ttl = 3s\nwait = 4s\n");
   CHECK(config.at("ttl").where == "/f:1");
