@@ -59,6 +59,17 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
     '["lost", 76, {"exit_code": null, "signal": 15}, "the key has another holder"]'
 }
 
+@test "a lost lock that was only warned of, and why" {
+  start job --status-file "$T/status" -k "$K" --ttl 3s --on-lost warn -- "$LIB/until-file" "$T/job.go"
+  wait_until says "$T/job.out" started
+  redis set "$K" thief px 60000
+  wait_until says "$T/job.err" 'the job runs on'
+  touch "$T/job.go"
+  finish job
+  assert_success
+  assert_equal "$(status_of '[d["outcome"], d["exit_code"], d["lost_why"]]')" '["ran", 0, "the key has another holder"]'
+}
+
 @test "a cancelled job, and by whom" {
   own_server
   start job --status-file "$T/status" -k "$K" -- "$LIB/until-file" "$T/never"

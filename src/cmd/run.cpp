@@ -166,7 +166,7 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, base::Millis min_hol
     try {
       if (returned.lost) {
         returned.held.give_up();
-        // With --on-lost warn the job ran on, and that was said.
+        // Found out as the job ended, or warned of.
         if (!record.lost_why) record.lost_why = "it was lost while the job ran on";
       } else {
         release_lock(returned.held, min_hold, record, limit);
@@ -183,6 +183,7 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, base::Millis min_hol
 int conclude(const hold::Ending& ending, RunRecord& record) {
   record.job = ending.status;
   record.outcome = RunRecord::Outcome::ran;
+  record.lost_why = ending.warned_of;
   if (!ending.stopped_for) return ending.status.code();
   const bool lost = ending.stopped_for->reason == Reason::loss;
   record.outcome = lost ? RunRecord::Outcome::lost : RunRecord::Outcome::stopped;

@@ -137,7 +137,7 @@ Actions JobPolicy::on_time(base::Moment now) {
 
 store::Deadline JobPolicy::due() const {
   if (phase_ != Phase::running) return kill_at_;
-  return warned_ ? store::Deadline::never() : terms_.valid_until.earlier_by(terms_.grace);
+  return warned_of_ ? store::Deadline::never() : terms_.valid_until.earlier_by(terms_.grace);
 }
 
 store::Deadline JobPolicy::last_moment() const {
@@ -149,7 +149,8 @@ Actions JobPolicy::lose(const std::string& locks, const std::string& why, base::
   const std::string line = fmt::format("lost the lock {}: {}", locks, why);
   if (terms_.on_lost == OnLost::stop) return stop_for({StoppedFor::Reason::loss, why}, line, now);
   terms_.valid_until = store::Deadline::never();
-  if (std::exchange(warned_, true)) return {};
+  if (warned_of_) return {};
+  warned_of_ = why;
   return {Say{line + "; the job runs on"}};
 }
 

@@ -73,6 +73,8 @@ class JobPolicy {
   [[nodiscard]] const std::optional<os::ExitStatus>& ended() const { return ended_; }
   /// Why we stopped the job, if we did: the lock was, or would have been, lost, or somebody asked.
   [[nodiscard]] const std::optional<StoppedFor>& stopped_for() const { return stopped_for_; }
+  /// Why the lock was lost, where the job runs on all the same.
+  [[nodiscard]] const std::optional<std::string>& warned_of() const { return warned_of_; }
 
  private:
   enum class Phase { running, stopping, killing };
@@ -94,7 +96,7 @@ class JobPolicy {
   std::vector<int> heard_;                  // deadly signals that reached us, whoever sent them
   std::string trouble_;
   std::optional<StoppedFor> stopped_for_;
-  bool warned_ = false;
+  std::optional<std::string> warned_of_{};
   bool followed_ = false;  // we stopped because our job was stopped at the terminal
   std::optional<os::ExitStatus> ended_;
 };

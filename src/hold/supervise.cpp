@@ -51,7 +51,7 @@ Ending Supervisor::run() {
     look_at_job();
     while (const auto news = renewer_.take()) carry_out(policy_.on_news(*news, base::now()));
     look_at_clock();
-    if (done()) return {*policy_.ended(), policy_.stopped_for()};
+    if (done()) return {*policy_.ended(), policy_.stopped_for(), policy_.warned_of()};
   }
 }
 

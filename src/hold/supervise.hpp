@@ -11,6 +11,7 @@ namespace hold {
 struct Ending {
   os::ExitStatus status;
   std::optional<StoppedFor> stopped_for;
+  std::optional<std::string> warned_of;  // why the lock was lost while the job ran on
 };
 
 /// Signals, the children's changes, the renewer's news and the clock go to the policy; what it
