@@ -263,7 +263,7 @@ const std::vector<Mutant>& mutants() {
        "elseif rank <= LOOKERS and room_in >= 0 then", "elseif false then"},
       {"the third waits for a sign of life only", "", "local LOOKERS = 9", "local LOOKERS = 1"},
       {"those behind are not told of a shorter lease", "min-hold",
-       "if stays > 0 then tell_lookers() end", ""},
+       "if stays > 0 then tell_lookers(1) end", ""},
       {"nobody looks whether a permit was taken", "permits",
        "ahead and mode and mode == mode_of(ahead) and room()", "false"},
       {"a retry of --supersede spares nobody (fault 12)", "supersede",

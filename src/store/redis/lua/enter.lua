@@ -92,7 +92,7 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
     -- After a hand-off the witness looks by itself; here nobody was told, or there is more room.
     if mode or not was_told then tell_first(claim) end
     -- The lease may end before that of the holder which they saw.
-    if was_told and ttl < HEARTBEAT then tell_lookers() end
+    if was_told and ttl < HEARTBEAT then tell_lookers(1) end
   end
   return {'granted', digits(number)}
 end

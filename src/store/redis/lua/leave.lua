@@ -23,7 +23,7 @@ if owner == id or number then
   end
   if stays > 0 then redis.call('PEXPIRE', fence, DAY + stays) end
   if not mode and stays <= 0 then handoff(claim) else tell_first(claim) end
-  if stays > 0 then tell_lookers() end  -- it ends sooner than they were told
+  if stays > 0 then tell_lookers(1) end  -- it ends sooner than they were told
   return 1
 end
 if how == 'release' then

@@ -9,7 +9,7 @@ local mailbox = ARGV[1]
 local DAY = 86400000
 local MAIL_LIFE = 60000      -- ms; a mailbox nobody reads vanishes by itself
 local AFTER_FIRST = 100      -- ms; the first waiter comes at the end of a lease, each of the next so much later
-local HEARTBEAT = 12000      -- ms; every waiter looks as often
+local HEARTBEAT = 12000      -- ms; every waiter looks as often (wait.hpp)
 local LOOKERS = 9            -- of these next ones: what stands on one host dies together
 
 local time = redis.call('TIME')
@@ -120,14 +120,15 @@ local function tell_witnesses(second)
   if last ~= second then post(token_of(last), 'next') end
 end
 
--- What those were told who look at the end of a lease (see enter) is not true any more.
-local function tell_lookers()
-  for _, id in ipairs(redis.call('ZRANGE', queue, 0, LOOKERS)) do post(token_of(id), 'next') end
+-- What those were told who look at the end of a lease (see enter) is not true any more. Those before
+-- rank `from` hear of it otherwise.
+local function tell_lookers(from)
+  for _, id in ipairs(redis.call('ZRANGE', queue, from, LOOKERS)) do post(token_of(id), 'next') end
 end
 
 -- Something has changed for the first waiter. If several hold and it may join them, it is woken and
--- has `claim` ms to come, before witnesses; else `next` tells it
--- that it may have become the first, and to look whom it waits for now.
+-- has `claim` ms to come, before witnesses; else `next` tells it that it may have become the first,
+-- and to look whom it waits for now.
 local function tell_first(claim)
   local heads = redis.call('ZRANGE', queue, 0, 1)
   local first = heads[1]

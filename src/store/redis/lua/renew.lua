@@ -19,5 +19,5 @@ else
   return owner and -1 or 0
 end
 redis.call('PEXPIRE', fence, DAY + ttl)
-if ttl < left then tell_lookers() end  -- a step wants less of it
+if ttl < left then tell_lookers(0) end  -- a step wants less of it
 return 1
