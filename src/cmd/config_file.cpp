@@ -54,7 +54,7 @@ void read_line(Config& config, const std::string& path, std::size_t number, std:
   const std::string text{trimmed(line.substr(equals + 1))};
   const auto [entry, is_new] = config.try_emplace(name, ConfigValue{text, where});
   if (is_new || !entry->second.where.starts_with(base::printable(path) + ':')) return;
-  if (name != "server") {
+  if (!may_repeat_in_config(name)) {
     throw not_accepted(where, name, "each name once, but server, of which several are a quorum",
                        ExitCode::bad_config);
   }

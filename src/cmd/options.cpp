@@ -94,6 +94,12 @@ bool may_stand_in_config(std::string_view name) {
   });
 }
 
+bool may_repeat_in_config(std::string_view name) {
+  return std::any_of(options.begin(), options.end(), [&](const Option& each) {
+    return each.name == name && each.from == From::anywhere && each.repeated;
+  });
+}
+
 std::string names_in_config() {
   std::vector<std::string_view> names;
   for (const Option& each : options) {

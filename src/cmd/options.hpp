@@ -161,6 +161,8 @@ std::string written(const Option& option);
 /// "RLOCK_TTL"
 std::string variable_of(std::string_view name);
 bool may_stand_in_config(std::string_view name);
+/// The same, several times: the values are one, with blanks between them.
+bool may_repeat_in_config(std::string_view name);
 /// All that may: "server, password-file, ...".
 std::string names_in_config();
 

@@ -166,7 +166,7 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, base::Millis min_hol
     try {
       if (returned.lost) {
         returned.held.give_up();
-        // Found out as the job ended, or warned of.
+        // Heard as the job ended.
         if (!record.lost_why) record.lost_why = "it was lost while the job ran on";
       } else {
         release_lock(returned.held, min_hold, record, limit);
