@@ -13,8 +13,8 @@
 
 #include "commands.hpp"
 #include "real_redis.hpp"
+#include "scripts.hpp"
 #include "session.hpp"
-#include "store/redis/scripts.hpp"
 #include "wire_cases.hpp"
 #include "workload.hpp"
 
@@ -36,21 +36,14 @@ struct Counts {
 };
 
 const std::string& script_named(const std::string& name) {
-  using namespace store::redis::scripts;
-  static const std::map<std::string, std::string> all{
-      {"enter", std::string{enter.body}},
-      {"leave", std::string{leave.body}},
-      {"renew", std::string{renew.body}},
-      {"raise", std::string{raise.body}},
-      {"check", std::string{check.body}},
-      {"inspect", std::string{inspect.body}},
-      {"force_release", std::string{force_release.body}},
-      {"ask_to_stop", std::string{ask_to_stop.body}},
-      {"tell", std::string{tell.body}},
-      {"pushes",
-       "redis.call('RPUSH', KEYS[1], 'one')\nredis.call('LPUSH', KEYS[1], 'two')\n"
-       "return redis.call('LRANGE', KEYS[1], 0, -1)"},
-  };
+  static const auto all = [] {
+    std::map<std::string, std::string> bodies{
+        {"pushes",
+         "redis.call('RPUSH', KEYS[1], 'one')\nredis.call('LPUSH', KEYS[1], 'two')\n"
+         "return redis.call('LRANGE', KEYS[1], 0, -1)"}};
+    for (const auto& [each, script] : all_scripts()) bodies.emplace(each, script->body);
+    return bodies;
+  }();
   return all.at(name);
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "store/redis/scripts.hpp"
+#include "scripts.hpp"
 
 namespace sim {
 namespace {
@@ -28,28 +28,20 @@ constexpr Nanos listens_after = 1'300 * ms;
 constexpr std::size_t first_argument = 10;
 
 const Script* script_of(const Words& words) {
-  static const std::vector<const Script*> all{
-      &scripts::enter,         &scripts::leave,       &scripts::renew,
-      &scripts::raise,         &scripts::check,       &scripts::inspect,
-      &scripts::force_release, &scripts::ask_to_stop, &scripts::tell};
   if (words.size() <= first_argument) return nullptr;
   const bool by_digest = words[0] == "EVALSHA";
   if (!by_digest && words[0] != "EVAL") return nullptr;
-  for (const Script* each : all) {
+  for (const auto& [name, each] : all_scripts()) {
     if (words[1] == (by_digest ? each->sha1 : each->body)) return each;
   }
   return nullptr;
 }
 
-const char* name_of(const Script* script) {
-  if (script == &scripts::enter) return "enter";
-  if (script == &scripts::leave) return "leave";
-  if (script == &scripts::renew) return "renew";
-  if (script == &scripts::raise) return "raise";
-  if (script == &scripts::force_release) return "force-release";
-  if (script == &scripts::ask_to_stop) return "ask-to-stop";
-  if (script == &scripts::tell) return "tell";
-  return "look";
+const std::string& name_of(const Script* script) {
+  const auto& all = all_scripts();
+  return std::find_if(all.begin(), all.end(),
+                      [&](const auto& each) { return each.second == script; })
+      ->first;
 }
 
 std::string token_of(const std::string& id) {

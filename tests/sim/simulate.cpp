@@ -17,7 +17,7 @@
 #include "commands.hpp"
 #include "mutants.hpp"
 #include "plan.hpp"
-#include "store/redis/scripts.hpp"
+#include "scripts.hpp"
 
 namespace sim {
 namespace {
@@ -273,21 +273,10 @@ int list_lines(const Options& options) {
   for (auto seed = options.seed; seed < options.seed + options.seeds; ++seed) {
     (void)carry_out(plan_of(seed, options.shape), engine, {}, false);
   }
-  namespace scripts = store::redis::scripts;
-  const std::vector<std::pair<const char*, const store::redis::Script*>> all{
-      {"enter", &scripts::enter},
-      {"leave", &scripts::leave},
-      {"renew", &scripts::renew},
-      {"raise", &scripts::raise},
-      {"check", &scripts::check},
-      {"inspect", &scripts::inspect},
-      {"force_release", &scripts::force_release},
-      {"ask_to_stop", &scripts::ask_to_stop},
-      {"tell", &scripts::tell}};
   // The prologue is in each; a line of it counts where one of them executes it.
   std::map<std::string, bool> executed;
   std::map<std::string, std::string> texts;
-  for (const auto& [name, script] : all) {
+  for (const auto& [name, script] : all_scripts()) {
     const std::string_view body = script->body;
     const auto own = body.find("\n-- ", body.find("'none', 0"));
     int number = 0;
