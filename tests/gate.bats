@@ -12,6 +12,22 @@ has_connections() {
   (($(connections) == count))
 }
 
+# wait_at_server NAME COMMAND...: NAME passed the gate, and waits first in the server's queue.
+wait_at_server() {
+  local name=$1
+  shift
+  start "$name" --local-gate -k "$K" -w 60s -- "$@"
+  wait_queued "$K" 1
+}
+
+# wait_at_gate NAME COMMAND...: NAME waits behind whoever has passed it.
+wait_at_gate() {
+  local name=$1
+  shift
+  start "$name" --local-gate -k "$K" -w 60s -- "$@"
+  wait_until says "$T/$name.err" 'waiting for'
+}
+
 @test "many wait, and one of them is connected" {
   local number
   own_server
@@ -35,8 +51,7 @@ has_connections() {
 
 @test "who waits behind the gate is told so" {
   hold holder -k "$K"
-  start first --local-gate -k "$K" -w 60s -- true
-  wait_queued "$K" 1
+  wait_at_server first true
   start second --local-gate -k "$K" -w 60s -- true
   wait_until says "$T/second.err" 'of this host'
   says "$T/second.err" 'position 2'
@@ -68,14 +83,10 @@ has_connections() {
 
 @test "who leaves the gate, or is killed at it or at the server, holds up nobody" {
   hold holder -k "$K"
-  start head --local-gate -k "$K" -w 60s -- touch "$T/ran"
-  wait_queued "$K" 1
-  start left --local-gate -k "$K" -w 60s -- touch "$T/ran"
-  wait_until says "$T/left.err" 'waiting for'
-  start dead --local-gate -k "$K" -w 60s -- touch "$T/ran"
-  wait_until says "$T/dead.err" 'waiting for'
-  start last --local-gate -k "$K" -w 60s -- echo 'my turn'
-  wait_until says "$T/last.err" 'waiting for'
+  wait_at_server head touch "$T/ran"
+  wait_at_gate left touch "$T/ran"
+  wait_at_gate dead touch "$T/ran"
+  wait_at_gate last echo 'my turn'
   signal TERM left
   finish left
   assert_equal "$status" 143
@@ -91,8 +102,7 @@ has_connections() {
 
 @test "a wait at the gate ends in time, and a single attempt does not wait there" {
   hold holder -k "$K"
-  start head --local-gate -k "$K" -w 60s -- true
-  wait_queued "$K" 1
+  wait_at_server head true
   attempt --local-gate -k "$K" -w 300ms -- touch "$T/ran"
   assert_equal "$status" 75
   attempt --local-gate -k "$K" -- touch "$T/ran"
@@ -119,8 +129,7 @@ has_connections() {
   local place
   own_server
   hold holder -k "$K"
-  start waiter --local-gate -k "$K" -w 60s -- true
-  wait_queued "$K" 1
+  wait_at_server waiter true
   place=$(readlink "/proc/${PIDS[waiter]}/fd/"* | grep -m 1 -F '/.gates/')
   place=${place%/*}
   [[ -d $place ]]
@@ -132,12 +141,9 @@ has_connections() {
 
 @test "who was stopped at the gate is passed" {
   hold holder -k "$K"
-  start head --local-gate -k "$K" -w 60s -- true
-  wait_queued "$K" 1
-  start stuck --local-gate -k "$K" -w 60s -- true
-  wait_until says "$T/stuck.err" 'waiting for'
-  start waiter --local-gate -k "$K" -w 60s -- echo 'my turn'
-  wait_until says "$T/waiter.err" 'waiting for'
+  wait_at_server head true
+  wait_at_gate stuck true
+  wait_at_gate waiter echo 'my turn'
   signal STOP stuck
   let_go holder
   finish head
@@ -151,10 +157,8 @@ has_connections() {
 
 @test "who was stopped while it waits at the server for all behind the gate is passed" {
   hold holder -k "$K"
-  start stuck --local-gate -k "$K" -w 60s -- true
-  wait_queued "$K" 1
-  start waiter --local-gate -k "$K" -w 60s -- echo 'my turn'
-  wait_until says "$T/waiter.err" 'waiting for'
+  wait_at_server stuck true
+  wait_at_gate waiter echo 'my turn'
   signal STOP stuck
   wait_queued "$K" 2
   let_go holder
@@ -167,12 +171,9 @@ has_connections() {
 
 @test "two that were stopped, at the server and behind it, are passed" {
   hold holder -k "$K"
-  start one --local-gate -k "$K" -w 60s -- true
-  wait_queued "$K" 1
-  start other --local-gate -k "$K" -w 60s -- true
-  wait_until says "$T/other.err" 'waiting for'
-  start waiter --local-gate -k "$K" -w 60s -- echo 'my turn'
-  wait_until says "$T/waiter.err" 'waiting for'
+  wait_at_server one true
+  wait_at_gate other true
+  wait_at_gate waiter echo 'my turn'
   signal STOP one
   signal STOP other
   let_go holder
@@ -190,10 +191,8 @@ has_connections() {
 @test "who waits at the server and answers is not passed, however long that takes" {
   own_server
   hold holder -k "$K"
-  start head --local-gate -k "$K" -w 60s -- true
-  wait_queued "$K" 1
-  start second --local-gate -k "$K" -w 60s -- true
-  wait_until says "$T/second.err" 'waiting for'
+  wait_at_server head true
+  wait_at_gate second true
   sleep 4
   queued "$K" 1
   has_connections 3
@@ -238,8 +237,7 @@ attempt_in() {
 @test "where somebody was stopped at the files of the gate, a waiter goes without after some seconds" {
   local ledger
   hold holder -k "$K"
-  start head --local-gate -k "$K" -w 60s -- true
-  wait_queued "$K" 1
+  wait_at_server head true
   ledger=$(readlink "/proc/${PIDS[head]}/fd/"* | grep -m 1 -F '/.gates/')
   ledger=${ledger%/*}/ledger
   launch stopped flock --no-fork "$ledger" sleep 60
