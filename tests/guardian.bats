@@ -218,13 +218,12 @@ for i in range(20):
   end_leftovers
 }
 
-# storm NAME [RLOCK OPTION...]: the job is 8 processes, each of which forks the next one and exits, for 5 s at most. (Some
-# twenty can win where the processor is short: they fill the list of processes with dead ones faster than these are reaped.)
+# storm NAME [RLOCK OPTION...]: the job is 20 processes, each of which forks the next one and exits, for 5 s at most.
 storm() {
   local name=$1
   shift
   gcc -O1 -o "$T/storm" "$LIB/storm.c"
-  start "$name" -k "$K" "$@" -- "$T/storm" 8 5 "$T/last"
+  start "$name" -k "$K" "$@" -- "$T/storm" 20 5 "$T/last"
   wait_until test -s "$T/last"
   sleep 0.5 # the storm is on its height
 }

@@ -223,8 +223,9 @@ void GuardianProcess::kill_tree() {
   }
   // Those that we have to outrun have as many turns each as we. Not for everybody to have.
   (void)::setpriority(PRIO_PROCESS, 0, most_urgent);
-  storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
-  if (storm_) return look_at_children();
+  const auto on_change = [&](const Change& change) { look_at(change); };
+  storm_ = !tree_.kill_children(on_change);
+  if (storm_) return tree_.kill_standing(on_change);
   // Should /proc be gone, at least the job itself.
   if (tree_.signal(SIGKILL) == 0 && !end_) (void)::kill(job_, SIGKILL);
   look_at_children();

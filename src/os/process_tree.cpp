@@ -119,6 +119,25 @@ std::vector<pid_t> children_of(pid_t parent) {
   return children;
 }
 
+/// The first some hundred children of this process: the kernel reads a list of ten thousands in
+/// seconds. The others come first when these are dead.
+class FirstChildren {
+ public:
+  [[nodiscard]] std::vector<pid_t> now() const {
+    std::array<char, 4096> text{};
+    const ssize_t size = ::pread(list_.number(), text.data(), text.size(), 0);
+    if (size <= 0) return {};
+    return pids_in({text.data(), static_cast<std::size_t>(size)});
+  }
+
+ private:
+  static std::string path() {
+    const std::string self = std::to_string(::getpid());
+    return "/proc/" + self + "/task/" + self + "/children";
+  }
+  Fd list_{::open(path().c_str(), O_RDONLY | O_CLOEXEC)};
+};
+
 /// A pid may have been given to a stranger since we read it. A pidfd pins the process that has it
 /// now; if that one started when ours did, it is ours and stays so.
 void signal_exactly(const Process& process, int number) {
@@ -237,32 +256,44 @@ std::size_t ProcessTree::signal(int number) const {
 
 bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_change) {
   const auto until = base::Deadline::after(base::now(), longest_kill);
-  const pid_t self = ::getpid();
-  const std::string list =
-      "/proc/" + std::to_string(self) + "/task/" + std::to_string(self) + "/children";
-  const Fd children{::open(list.c_str(), O_RDONLY | O_CLOEXEC)};
+  const FirstChildren children;
   // A child of the storm lives for some ten microseconds. A round is as short only if the dead are
   // taken off the list.
   std::unordered_set<pid_t> killed;
-  std::array<char, 4096> text{};
-  auto quiet = base::Deadline::after(base::now(), quiet_time);
-  for (auto now = base::now(); !quiet.passed(now); now = base::now()) {
+  for (auto quiet = base::Deadline::after(base::now(), quiet_time);;) {
+    const auto now = base::now();  // before the look: we may get no turn for longer than that
     if (until.passed(now)) return false;
     while (const auto change = reap()) {
       killed.erase(change->pid);
       on_change(*change);
       if (until.passed(base::now())) return false;
     }
-    // What is longer comes in the next round, when these are dead.
-    const ssize_t size = ::pread(children.number(), text.data(), text.size(), 0);
-    if (size <= 0) break;
+    const auto pids = children.now();
+    if (pids.empty()) return true;
+    bool grown = false;
     // A child that is not reaped keeps its number, so there is no need to ask whose it is.
-    for (const pid_t child : pids_in({text.data(), static_cast<std::size_t>(size)})) {
-      if (killed.insert(child).second) quiet = base::Deadline::after(now, quiet_time);
+    for (const pid_t child : pids) {
+      grown = killed.insert(child).second || grown;
       (void)::kill(child, SIGKILL);
     }
+    if (grown) quiet = base::Deadline::after(base::now(), quiet_time);
+    if (quiet.passed(now)) return true;
   }
-  return true;
+}
+
+void ProcessTree::kill_standing(const std::function<void(const Change&)>& on_change) const {
+  std::vector<pid_t> groups;
+  for (const pid_t child : FirstChildren{}.now()) {
+    const pid_t group = ::getpgid(child);  // the dead tell theirs, too
+    // Process 1's group has no name in kill(2), where -1 is everybody.
+    if (group <= 1 || group == ::getpgrp() || std::ranges::count(groups, group) != 0) continue;
+    (void)::kill(-group, SIGSTOP);
+    groups.push_back(group);
+  }
+  // First the dead, of whom there may be ten thousands.
+  while (const auto change = reap()) on_change(*change);
+  for (const Process& process : members()) signal_exactly(process, SIGKILL);
+  for (const pid_t group : groups) (void)::kill(-group, SIGCONT);
 }
 
 void ProcessTree::resume() const {
