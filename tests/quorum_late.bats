@@ -44,8 +44,14 @@ one_fence() {
   node 2 set "{$K}:rlock:fence" '9000000000000000 x' >/dev/null
   slow_third 15
   hold_nested
+  wait_until third_has "$(fence_of_job)"
   one_fence
   stop_proxy
+}
+
+# third_has FENCE: it was told the number of the grant.
+third_has() {
+  [[ $(node 3 get "{$K}:rlock:fence") == "$1 "* ]]
 }
 
 # hold_nested: as hold, but when it is let go the job says what fence a nested run has.

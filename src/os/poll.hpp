@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -15,10 +16,16 @@ namespace os {
 struct CallLimit {
   base::Deadline until;
   int interrupt = -1;
+  /// Told when the server's machine has taken the connection: what we send will get there, whether
+  /// we hear an answer or not. Not owned, null for nobody.
+  std::atomic<bool>* connected = nullptr;
 
   /// The same, but at most until `deadline`.
   [[nodiscard]] CallLimit at_most(base::Deadline deadline) const {
-    return {std::min(until, deadline), interrupt};
+    return {std::min(until, deadline), interrupt, connected};
+  }
+  void note_connected() const {
+    if (connected != nullptr) connected->store(true, std::memory_order_relaxed);
   }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -29,7 +30,7 @@ class FanOut {
   using Ask = std::function<Answer(std::size_t node, const CallLimit&)>;
 
   FanOut(const std::vector<std::size_t>& nodes, std::size_t of, Ask ask, const CallLimit& limit)
-      : limit_{limit}, ask_{std::move(ask)}, answers_(of), awaited_{nodes} {
+      : limit_{limit}, ask_{std::move(ask)}, connected_(of), seen_connected_(of), answers_(of), awaited_{nodes} {
     threads_.reserve(nodes.size());
     try {
       auto still_to_ask = static_cast<std::ptrdiff_t>(nodes.size());
@@ -55,18 +56,28 @@ class FanOut {
     while (!awaited_.empty() && !enough(answers_) && !ended()) listen(limit_.until);
     return checked();
   }
+  /// Until when a node is waited for that was seen connected then: what it was asked is on its way.
+  using UntilOf = std::function<Deadline(std::size_t node, std::optional<Moment> connected)>;
   /// Waits for each node until its moment, but not beyond the limit.
-  const Answers<Answer>& linger(const std::function<Deadline(std::size_t node)>& until_of) {
+  const Answers<Answer>& linger(const UntilOf& until_of) {
     while (!awaited_.empty() && !ended()) {
+      const auto now = base::now();
       auto until = Deadline::at(Moment::min());
-      for (const auto node : awaited_) until = std::max(until, until_of(node));
-      if (until.passed(base::now())) break;
+      bool all_connected = true;
+      for (const auto node : awaited_) {
+        auto& seen = seen_connected_[node];
+        if (!seen && connected_[node].load(std::memory_order_relaxed)) seen = now;
+        until = std::max(until, until_of(node, seen));
+        all_connected = all_connected && seen;
+      }
+      if (until.passed(now)) break;
+      if (!all_connected) until = std::min(until, Deadline::after(now, between_looks));
       listen(std::min(until, limit_.until));
     }
     return checked();
   }
   const Answers<Answer>& linger(Deadline until) {
-    return linger([until](std::size_t) { return until; });
+    return linger([until](std::size_t, std::optional<Moment>) { return until; });
   }
   /// Cuts the calls that are still under way; their nodes have no answer.
   const Answers<Answer>& end() {
@@ -76,6 +87,9 @@ class FanOut {
   }
 
  private:
+  // At whether a node has taken the connection, which makes no sound.
+  static constexpr Millis between_looks{2};
+
   struct Cut {};
   struct Heard {
     std::size_t node;
@@ -95,7 +109,7 @@ class FanOut {
   }
   void ask_one(std::size_t node, Deadline until) {
     try {
-      heard_.post({node, ask_(node, {until, cut_.descriptor()}), nullptr});
+      heard_.post({node, ask_(node, {until, cut_.descriptor(), &connected_[node]}), nullptr});
     } catch (...) {
       heard_.post({node, std::nullopt, std::current_exception()});
     }
@@ -127,6 +141,8 @@ class FanOut {
   Ask ask_;
   os::Mailbox<Heard> heard_;
   os::Mailbox<Cut> cut_;
+  std::vector<std::atomic<bool>> connected_;
+  std::vector<std::optional<Moment>> seen_connected_;
   Answers<Answer> answers_;
   std::vector<std::size_t> awaited_;  // the nodes that were asked and are not heard yet
   bool interrupted_ = false;

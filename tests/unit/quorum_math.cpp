@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "store/quorum/math.hpp"
+#include "store/quorum/nodes.hpp"
 
 namespace unit::quorum_math {
 
@@ -83,7 +84,9 @@ TEST_CASE("a late node has its time: more if it answered before, little if it wa
   const auto left = [&](Moment began, Nanos unheard_for) {
     const auto call = last_call(began, now, unheard_for);
     CHECK(call.for_the_reliable == Deadline::after(now, LastCall::longest));
-    return call.for_others.left(now);
+    const auto others = call.for_others.left(now);
+    CHECK(others == std::max(call.for_the_connected.left(now), LastCall::to_connect));
+    return call.for_the_connected.left(now);
   };
   CHECK(left(now, Nanos{0}) == LastCall::shortest);
   CHECK(left(now - Millis{2}, Nanos{0}) == LastCall::shortest);
@@ -94,6 +97,17 @@ TEST_CASE("a late node has its time: more if it answered before, little if it wa
   CHECK(left(now - Millis{80}, Millis{80}) == Millis{80});
   CHECK(left(start, Millis{10'000}) == LastCall::longest);
   CHECK(left(now - Millis{5'000}, Nanos{0}) == LastCall::longest);
+}
+
+TEST_CASE("a node that is far away has as long again as its connection took") {
+  const Nodes nodes{std::vector<std::unique_ptr<LockStore>>(3)};
+  const auto began = base::now() - Millis{10};
+  const auto until = nodes.last_call(Nodes::Question::claim, began);
+  const auto far = Deadline::at(began + Millis{80});
+  CHECK(until(0, began + Millis{40}) == far);
+  CHECK(until(0, began) < far);
+  CHECK(until(0, began).left(began) >= Millis{10} + LastCall::shortest);
+  CHECK(until(0, std::nullopt).left(began) >= Millis{10} + LastCall::to_connect);
 }
 
 TEST_CASE("since keeps the answers that came later") {

@@ -9,7 +9,7 @@ namespace {
 
 // While a node does not have the lock, one more failure would matter: the first refresh, which
 // heals that node, comes this soon.
-constexpr Millis until_healing{1'000};
+constexpr Millis until_healing{250};
 // A node that hears too late of a release keeps the lock until its TTL is over.
 constexpr Millis for_a_last_word{500};
 // The next try of the same client finds what is left.
@@ -45,8 +45,10 @@ std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>&
   const auto began = base::now();
   const auto at_most =
       Deadline::after(began, patience == Patience::next_try ? for_a_next_try : for_a_last_word);
-  fan_out.linger([&, until = nodes.last_call(Nodes::Question::other, began)](std::size_t node) {
-    return patience == Patience::too_few_answered ? at_most : std::min(until(node), at_most);
+  const auto until = nodes.last_call(Nodes::Question::other, began);
+  fan_out.linger([&](std::size_t node, std::optional<Moment> connected) {
+    if (patience == Patience::too_few_answered) return at_most;
+    return std::min(until(node, connected), at_most);
   });
   const auto& answers = fan_out.end();
   std::vector<std::size_t> unheard;

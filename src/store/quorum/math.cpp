@@ -26,10 +26,12 @@ int rank(const Fault& fault) {
 
 LastCall last_call(Moment began, Moment now, Moment::duration unheard_for) {
   const Moment::duration took = now - began;
-  const auto others =
-      std::max<Moment::duration>({took, LastCall::shortest, unheard_for + unheard_for / 4 - took});
-  return {Deadline::after(now, LastCall::longest),
-          Deadline::at(now + std::min<Moment::duration>(others, LastCall::longest))};
+  const auto at_least = [&](Millis least) {
+    const auto span = std::max<Moment::duration>({took, least, unheard_for + unheard_for / 4 - took});
+    return Deadline::at(now + std::min<Moment::duration>(span, LastCall::longest));
+  };
+  return {Deadline::after(now, LastCall::longest), at_least(LastCall::shortest),
+          at_least(LastCall::to_connect)};
 }
 
 Answers<Attempt> since(const Answers<Attempt>& first, Answers<Attempt> all) {

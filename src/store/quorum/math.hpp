@@ -55,11 +55,15 @@ struct LastCall {
   /// A node that answered the last question is worth waiting for, so that no lock without a holder
   /// stays behind on it. One that falls silent costs this time once.
   static constexpr Millis longest{500};
-  /// A node that was never asked before, or was silent, may just be on a busy machine, where the
-  /// others took long as well. What it misses, the next refresh heals.
-  static constexpr Millis shortest{50};
+  /// A node that was never asked before, or was silent, may be far away: as long as it has not
+  /// taken the connection, nothing of what it is asked gets there.
+  static constexpr Millis to_connect{50};
+  /// One that has, does what it is asked whether we hear so or not. It may be on a busy machine,
+  /// where the others took long as well. What it misses, the next refresh heals.
+  static constexpr Millis shortest{5};
 
   Deadline for_the_reliable;
+  Deadline for_the_connected;
   Deadline for_others;
 };
 /// For a question that `began` then and is decided `now`. `unheard_for` is the longest time that a

@@ -35,8 +35,8 @@ class Nodes {
   /// Until when to wait for a node with the answer to a claim that `began` then, or to what takes
   /// a claim back.
   enum class Question { claim, other };
-  [[nodiscard]] std::function<Deadline(std::size_t)> last_call(Question question,
-                                                               Moment began) const;
+  [[nodiscard]] std::function<Deadline(std::size_t, std::optional<Moment> connected)> last_call(
+      Question question, Moment began) const;
   /// Notes which nodes answered a question that `began` then.
   template <class Answer>
   void remember(const Answers<Answer>& answers, Moment began);
@@ -65,12 +65,15 @@ void Nodes::remember(const Answers<Answer>& answers, Moment began) {
   }
 }
 
-inline std::function<Deadline(std::size_t)> Nodes::last_call(Question question,
-                                                             Moment began) const {
+inline std::function<Deadline(std::size_t, std::optional<Moment>)> Nodes::last_call(
+    Question question, Moment began) const {
   const auto unheard_for = question == Question::claim ? Moment::duration{0} : unheard_for_;
   const LastCall call = quorum::last_call(began, base::now(), unheard_for);
-  return [this, call](std::size_t node) {
-    return reliable_[node] ? call.for_the_reliable : call.for_others;
+  return [this, call, began](std::size_t node, std::optional<Moment> connected) {
+    if (reliable_[node]) return call.for_the_reliable;
+    if (!connected) return call.for_others;
+    // Its answer takes as long a way as its connection took.
+    return std::max(call.for_the_connected, Deadline::at(*connected + (*connected - began)));
   };
 }
 
@@ -81,8 +84,8 @@ Answers<Answer> Nodes::ask(typename FanOut<Answer>::Ask question, Millis for_the
   FanOut<Answer> fan_out{all_, size(), std::move(question), limit};
   fan_out.wait([](const auto& all) { return decided<Yes>(all, late(all).size()); });
   const auto at_least = Deadline::after(base::now(), for_the_late);
-  fan_out.linger([&, until = last_call(Question::other, began)](std::size_t node) {
-    return std::max(until(node), at_least);
+  fan_out.linger([&, until = last_call(Question::other, began)](std::size_t node, std::optional<Moment> connected) {
+    return std::max(until(node, connected), at_least);
   });
   auto all = fan_out.end();
   remember(all, began);

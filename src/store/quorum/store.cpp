@@ -13,10 +13,6 @@ namespace {
 // No user waits for a refresh.
 constexpr Millis for_a_refresh{500};
 constexpr Millis for_healing{100};
-// A user waits for the end of a run. But a lock that stays behind on a server until its TTL is over
-// is a failure less that the others may have; and one that hears of scripts first takes two
-// answers.
-constexpr Millis for_a_release{100};
 // After a round in which no client got a majority: at random, so that the same clients do not
 // collide again.
 constexpr int most_splits = 6;
@@ -240,7 +236,7 @@ Release QuorumStore::release(const LockName& name, const Token& token, Millis mi
       [&](std::size_t node, const CallLimit& share) {
         return nodes_[node].release(name, token, min_hold, share);
       },
-      for_a_release, limit);
+      Millis{0}, limit);
   const auto needed = majority(nodes_.size());
   if (count<Released>(answers) >= needed) return Released{};
   if (count<NotOurs>(answers) > nodes_.size() - needed) {

@@ -166,7 +166,10 @@ Result<Connection> Client::open_node(const RedisServer::Nodes& given, const Call
 }
 
 std::optional<Fault> Client::connect(const CallLimit& limit) {
-  if (connection_ && !connection_->hung_up()) return std::nullopt;
+  if (connection_ && !connection_->hung_up()) {
+    limit.note_connected();
+    return std::nullopt;
+  }
   drop();
   auto opened = open(limit);
   if (!opened) return std::move(opened).error();
@@ -185,17 +188,21 @@ Result<Reply> Client::run_script(const Script& script, const LockName& name,
                                  const CallLimit& limit) {
   if (auto owner = owner_of_key(name.text())) return belongs_to(*owner);
   const LockKeys keys{name};
-  Command command{"EVALSHA",   std::string{script.sha1},
-                  "6",         name.text(),
-                  keys.queue,  keys.alive,
-                  keys.fence,  keys.held,
-                  keys.grants, keys.mailbox};
+  Command command{"",         "",        "6",       name.text(),  keys.queue,
+                  keys.alive, keys.fence, keys.held, keys.grants, keys.mailbox};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  auto answer = ask(command, limit);
-  if (!answer || !answer->is_error()) return answer;  // else NOSCRIPT
-  command[0] = "EVAL";
-  command[1] = script.body;
-  return ask(command, limit);
+  const auto ask_with = [&](const char* verb, std::string_view text) {
+    command[0] = verb;
+    command[1] = text;
+    auto answer = ask(command, limit);
+    unheard_ = !answer && answer.error().kind == Fault::Kind::silent;
+    return answer;
+  };
+  if (!unheard_) {
+    auto answer = ask_with("EVALSHA", script.sha1);
+    if (!answer || !answer->is_error()) return answer;  // else NOSCRIPT
+  }
+  return ask_with("EVAL", script.body);
 }
 
 void Client::follow_master(const CallLimit& limit) {

@@ -61,7 +61,8 @@ class Client {
 
   /// Runs a script on one lock, with the names of its keys; `arguments` are those behind the
   /// mailboxes' prefix. EVALSHA, or EVAL where the server does not know the script (a restart,
-  /// SCRIPT FLUSH, another node): decided per call, because that can happen at any time.
+  /// SCRIPT FLUSH, another node): decided per call, because that can happen at any time. EVAL at once
+  /// after a question that was not answered: there may be no time to hear that it does not.
   Result<Reply> run_script(const Script& script, const LockName& name,
                            const std::vector<std::string>& arguments, const CallLimit& limit);
   /// Asks the node that has the key, wherever the Cluster sends us, and another node if one cannot
@@ -107,6 +108,7 @@ class Client {
   ClusterRoute route_;
   std::optional<MasterFinder> master_;  // where sentinels name it
   std::optional<Connection> connection_;
+  bool unheard_ = false;  // the last script had no answer
 };
 
 /// BLPOP `key` for at most `timeout` (from 1 ms; Redis reads 0 as "forever").

@@ -170,6 +170,7 @@ Result<Connection> Connection::open(const RedisServer::Address& address,
   redisContext* context = redisConnectFd(connected->number());
   if (context == nullptr) throw std::bad_alloc{};
   (void)connected->release();  // the context closes it
+  limit.note_connected();
   Connection connection{context};
   connection.limits_->rule(*context->reader);
   const auto* tcp = std::get_if<RedisServer::Tcp>(&address);
