@@ -203,10 +203,34 @@ in_root() {
     assert_equal "$status" 64
     grep -q "$variable" "$T/err"
     [[ ! -e $T/ran ]]
-    # Other commands do not have that option.
-    env "$variable=1" "$RLOCK_BIN" inspect "$K" >/dev/null 2>"$T/err"
-    [[ ! -s $T/err ]]
   done
+}
+
+@test "a variable of an option that only another command's line has gets a line, unless --quiet" {
+  local variable option
+  for variable in RLOCK_JSON RLOCK_AT_LEAST RLOCK_EXPORT RLOCK_GITHUB_OUTPUT RLOCK_YES; do
+    option=${variable#RLOCK_} option=--${option//_/-}
+    export "$variable=1"
+    attempt -k "$K" -- echo ran
+    assert_success
+    assert_output ran
+    assert_one_stderr_line "$variable is set, but ${option,,} comes from the command line only"
+    attempt -q -k "$K" -- true
+    assert_silent
+    unset "$variable"
+  done
+  RLOCK_SHARED=1 attempt list "$K"
+  assert_success
+  assert_stderr_line 'RLOCK_SHARED is set, but --shared comes from the command line only'
+  RLOCK_SHARED=1 attempt inspect -q "$K"
+  assert_equal "$status" 1
+  assert_silent
+  RLOCK_JSON=1 attempt list
+  assert_equal "$status" 64
+  assert_one_stderr_line RLOCK_JSON
+  # That of another command which reads it says nothing.
+  RLOCK_TTL=5s RLOCK_WAIT=1m attempt inspect "$K"
+  assert_silent
 }
 
 @test "--reentrant may come from a variable, for a whole job" {

@@ -118,19 +118,20 @@ std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view
     if (!entry.starts_with("RLOCK_") || end == entry.npos || end + 1 == entry.size()) continue;
     const auto name = entry.substr(0, end);
     if (std::find(no_options.begin(), no_options.end(), name) != no_options.end()) continue;
-    bool known = false;
+    const Option* known = nullptr;
     bool read_by_some = false;
     bool ours = false;
     for (const Option& each : options) {
       if (variable_of(each.name) != name) continue;
-      known = true;
+      known = &each;
       read_by_some = read_by_some || each.from != From::command_line;
       ours = ours || (each.commands & command) != 0;
     }
-    if (!known) {
+    if (known == nullptr) {
       doubts.push_back({Kind::unknown, std::string{name}});
-    } else if (ours && !read_by_some) {
-      doubts.push_back({Kind::command_line_only, std::string{name}});
+    } else if (!read_by_some) {
+      const auto kind = ours ? Kind::command_line_only : Kind::read_by_nobody;
+      doubts.push_back({kind, std::string{name}, written(*known)});
     }
   }
   return doubts;

@@ -169,10 +169,12 @@ std::string names_in_config();
 /// A RLOCK_* variable that is set but does not mean what somebody may believe.
 struct VariableDoubt {
   enum class Kind {
-    unknown,           // no option, and nothing that a job is told
-    command_line_only  // an option of this command that only its command line can give
+    unknown,            // no option, and nothing that a job is told
+    command_line_only,  // an option of this command that only its command line can give
+    read_by_nobody      // an option that only the command line of other commands can give
   } kind;
   std::string name;
+  std::string option{};  // as it is written there; empty if it is none
 };
 /// Of an environment, "NAME=value" each.
 std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view>& environment,

@@ -76,7 +76,7 @@ std::optional<Setting> chosen_server(const Settings& settings) {
 
 ServerChoice resolve_server(const Settings& settings) {
   set_log_level(settings);
-  settings.warn_of_unknown_variables();
+  settings.warn_of_unread_variables();
   const auto chosen = chosen_server(settings);
   const std::string url = chosen ? chosen->text : std::string{store::default_server};
   std::vector<store::ServerSpec> servers;

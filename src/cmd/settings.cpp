@@ -112,8 +112,12 @@ void Settings::read_elsewhere() {
   config_ = read_config(named ? std::optional{named->text} : std::nullopt);
 }
 
-void Settings::warn_of_unknown_variables() const {
+void Settings::warn_of_unread_variables() const {
   for (const auto& doubt : doubtful_variables(os::environment(), command_)) {
+    if (doubt.kind == VariableDoubt::Kind::read_by_nobody) {
+      base::log::notice("{} is set, but {} comes from the command line only", doubt.name,
+                        doubt.option);
+    }
     if (doubt.kind != VariableDoubt::Kind::unknown) continue;
     std::vector<std::string> variables;
     for (const Option& each : options) {

@@ -40,8 +40,8 @@ class Settings {
   /// After parsing: reads the config file. Throws UsageError; also for a RLOCK_* variable that is
   /// named after an option which only the command line has.
   void read_elsewhere();
-  /// Says on stderr which RLOCK_* variables are none.
-  void warn_of_unknown_variables() const;
+  /// Says on stderr which RLOCK_* variables nothing reads.
+  void warn_of_unread_variables() const;
 
   /// Nothing if it was not set anywhere.
   [[nodiscard]] std::optional<Setting> find(OptionName name) const;

@@ -36,8 +36,11 @@ std::vector<std::string> doubts(const std::vector<std::string_view>& environment
                                 cmd::Commands command) {
   std::vector<std::string> names;
   for (const auto& each : cmd::doubtful_variables(environment, command)) {
-    const bool unknown = each.kind == cmd::VariableDoubt::Kind::unknown;
-    names.push_back((unknown ? "?" : "!") + each.name);
+    using Kind = cmd::VariableDoubt::Kind;
+    const char* mark = each.kind == Kind::unknown             ? "?"
+                       : each.kind == Kind::command_line_only ? "!"
+                                                              : "-";
+    names.push_back(mark + each.name);
   }
   return names;
 }
@@ -181,9 +184,18 @@ TEST_CASE("a RLOCK_ variable that is no option's is doubtful") {
 
 TEST_CASE("a variable of an option that only the command line has is refused by its commands") {
   CHECK(doubts({"RLOCK_SHARED=1"}, of::run) == std::vector<std::string>{"!RLOCK_SHARED"});
-  CHECK(doubts({"RLOCK_SHARED=1"}, of::inspect).empty());
+  CHECK(doubts({"RLOCK_JSON=1"}, of::list) == std::vector<std::string>{"!RLOCK_JSON"});
   // The run's comes from a variable; cancel's does not, and the variable is the run's.
   CHECK(doubts({"RLOCK_WAIT=10m"}, of::cancel).empty());
+}
+
+TEST_CASE("a variable of an option that only other commands' lines have is read by nobody") {
+  CHECK(doubts({"RLOCK_SHARED=1"}, of::inspect) == std::vector<std::string>{"-RLOCK_SHARED"});
+  CHECK(doubts({"RLOCK_AT_LEAST=5m", "RLOCK_TTL=5s"}, of::run) ==
+        std::vector<std::string>{"-RLOCK_AT_LEAST"});
+  CHECK(cmd::doubtful_variables({"RLOCK_C=x"}, of::list).front().option == "-c");
+  // Some command reads it.
+  CHECK(doubts({"RLOCK_TTL=5s", "RLOCK_LABEL=x"}, of::list).empty());
 }
 
 TEST_CASE("what a job is told is no doubtful variable") {
