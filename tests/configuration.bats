@@ -250,3 +250,29 @@ in_root() {
   assert_success
   assert_silent
 }
+
+@test "quiet and verbose from one place contradict each other, from two the nearer one counts" {
+  RLOCK_QUIET=1 RLOCK_VERBOSE=yes attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line 'RLOCK_QUIET and RLOCK_VERBOSE contradict each other'
+  printf 'quiet = yes\nverbose = on\n' >"$T/conf"
+  attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/conf:1: quiet and $T/conf:2: verbose contradict each other"
+  [[ ! -e $T/ran ]]
+  echo 'quiet = yes' >"$T/conf"
+  RLOCK_VERBOSE=1 attempt --config "$T/conf" -k "$K" -- true
+  assert_success
+  [[ -n $stderr ]]
+  RLOCK_VERBOSE=1 attempt --config "$T/conf" -q -k "$K" -- true
+  assert_silent
+  RLOCK_VERBOSE=0 attempt --config "$T/conf" -k "$K" -- true
+  assert_silent
+  build_root
+  mkdir -p "$T/root/home/.config/rlock"
+  echo 'verbose = yes' >"$T/root/home/.config/rlock/rlock.conf"
+  echo 'quiet = yes' >"$T/root/etc/rlock.conf"
+  run in_root -k "$K" -- sh -c :
+  assert_success
+  [[ -n $output ]]
+}

@@ -37,7 +37,8 @@ bool is_like_a_name(std::string_view text) {
 }
 
 /// Values that are there from an earlier file stay.
-void read_line(Config& config, const std::string& path, std::size_t number, std::string_view line) {
+void read_line(Config& config, const std::string& path, std::size_t file, std::size_t number,
+               std::string_view line) {
   if (line.empty() || line.front() == '#') return;
   const std::string where = fmt::format("{}:{}", base::printable(path), number);
   const auto equals = line.find('=');
@@ -52,7 +53,7 @@ void read_line(Config& config, const std::string& path, std::size_t number, std:
                        ExitCode::bad_config);
   }
   const std::string text{trimmed(line.substr(equals + 1))};
-  const auto [entry, is_new] = config.try_emplace(name, ConfigValue{text, where});
+  const auto [entry, is_new] = config.try_emplace(name, ConfigValue{text, where, file});
   if (is_new || !entry->second.where.starts_with(base::printable(path) + ':')) return;
   if (!may_repeat_in_config(name)) {
     throw not_accepted(where, name, "each name once, but server, of which several are a quorum",
@@ -68,10 +69,11 @@ void read_line(Config& config, const std::string& path, std::size_t number, std:
 
 }  // namespace
 
-void read_config_text(Config& config, const std::string& path, std::string_view text) {
+void read_config_text(Config& config, const std::string& path, std::string_view text,
+                      std::size_t file) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     const auto end = std::min(text.find('\n'), text.size());
-    read_line(config, path, number, trimmed(text.substr(0, end)));
+    read_line(config, path, file, number, trimmed(text.substr(0, end)));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
@@ -84,13 +86,15 @@ Config read_config(const std::optional<std::string>& named) {
     read_config_text(config, *named, *text);
     return config;
   }
+  std::size_t file = 0;
   for (const auto& path : {users_file(), std::optional<std::string>{system_file}}) {
+    ++file;
     if (!path) continue;
     const auto text = os::contents_of_ours(*path);
     // Only a file that does not exist is passed over: one that we may not read, or do not trust,
     // may hold what somebody relies on.
     if (text) {
-      read_config_text(config, *path, *text);
+      read_config_text(config, *path, *text, file);
     } else if (text.error().number != ENOENT && text.error().number != ENOTDIR) {
       refuse(*path, text.error());
     }

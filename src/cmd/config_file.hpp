@@ -10,7 +10,8 @@ namespace cmd {
 
 struct ConfigValue {
   std::string text;
-  std::string where;  // "/etc/rlock.conf:3"
+  std::string where;     // "/etc/rlock.conf:3"
+  std::size_t file = 0;  // of several files; the lower one goes before
 };
 using Config = std::map<std::string, ConfigValue>;
 
@@ -20,6 +21,7 @@ using Config = std::map<std::string, ConfigValue>;
 Config read_config(const std::optional<std::string>& named);
 /// The lines of one file, whose path is for messages. A value that is in `config` already stays: it
 /// comes from a file that goes before. Throws UsageError (78).
-void read_config_text(Config& config, const std::string& path, std::string_view text);
+void read_config_text(Config& config, const std::string& path, std::string_view text,
+                      std::size_t file = 0);
 
 }  // namespace cmd

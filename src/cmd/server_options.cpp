@@ -26,16 +26,20 @@ base::Millis longest_answer_in(const Settings& settings) {
 void set_log_level(const Settings& settings) {
   const bool quiet = settings.is_on("quiet");
   const bool verbose = settings.is_on("verbose");
-  if (settings.on_command_line("quiet") && settings.on_command_line("verbose")) {
-    throw UsageError{ExitCode::usage, "--quiet and --verbose contradict each other"};
+  if (!quiet && !verbose) return;
+  bool loud = verbose;
+  if (quiet && verbose) {
+    // What the command line says beats what a config file has for every day.
+    const auto one = *settings.find("quiet");
+    const auto other = *settings.find("verbose");
+    loud = other.goes_before(one);
+    if (!loud && !one.goes_before(other)) {
+      const bool in_config = one.origin == Setting::Origin::config;
+      throw UsageError{in_config ? ExitCode::bad_config : ExitCode::usage,
+                       fmt::format("{} and {} contradict each other", one.source, other.source)};
+    }
   }
-  // What the command line says beats what a config file has for every day.
-  const bool loud = verbose && (!quiet || settings.on_command_line("verbose"));
-  if (loud) {
-    base::log::set_level(base::log::Level::verbose);
-  } else if (quiet) {
-    base::log::set_level(base::log::Level::quiet);
-  }
+  base::log::set_level(loud ? base::log::Level::verbose : base::log::Level::quiet);
 }
 
 /// The password of --password-file, else of REDISCLI_AUTH, for a URL that has none.

@@ -163,7 +163,7 @@ std::optional<Setting> Settings::in_config(OptionName name) const {
   const auto entry = config_.find(std::string{name.text()});
   if (entry == config_.end()) return std::nullopt;
   return Setting{entry->second.text, entry->second.where + ": " + entry->first,
-                 Setting::Origin::config};
+                 Setting::Origin::config, entry->second.file};
 }
 
 std::vector<std::string> Settings::all(OptionName name) const {

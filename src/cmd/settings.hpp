@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -21,6 +22,11 @@ struct Setting {
   std::string text;
   std::string source;
   Origin origin;
+  std::size_t file = 0;  // of several config files; the lower one goes before
+
+  [[nodiscard]] bool goes_before(const Setting& other) const {
+    return std::pair{origin, file} < std::pair{other.origin, other.file};
+  }
 };
 
 /// As the other one; a mistake in a config file has an exit code of its own.
