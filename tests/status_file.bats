@@ -138,6 +138,9 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
   assert_one_stderr_line '--status-file' 'No such file or directory'
   attempt --status-file "$T" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 64
+  attempt --status-file= -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line "--status-file: saw '', accepted:"
   [[ ! -e $T/ran ]]
   [[ $(redis exists "$(companion "$K" fence)") == 0 ]]
 }

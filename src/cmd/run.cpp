@@ -63,6 +63,7 @@ hold::OnLost on_lost_in(const Settings& settings) {
 std::optional<std::string> status_file_in(const Settings& settings) {
   const auto setting = settings.find("status-file");
   if (!setting) return std::nullopt;
+  if (setting->text.empty()) throw not_accepted(*setting, "the path of a file");
   if (const auto creatable = os::can_create(setting->text); !creatable) {
     throw UsageError{ExitCode::usage,
                      fmt::format("--status-file: cannot write '{}': {}",

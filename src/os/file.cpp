@@ -130,6 +130,7 @@ bool is_regular_file(const std::string& path) {
 }
 
 Result<Done> can_create(const std::string& path) {
+  if (path.empty()) return Error{ENOENT, {}};  // its directory would be "."
   auto target = behind_links(path);
   if (!target) return std::move(target).error();
   if (const auto descriptor = descriptor_behind(path)) return is_open_for_writing(*descriptor);

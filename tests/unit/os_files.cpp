@@ -119,6 +119,7 @@ TEST_CASE("what cannot be made says why") {
   const Directory here;
   CHECK(os::can_create(here.path).error().number == EISDIR);
   CHECK(os::can_create(here / "none/file").error().number == ENOENT);
+  CHECK(os::can_create("").error().number == ENOENT);
   CHECK(os::replace_contents(here / "none/file", "").error().number == ENOENT);
   CHECK(os::append_to(here / "none/file", "").error().number == ENOENT);
   CHECK(os::append_to("/dev/full", "x").error().number == ENOSPC);
