@@ -159,7 +159,8 @@ as_root_of_server() {
 
 @test "%00 in a URL is refused: 78" {
   local url
-  for url in "unix://$SERVER/redis.sock%00x" "redis://a%00b:c@localhost" "unix://$SERVER/redis.sock?db=1%00" "file://$T/x%00y"; do
+  for url in "unix://$SERVER/redis.sock%00x" "redis://a%00b:c@localhost" "unix://$SERVER/redis.sock?db=1%00" \
+    "redis://localhost%00" "redis://localhost,localhost%00:1/2" "redis+sentinel://localhost%00/main" "file://$T/x%00y"; do
     attempt -S "$url" -k "$K" -- touch "$T/ran"
     assert_equal "$status" 78
     assert_one_stderr_line '%-escape'

@@ -8,9 +8,17 @@
 namespace store {
 namespace {
 
+/// Whether a name server may know it. Only the address of a link ("fe80::1%eth0") has a '%'.
+bool may_be_host(std::string_view host, bool is_address) {
+  return std::none_of(host.begin(), host.end(), [&](char c) {
+    return (c >= 0 && c <= ' ') || c == 0x7f || (c == '%' && !is_address);
+  });
+}
+
 std::variant<HostPort, BadUrl> host_in(std::string_view host, std::string_view usual_port) {
   std::string_view port;
-  if (host.starts_with('[')) {  // an IPv6 address
+  const bool bracketed = host.starts_with('[');
+  if (bracketed) {  // an IPv6 address
     const auto bracket = host.find(']');
     if (bracket == std::string_view::npos) return BadUrl{"a '[' without its ']'"};
     port = host.substr(bracket + 1);
@@ -20,6 +28,9 @@ std::variant<HostPort, BadUrl> host_in(std::string_view host, std::string_view u
     host = host.substr(0, colon);
   }
   if (host.empty()) return BadUrl{"no host"};
+  if (!may_be_host(host, bracketed)) {
+    return BadUrl{"a blank, a control character or a %-escape in a host"};
+  }
   if (!port.empty() && (port.front() != ':' || !number_between(port.substr(1), 1, 65535))) {
     return BadUrl{"the port is not a number from 1 to 65535"};
   }

@@ -114,6 +114,12 @@ TEST_CASE("what is no host or no port is refused") {
   CHECK(fault_of("redis://") == "no host");
   CHECK(fault_of("redis://a,,b") == "no host");
   CHECK(fault_of("redis://:6379") == "no host");
+  const std::string bytes = "a blank, a control character or a %-escape in a host";
+  for (const char* host : {"h%00", "a,%68", "h h", "h\n", "h\x7f"}) {
+    CHECK(fault_of(std::string{"redis://"} + host) == bytes);
+  }
+  CHECK(fault_of("redis+sentinel://h%00/m") == bytes);
+  CHECK(nodes_of("redis://[fe80::1%eth0]") == RedisServer::Nodes{at("fe80::1%eth0", "6379")});
   const std::string port = "the port is not a number from 1 to 65535";
   CHECK(fault_of("redis://h:0") == port);
   CHECK(fault_of("redis://h:65536") == port);
@@ -187,6 +193,10 @@ TEST_CASE("the options of TLS") {
   CHECK(fault_of("rediss://h?insecure-skip-verify=") == "insecure-skip-verify is yes or no");
   CHECK(fault_of("rediss://h?cert=/c") == "cert and key go together");
   CHECK(fault_of("rediss://h?key=/k") == "cert and key go together");
+  for (const char* empty : {"cacert=", "cert=&key=", "cert=/c&key="}) {
+    CHECK(fault_of(std::string{"rediss://h?"} + empty) ==
+          "cacert, cert and key want the path of a file");
+  }
   CHECK(fault_of("rediss://h?cacert=%") == "a broken %-escape behind the '?'");
   CHECK(redis_of("rediss+sentinel://a/m?cacert=/ca&sentinel-user=s").access.tls->ca_file == "/ca");
 }

@@ -89,6 +89,8 @@ Trouble take_option(UrlOption::Id id, const std::string& value, RedisServer& ser
   const auto sentinel_login = [&]() -> RedisServer::Login& {
     return std::get<RedisServer::Sentinels>(server.where).login;
   };
+  const bool is_file = id == Id::ca_file || id == Id::certificate || id == Id::key;
+  if (is_file && value.empty()) return BadUrl{"cacert, cert and key want the path of a file"};
   switch (id) {
     case Id::database: return take_database(value, server);
     case Id::sentinel_user: sentinel_login().user = value; break;
