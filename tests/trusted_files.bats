@@ -125,6 +125,37 @@ refused() {
   assert_output configured
 }
 
+@test "a named pipe is read if somebody writes to it, and refused after a moment if nobody does: 78" {
+  mkfifo -m 600 "$T/pipe"
+  attempt_within 10 --config "$T/pipe" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "'$T/pipe': it is a pipe that nobody wrote to"
+  attempt_within 10 --password-file "$T/pipe" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line --password-file 'it is a pipe that nobody wrote to'
+  [[ ! -e $T/ran ]]
+  { echo 'label ='; sleep 0.2; echo configured; } | sed 'N;s/\n/ /' >"$T/pipe" &
+  run label_with --config "$T/pipe"
+  assert_output configured
+  wait $!
+  run label_with --config <(sleep 3; echo 'label = configured')
+  assert_output configured
+}
+
+@test "a device without an end is refused: 78" {
+  attempt_within 10 --config /dev/zero -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line '/dev/zero' 'File too large'
+  [[ ! -e $T/ran ]]
+}
+
+# attempt_within SECONDS ARG...: 124 if it lasts longer.
+attempt_within() {
+  local seconds=$1 program=$RLOCK_BIN
+  shift
+  RLOCK_BIN=timeout attempt -k 1 "$seconds" "$program" "$@"
+}
+
 @test "a password file that others can read is refused, with the chmod that mends it" {
   local mode
   own_server --requirepass right

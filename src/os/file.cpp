@@ -112,7 +112,7 @@ Result<std::string> contents_of(const std::string& path) {
   return contents_of(file);
 }
 
-Result<std::string> contents_of(const Fd& file) {
+Result<std::string> contents_of(const Fd& file, std::size_t most) {
   std::string text;
   std::array<char, 4096> piece{};
   for (;;) {
@@ -121,6 +121,7 @@ Result<std::string> contents_of(const Fd& file) {
     if (size < 0) return last_error();
     if (size == 0) return text;
     text.append(piece.data(), static_cast<std::size_t>(size));
+    if (text.size() > most) return Error{EFBIG, {}};
   }
 }
 

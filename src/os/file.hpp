@@ -20,7 +20,8 @@ Result<Done> for_each_name(const std::string& directory,
 void remove_name(const std::string& path);
 
 Result<std::string> contents_of(const std::string& path);
-Result<std::string> contents_of(const Fd& file);
+/// EFBIG if there is more than `most`.
+Result<std::string> contents_of(const Fd& file, std::size_t most = std::string::npos);
 
 /// Not one that is named as an open descriptor of some process.
 bool is_regular_file(const std::string& path);

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <optional>
@@ -10,6 +12,7 @@
 #include "base/text.hpp"
 #include "os/fd.hpp"
 #include "os/file.hpp"
+#include "os/poll.hpp"
 
 namespace os {
 namespace {
@@ -17,6 +20,11 @@ namespace {
 constexpr mode_t others_write = S_IWGRP | S_IWOTH;
 constexpr mode_t group_reads = S_IRGRP;
 constexpr mode_t others_access = S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
+
+// Who feeds a named pipe stands ready.
+constexpr base::Millis for_a_writer{2'000};
+// A device, such as /dev/zero, may have no end.
+constexpr std::size_t longest = 1 << 20;
 
 using Objection = std::optional<Error>;
 
@@ -74,11 +82,34 @@ Objection object_to_link(int directory, const char* name, const std::string& pat
                 word(path));
 }
 
+/// A pipe without a name, such as <(...) makes, has a writer or an end; one with a name may never
+/// have either.
+Objection object_to_silence(const Fd& file) {
+  struct stat status {};
+  struct statfs system {};
+  if (::fstat(file.number(), &status) != 0) return last_error();
+  if (!S_ISFIFO(status.st_mode)) return std::nullopt;
+  if (::fstatfs(file.number(), &system) == 0 && system.f_type == PIPEFS_MAGIC) return std::nullopt;
+  const CallLimit limit{base::Deadline::after(base::now(), for_a_writer)};
+  if (wait_for(file.number(), Want::read, limit) == Ready::yes) return std::nullopt;
+  return object("it is a pipe that nobody wrote to within {}ms", for_a_writer.count());
+}
+
+/// Opening a named pipe would wait for its writer without end; reading then does wait.
+Result<Fd> open_to_read(int directory, const char* name) {
+  Fd file{::openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (!file) return last_error();
+  if (auto objection = object_to_silence(file)) return *objection;
+  if (::fcntl(file.number(), F_SETFL, 0) != 0) return last_error();
+  return file;
+}
+
 /// Opens it too, because a mode alone may be another file's.
 Result<Fd> open_secret(const std::string& path) {
-  Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  auto file = open_to_read(AT_FDCWD, path.c_str());
+  if (!file) return file;
   struct stat status {};
-  if (!file || ::fstat(file.number(), &status) != 0) return last_error();
+  if (::fstat(file->number(), &status) != 0) return last_error();
   const mode_t allowed = status.st_uid == 0 ? group_reads : 0;
   if (!S_ISCHR(status.st_mode) && (status.st_mode & others_access & ~allowed) != 0) {
     return *object("others may read it: chmod go= {}", word(path));
@@ -97,16 +128,16 @@ Result<std::string> contents_of_ours(const std::string& path) {
   const char* name = path.c_str() + path.rfind('/') + 1;
   if (auto objection = object_to_directory(directory.number(), path)) return *objection;
   if (auto objection = object_to_link(directory.number(), name, path)) return *objection;
-  const Fd file{::openat(directory.number(), name, O_RDONLY | O_CLOEXEC)};
-  if (!file) return last_error();
-  if (auto objection = object_to_file(file, path)) return *objection;
-  return contents_of(file);
+  const auto file = open_to_read(directory.number(), name);
+  if (!file) return file.error();
+  if (auto objection = object_to_file(*file, path)) return *objection;
+  return contents_of(*file, longest);
 }
 
 Result<std::string> contents_of_secret(const std::string& path) {
   auto file = open_secret(path);
   if (!file) return std::move(file).error();
-  return contents_of(*file);
+  return contents_of(*file, longest);
 }
 
 Result<Done> check_secret(const std::string& path) {

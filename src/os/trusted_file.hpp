@@ -9,7 +9,8 @@
 namespace os {
 
 // The error's number is that of errno; 0 if the file is there but must not be used: then its text
-// has the command that mends it.
+// has the command that mends it. A named pipe that nobody writes to within a moment is refused, and
+// so is what has no end, such as /dev/zero.
 
 /// What only we or root can have written: file and directory are ours or root's, no other user may
 /// write to the one, or rename in the other. Every rule looks at what was opened, so that nothing
