@@ -30,7 +30,12 @@ class FanOut {
   using Ask = std::function<Answer(std::size_t node, const CallLimit&)>;
 
   FanOut(const std::vector<std::size_t>& nodes, std::size_t of, Ask ask, const CallLimit& limit)
-      : limit_{limit}, ask_{std::move(ask)}, connected_(of), seen_connected_(of), answers_(of), awaited_{nodes} {
+      : limit_{limit},
+        ask_{std::move(ask)},
+        connected_(of),
+        seen_connected_(of),
+        answers_(of),
+        awaited_{nodes} {
     threads_.reserve(nodes.size());
     try {
       auto still_to_ask = static_cast<std::ptrdiff_t>(nodes.size());

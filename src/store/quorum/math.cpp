@@ -27,7 +27,8 @@ int rank(const Fault& fault) {
 LastCall last_call(Moment began, Moment now, Moment::duration unheard_for) {
   const Moment::duration took = now - began;
   const auto at_least = [&](Millis least) {
-    const auto span = std::max<Moment::duration>({took, least, unheard_for + unheard_for / 4 - took});
+    const auto span =
+        std::max<Moment::duration>({took, least, unheard_for + unheard_for / 4 - took});
     return Deadline::at(now + std::min<Moment::duration>(span, LastCall::longest));
   };
   return {Deadline::after(now, LastCall::longest), at_least(LastCall::shortest),

@@ -84,7 +84,8 @@ Answers<Answer> Nodes::ask(typename FanOut<Answer>::Ask question, Millis for_the
   FanOut<Answer> fan_out{all_, size(), std::move(question), limit};
   fan_out.wait([](const auto& all) { return decided<Yes>(all, late(all).size()); });
   const auto at_least = Deadline::after(base::now(), for_the_late);
-  fan_out.linger([&, until = last_call(Question::other, began)](std::size_t node, std::optional<Moment> connected) {
+  fan_out.linger([&, until = last_call(Question::other, began)](std::size_t node,
+                                                                std::optional<Moment> connected) {
     return std::max(until(node, connected), at_least);
   });
   auto all = fan_out.end();

@@ -188,7 +188,7 @@ Result<Reply> Client::run_script(const Script& script, const LockName& name,
                                  const CallLimit& limit) {
   if (auto owner = owner_of_key(name.text())) return belongs_to(*owner);
   const LockKeys keys{name};
-  Command command{"",         "",        "6",       name.text(),  keys.queue,
+  Command command{"",         "",         "6",       name.text(), keys.queue,
                   keys.alive, keys.fence, keys.held, keys.grants, keys.mailbox};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const auto ask_with = [&](const char* verb, std::string_view text) {
