@@ -266,7 +266,12 @@ cancelled() {
   assert_success
   attempt -k "$K" -- touch "$T/ran"
   assert_equal "$status" 75
+  assert_stderr_line 'kept by --min-hold after the job of'
   [[ ! -e $T/ran ]]
+  assert_equal "$(json 'd["state"], d["holders"][0]["job_ended"]' inspect "$K" --json)" '["held", true]'
+  attempt cancel "$K" --wait 10s
+  assert_equal "$status" 75
+  assert_stderr_line 'no job runs under it any more, to take it away: rlock force-release'
   attempt -k "$K" -q -w 20s -- echo ran
   assert_output ran
 }

@@ -94,6 +94,50 @@ two_questions() {
   stop_proxy
 }
 
+@test "what an operator asks is asked again when its answer is lost, and no harm is done by that" {
+  setup_faults
+  start holder -k "$K" -- "$LIB/until-file" "$T/holder.go" 6
+  wait_until says "$T/holder.out" started
+  proxy drop-reply "$K"
+  run rlock inspect "$K"
+  assert_success
+  assert_output --partial held
+  proxy drop-reply stop
+  run rlock cancel "$K" --wait 20s
+  assert_success
+  finish holder
+  assert_equal "$status" 76
+  start holder -k "$K" -- "$LIB/until-file" "$T/holder.go" 6
+  wait_until says "$T/holder.out" started
+  proxy drop-reply force_release
+  run rlock force-release --yes "$K" --wait 20s
+  assert_success
+  assert_output --partial "released '$K'"
+  assert_output --partial 'has stopped'
+  finish holder
+  assert_equal "$status" 76
+  stop_proxy
+}
+
+@test "a step is asked again when its answer is lost" {
+  local token
+  setup_faults
+  token=$(rlock acquire -k "$K" --ttl 60s)
+  proxy drop-reply "$K"
+  run rlock refresh -k "$K" --token "$token" --ttl 50s
+  assert_success
+  proxy drop-reply "$K"
+  run rlock check -k "$K" --token "$token"
+  assert_success
+  proxy drop-reply "$K"
+  run rlock release -k "$K" --token "$token"
+  assert_success
+  nothing_held
+  run rlock release -k "$K" --token "$token"
+  assert_equal "$status" 76
+  stop_proxy
+}
+
 @test "a release that is lost is sent again" {
   setup_faults
   start holder -k "$K" -- "$LIB/until-file" "$T/holder.go" 6

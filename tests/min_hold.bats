@@ -84,11 +84,27 @@ load lib/rlock
   assert_equal "$status" 75
 }
 
-@test "force-release ends it" {
+@test "force-release ends it, and waits for no word of a job that has ended" {
   attempt -k "$K" --min-hold 60s -- true
-  attempt force-release --yes --wait 0 "$K"
+  attempt force-release --yes --wait 1m "$K"
   assert_success
+  assert_output --partial "released '$K', which was kept by --min-hold after the job of"
+  refute_output --partial 'may still be running'
   free "$K"
+}
+
+@test "of several it is told apart from those whose job runs, which are cancelled" {
+  own_server
+  attempt -k "$K" -s --min-hold 60s -- true
+  hold holder -k "$K" -s
+  wait_until listening 1
+  attempt inspect "$K"
+  assert_equal "$(grep -c 'its job has ended; --min-hold keeps the lock' <<<"$output")" 1
+  assert_equal "$(json '[each["job_ended"] for each in d["holders"]]' inspect "$K" --json)" '[true, false]'
+  attempt cancel "$K" --wait 2s
+  assert_equal "$status" 75
+  finish holder
+  assert_equal "$status" 76
 }
 
 @test "it also comes from the environment, and takes durations only" {

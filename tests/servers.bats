@@ -217,6 +217,7 @@ took() {
 }
 
 @test "a silent server is given up when the wait ends, or the time for an answer does" {
+  local command
   own_server
   kill -STOP "$(<"$SERVER/pid")"
   took 9000 attempt -n -k "$K" -- true
@@ -228,8 +229,15 @@ took() {
   took 4500 attempt -n --connect-timeout 500ms -k "$K" -- true
   assert_equal "$status" 69
   assert_one_stderr_line '500ms'
-  took 3500 attempt inspect --connect-timeout 500ms "$K"
-  assert_equal "$status" 69
+  for command in 'inspect x' list 'cancel x' 'release -k x --token x' 'check -k x --token x'; do
+    # shellcheck disable=SC2086
+    took 3500 attempt $command --connect-timeout 500ms
+    assert_equal "$status" 69
+    assert_one_stderr_line '500ms'
+  done
+  took 4500 attempt doctor --connect-timeout 500ms
+  assert_equal "$status" 1
+  assert_output --partial 'no answer'
   kill -CONT "$(<"$SERVER/pid")"
   attempt -k "$K" --connect-timeout 50ms -- true
   assert_equal "$status" 64

@@ -20,6 +20,12 @@ namespace {
 using Holders = std::vector<store::HolderReport>;
 using Tokens = std::vector<store::Token>;
 
+std::variant<store::LockReport, store::Fault> look(const ServerChoice& server,
+                                                   store::LockAdmin& admin,
+                                                   const store::LockName& key) {
+  return server.ask([&](const os::CallLimit& limit) { return admin.inspect(key, limit); });
+}
+
 // ---- inspect ----------------------------------------------------------------------------------
 
 struct InspectPlan {
@@ -31,7 +37,7 @@ struct InspectPlan {
 
 int execute(const InspectPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->inspect(plan.key, plan.server.limit());
+  const auto answer = look(plan.server, *admin, plan.key);
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }
@@ -60,8 +66,8 @@ constexpr base::Millis list_answers_within{30'000};
 
 int execute(const ListPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer =
-      admin->list(plan.pattern, {base::Deadline::after(base::now(), list_answers_within)});
+  const auto answer = admin->list(plan.pattern, plan.server.longest_answer,
+                                  {base::Deadline::after(base::now(), list_answers_within)});
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }
@@ -108,6 +114,15 @@ Tokens tokens_of(const Holders& holders) {
   return tokens;
 }
 
+bool is_kept(const store::Holder& occupant) {
+  return occupant.kind == store::Holder::Kind::kept;
+}
+
+/// Whether it may have a job, and an rlock that hears of us.
+bool can_stop(const store::HolderReport& holder) {
+  return !is_kept(holder.occupant) && store::Token::foreign(holder.occupant.token).parts();
+}
+
 int report_not_held(const store::LockName& name, const std::optional<store::Token>& only) {
   base::log::error("'{}' is held by nobody{}; nothing was changed", base::printable(name.text()),
                    only ? " with that token" : "");
@@ -134,9 +149,8 @@ constexpr base::Millis heard_by{2'000};
 constexpr base::Millis look_again{500};
 
 /// Those of `asked` that still hold the lock, as far as the server answers.
-Tokens still_holding(store::LockAdmin& admin, const store::LockName& name, Tokens asked,
-                     const os::CallLimit& limit) {
-  const auto answer = admin.inspect(name, limit);
+Tokens still_holding(const CancelPlan& plan, store::LockAdmin& admin, Tokens asked) {
+  const auto answer = look(plan.server, admin, plan.key);
   const auto* report = std::get_if<store::LockReport>(&answer);
   if (report == nullptr) return asked;
   std::erase_if(asked, [&](const store::Token& token) {
@@ -154,7 +168,7 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
   while (true) {
     const auto next = std::min(until, base::Deadline::after(base::now(), look_again));
     const bool word = admin.await_last_word(plan.key, {next}) == store::LastWord::stopped;
-    const auto now_left = still_holding(admin, plan.key, left, plan.server.limit());
+    const auto now_left = still_holding(plan, admin, left);
     for (const auto& token : left) {
       if (std::find(now_left.begin(), now_left.end(), token) != now_left.end()) continue;
       print(fmt::format("'{}': {} has {}\n", key, token.shown(),
@@ -166,9 +180,8 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
     if (!say_at.passed(base::now())) continue;
     say_at = base::Deadline::never();
     base::log::notice(
-        "'{}': waiting up to {} for {} to release; a lock of `acquire`, or one that only "
-        "--min-hold "
-        "keeps, has no process that could: that takes rlock force-release",
+        "'{}': waiting up to {} for {} to release; a lock of `acquire` has no process that could: "
+        "that takes rlock force-release",
         key, base::format_duration(plan.wait), left.front().shown());
   }
   for (const auto& token : left) {
@@ -184,22 +197,24 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
 int execute(const CancelPlan& plan) {
   const std::string key = base::printable(plan.key.text());
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->inspect(plan.key, plan.server.limit());
+  const auto answer = look(plan.server, *admin, plan.key);
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }
   const auto holders = chosen_holders(std::get<store::LockReport>(answer), plan.only);
   if (holders.empty()) return report_not_held(plan.key, plan.only);
   const auto tokens = tokens_of(holders);
-  const bool any_rlock = std::any_of(tokens.begin(), tokens.end(),
-                                     [](const auto& token) { return token.parts().has_value(); });
-  if (!any_rlock) {
-    base::log::error("'{}' is {}; only an rlock can be asked to stop", key,
-                     hold::describe(holders.front().occupant));
+  if (std::none_of(holders.begin(), holders.end(), can_stop)) {
+    const auto& first = holders.front().occupant;
+    base::log::error(
+        "'{}' is {}; {}, to take it away: rlock force-release {}", key, hold::describe(first),
+        is_kept(first) ? "no job runs under it any more" : "only an rlock can be asked to stop",
+        base::printable(base::shell_word(plan.key.text())));
     return ExitCode::busy;
   }
-  const auto asked =
-      admin->ask_to_stop(plan.key, tokens, "cancelled by " + ourselves(), plan.server.limit());
+  const auto asked = plan.server.ask([&](const os::CallLimit& limit) {
+    return admin->ask_to_stop(plan.key, tokens, "cancelled by " + ourselves(), limit);
+  });
   if (const auto* fault = std::get_if<store::Fault>(&asked)) {
     return report_fault(plan.server, *fault);
   }
@@ -230,14 +245,15 @@ bool said_yes() {
 }
 
 /// What became of the holders, as far as that can be known.
-void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin, const Tokens& tokens) {
+void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin, const Holders& holders) {
   std::size_t listening = 0;
-  for (const auto& token : tokens) {
-    print(fmt::format("released '{}', which was held by {}\n", base::printable(plan.key.text()),
-                      token.shown()));
-    if (token.parts()) {
+  for (const auto& each : holders) {
+    print(fmt::format("released '{}', which was {} {}\n", base::printable(plan.key.text()),
+                      is_kept(each.occupant) ? "kept by --min-hold after the job of" : "held by",
+                      store::Token::foreign(each.occupant.token).shown()));
+    if (can_stop(each)) {
       ++listening;
-    } else {
+    } else if (!is_kept(each.occupant)) {
       print("the holder is a foreign client, which nobody could tell: it may still be running\n");
     }
   }
@@ -257,14 +273,21 @@ bool has_no_token(const store::HolderReport& holder) {
   return holder.occupant.token.empty();
 }
 
-int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Tokens& tokens) {
+int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Holders& holders) {
+  int asked = 0;
+  const auto removal = plan.server.ask([&](const os::CallLimit& limit) {
+    ++asked;
+    return admin.force_release(plan.key, tokens_of(holders), ourselves(), limit);
+  });
+  const auto removed = [&](const store::Removed&) -> int {
+    report_removed(plan, admin, holders);
+    return ExitCode::ok;
+  };
   return base::match(
-      admin.force_release(plan.key, tokens, ourselves(), plan.server.limit()),
-      [&](const store::Removed&) -> int {
-        report_removed(plan, admin, tokens);
-        return ExitCode::ok;
-      },
+      removal, removed,
       [&](const store::Changed& changed) -> int {
+        // None of those that were shown has it, and our first question may be why.
+        if (asked > 1) return removed({});
         base::log::error("'{}' has changed hands meanwhile and is now {}; nothing was changed",
                          base::printable(plan.key.text()),
                          changed.occupant ? hold::describe(changed.occupant) : "free");
@@ -275,7 +298,7 @@ int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Token
 
 int execute(const ForceReleasePlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->inspect(plan.key, plan.server.limit());
+  const auto answer = look(plan.server, *admin, plan.key);
   if (const auto* fault = std::get_if<store::Fault>(&answer)) {
     return report_fault(plan.server, *fault);
   }
@@ -296,7 +319,7 @@ int execute(const ForceReleasePlan& plan) {
       return ExitCode::not_found_here;
     }
   }
-  return take_away(plan, *admin, tokens_of(report.holders));
+  return take_away(plan, *admin, report.holders);
 }
 
 Act resolve_force_release(const Settings& settings, const std::vector<std::string>& operands) {

@@ -30,7 +30,11 @@ const char* state_of(const LockReport& report) {
 std::string shown_holder(const Holder& occupant) {
   if (occupant.token.empty()) return "a foreign client (its value is empty or no string)";
   const std::string who = store::Token::foreign(occupant.token).shown();
-  return occupant.kind == Holder::Kind::foreign ? who + " (a foreign client)" : who;
+  switch (occupant.kind) {
+    case Holder::Kind::foreign: return who + " (a foreign client)";
+    case Holder::Kind::kept: return who + " (its job has ended; --min-hold keeps the lock)";
+    default: return who;
+  }
 }
 
 /// The wall clock, for people only.
@@ -43,7 +47,8 @@ std::string since(base::Millis ago) {
 
 std::string until(const Holder& occupant) {
   if (!occupant.expires_in) return "it is released: it has no expiry";
-  return fmt::format("{} from now, unless refreshed", base::format_duration(*occupant.expires_in));
+  return fmt::format("{} from now{}", base::format_duration(*occupant.expires_in),
+                     occupant.kind == Holder::Kind::kept ? "" : ", unless refreshed");
 }
 
 const char* name_of(store::Mode::Kind kind) {
@@ -78,6 +83,7 @@ Json holder_of(const store::HolderReport& holder) {
   json["held_ms"] = milliseconds(holder.occupant.held_for);
   json["ttl_ms"] = milliseconds(holder.occupant.expires_in);
   json["fence"] = or_null(holder.fence);
+  json["job_ended"] = holder.occupant.kind == Holder::Kind::kept;
   return json;
 }
 

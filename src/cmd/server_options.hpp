@@ -22,6 +22,23 @@ struct ServerChoice {
   [[nodiscard]] os::CallLimit limit() const {
     return {base::Deadline::after(base::now(), longest_answer)};
   }
+
+  /// Asks with that limit, and once more in what is left of it if the answer was cut off: for a
+  /// question that may be heard twice. Faults say how long it had.
+  template <class Question>
+  auto ask(const Question& question) const {
+    const auto asked_at = base::now();
+    const os::CallLimit within{base::Deadline::after(asked_at, longest_answer)};
+    auto answer = question(within);
+    auto* fault = std::get_if<store::Fault>(&answer);
+    const bool cut_off = fault != nullptr && fault->kind == store::Fault::Kind::silent;
+    if (cut_off && !within.until.passed(base::now())) {
+      answer = question(within);
+      fault = std::get_if<store::Fault>(&answer);
+    }
+    if (fault != nullptr) store::say_limit(*fault, asked_at, within.until);
+    return answer;
+  }
 };
 
 /// Also sets the level of the log. Throws UsageError.

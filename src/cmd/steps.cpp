@@ -73,15 +73,14 @@ StepPlan step_in(const Settings& settings, const std::vector<std::string>& opera
 
 /// The exit code of one lock that failed (it has been said why), or nothing.
 using Failure = std::optional<int>;
-using Step =
-    std::function<Failure(store::LockStore&, const store::LockName&, const os::CallLimit&)>;
+using Step = std::function<Failure(store::LockStore&, const store::LockName&)>;
 
 /// Takes `step` for every key, also after one failed; returns the code of the first failure.
 int for_each_key(const StepPlan& plan, const Step& step) {
   const auto store = store::open(plan.server.spec);
   int code = ExitCode::ok;
   for (const auto& key : plan.keys) {
-    const auto failed = step(*store, key, plan.server.limit());
+    const auto failed = step(*store, key);
     if (failed && code == ExitCode::ok) code = *failed;
   }
   return code;
@@ -93,10 +92,14 @@ int report_elsewhere(const store::LockName& name, const std::optional<store::Hol
   return ExitCode::lost;
 }
 
+store::Standing look(const StepPlan& plan, store::LockStore& store, const store::LockName& name) {
+  return plan.server.ask(
+      [&](const os::CallLimit& limit) { return store.check(name, plan.token, limit); });
+}
+
 /// Says whose the lock is, if not the token's.
-int report_not_ours(const StepPlan& plan, store::LockStore& store, const store::LockName& name,
-                    const os::CallLimit& limit) {
-  const auto standing = store.check(name, plan.token, limit);
+int report_not_ours(const StepPlan& plan, store::LockStore& store, const store::LockName& name) {
+  const auto standing = look(plan, store, name);
   if (const auto* fault = std::get_if<store::Fault>(&standing)) {
     return report_fault(plan.server, *fault);
   }
@@ -107,12 +110,12 @@ int report_not_ours(const StepPlan& plan, store::LockStore& store, const store::
 // ---- refresh ----------------------------------------------------------------------------------
 
 int refresh(const StepPlan& plan, store::Ttl ttl) {
-  return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name,
-                                const os::CallLimit& limit) {
+  return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name) {
     return base::match(
-        store.renew(name, plan.token, ttl, limit),
+        plan.server.ask(
+            [&](const os::CallLimit& limit) { return store.renew(name, plan.token, ttl, limit); }),
         [](const store::Renewed&) -> Failure { return std::nullopt; },
-        [&](const store::NotOurs&) -> Failure { return report_not_ours(plan, store, name, limit); },
+        [&](const store::NotOurs&) -> Failure { return report_not_ours(plan, store, name); },
         [&](const store::Fault& fault) -> Failure { return report_fault(plan.server, fault); });
   });
 }
@@ -131,12 +134,18 @@ Act resolve_refresh(const Settings& settings, const std::vector<std::string>& op
 // ---- release ----------------------------------------------------------------------------------
 
 int release(const StepPlan& plan) {
-  return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name,
-                                const os::CallLimit& limit) {
+  return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name) {
+    int asked = 0;
     return base::match(
-        store.release(name, plan.token, {}, limit),
+        plan.server.ask([&](const os::CallLimit& limit) {
+          ++asked;
+          return store.release(name, plan.token, {}, limit);
+        }),
         [](const store::Released&) -> Failure { return std::nullopt; },
-        [&](const store::NotOurs&) -> Failure { return report_not_ours(plan, store, name, limit); },
+        [&](const store::NotOurs&) -> Failure {
+          if (asked > 1) return std::nullopt;  // the first question was heard
+          return report_not_ours(plan, store, name);
+        },
         [&](const store::Fault& fault) -> Failure { return report_fault(plan.server, fault); });
   });
 }
@@ -160,16 +169,15 @@ Failure long_enough(const store::LockName& name, const store::StillOurs& ours,
 }
 
 int check(const StepPlan& plan, base::Millis at_least) {
-  return for_each_key(
-      plan, [&](store::LockStore& store, const store::LockName& name, const os::CallLimit& limit) {
-        return base::match(
-            store.check(name, plan.token, limit),
-            [&](const store::StillOurs& ours) { return long_enough(name, ours, at_least); },
-            [&](const store::Elsewhere& now) -> Failure {
-              return report_elsewhere(name, now.occupant);
-            },
-            [&](const store::Fault& fault) -> Failure { return report_fault(plan.server, fault); });
-      });
+  return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name) {
+    return base::match(
+        look(plan, store, name),
+        [&](const store::StillOurs& ours) { return long_enough(name, ours, at_least); },
+        [&](const store::Elsewhere& now) -> Failure {
+          return report_elsewhere(name, now.occupant);
+        },
+        [&](const store::Fault& fault) -> Failure { return report_fault(plan.server, fault); });
+  });
 }
 
 Act resolve_check(const Settings& settings, const std::vector<std::string>& operands) {

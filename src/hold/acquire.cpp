@@ -101,9 +101,7 @@ store::Attempt Acquirer::ask() {
   const auto asked_at = base::now();
   const Deadline due = answer_due(asked_at);
   auto attempt = store_->try_acquire(claim_, {due, signals_.descriptor()});
-  if (auto* fault = std::get_if<Fault>(&attempt); fault != nullptr && due.passed(base::now())) {
-    fault->why += fmt::format(" ({})", base::format_duration(due.left(asked_at)));
-  }
+  if (auto* fault = std::get_if<Fault>(&attempt)) store::say_limit(*fault, asked_at, due);
   return attempt;
 }
 

@@ -23,6 +23,9 @@ std::string describe(const std::optional<store::Holder>& occupant) {
   std::string text;
   switch (occupant->kind) {
     case store::Holder::Kind::holder: text = fmt::format("held by {}", who); break;
+    case store::Holder::Kind::kept:
+      text = fmt::format("kept by --min-hold after the job of {}", who);
+      break;
     case store::Holder::Kind::reserved: text = fmt::format("reserved for {}", who); break;
     case store::Holder::Kind::neighbour: text = fmt::format("behind {} of this host", who); break;
     case store::Holder::Kind::foreign:

@@ -8,6 +8,11 @@ constexpr Millis trial_lease{10'000};
 
 }  // namespace
 
+CallLimit for_the_first_answer(const CallLimit& limit) {
+  const auto now = base::now();
+  return limit.at_most(Deadline::after(now, limit.until.left(now) / 4));
+}
+
 Claim trial_claim(const LockName& name) {
   return {name, Token::mint(*Label::from("doctor")), *Ttl::from(trial_lease), OnBusy::give_up};
 }

@@ -25,6 +25,10 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
+/// A server that does not answer the first question in a quarter of the time is not asked the
+/// others.
+CallLimit for_the_first_answer(const CallLimit& limit);
+
 /// The claim of an examination: for a few seconds, and only if the lock is free.
 Claim trial_claim(const LockName& name);
 

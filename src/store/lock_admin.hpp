@@ -54,8 +54,10 @@ class LockAdmin {
   virtual ~LockAdmin() = default;
 
   virtual std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) = 0;
-  /// Locks that are held or waited for, sorted by name; `pattern` is a glob (* ? [a-z] \).
+  /// Locks that are held or waited for, sorted by name; `pattern` is a glob (* ? [a-z] \). The list
+  /// may take long, but `each_answer` of it no longer than that.
   virtual std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
+                                                            Millis each_answer,
                                                             const CallLimit& limit) = 0;
   /// Removes those of the holders `shown` that still hold it, tells them (with `by`, who did it)
   /// and hands the lock to the queue.

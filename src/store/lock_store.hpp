@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "base/clock.hpp"
+#include "base/duration.hpp"
 #include "base/result.hpp"
 #include "os/poll.hpp"
 #include "store/names.hpp"
@@ -99,10 +100,17 @@ struct Fault {
 template <typename T>
 using Result = base::Result<T, Fault>;
 
+/// Adds how long the question had, if that time was up: a user wants to know what was waited for.
+inline void say_limit(Fault& fault, Moment asked_at, Deadline due) {
+  if (!due.passed(base::now())) return;
+  fault.why += " (" + base::format_duration(due.left(asked_at)) + ")";
+}
+
 /// Who has a lock that we do not have.
 struct Holder {
   enum class Kind {
     holder,
+    kept,       // its job has ended; --min-hold keeps the lock
     reserved,   // woken, has not confirmed yet
     foreign,    // no rlock
     neighbour,  // has no lock either, but waits at the server for this host

@@ -19,7 +19,7 @@ class LocalAdmin final : public LockAdmin {
   explicit LocalAdmin(LocalDirectory directory) : directory_{std::move(directory)} {}
 
   std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
-  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
+  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern, Millis each_answer,
                                                     const CallLimit& limit) override;
   Removal force_release(const LockName& name, const std::vector<Token>& shown,
                         const std::string& by, const CallLimit& limit) override;
@@ -52,6 +52,7 @@ std::variant<LockReport, Fault> LocalAdmin::inspect(const LockName& name, const 
 }
 
 std::variant<std::vector<LockReport>, Fault> LocalAdmin::list(const std::string& pattern,
+                                                              Millis each_answer,
                                                               const CallLimit& limit) {
   std::vector<LockName> names;
   std::error_code error;
@@ -65,7 +66,7 @@ std::variant<std::vector<LockReport>, Fault> LocalAdmin::list(const std::string&
   std::sort(names.begin(), names.end());
   std::vector<LockReport> reports;
   for (const LockName& name : names) {
-    auto report = inspect(name, limit);
+    auto report = inspect(name, limit.at_most(Deadline::after(base::now(), each_answer)));
     if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
     auto& found = std::get<LockReport>(report);
     if (!found.holders.empty() || !found.waiters.empty()) reports.push_back(std::move(found));

@@ -22,6 +22,7 @@ Holder holder_of(const QueueEntry& entry, WallTime now) {
   Holder holder{Holder::Kind::holder, entry.token.text(),
                 Millis{std::max<WallTime>(now - entry.since, 0)}, std::nullopt};
   if (entry.kept_until && *entry.kept_until > now) {
+    holder.kind = Holder::Kind::kept;
     holder.expires_in = Millis{*entry.kept_until - now};
   }
   return holder;

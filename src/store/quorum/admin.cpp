@@ -31,7 +31,7 @@ class QuorumAdmin final : public LockAdmin {
   }
 
   std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
-  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
+  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern, Millis each_answer,
                                                     const CallLimit& limit) override;
   Removal force_release(const LockName& name, const std::vector<Token>& shown,
                         const std::string& by, const CallLimit& limit) override;
@@ -68,9 +68,11 @@ Inspection QuorumAdmin::inspect(const LockName& name, const CallLimit& limit) {
   return merged(name, reports, nodes_.size());
 }
 
-Listing QuorumAdmin::list(const std::string& pattern, const CallLimit& limit) {
+Listing QuorumAdmin::list(const std::string& pattern, Millis each_answer, const CallLimit& limit) {
   const auto answers = ask<std::vector<LockReport>, Listing>(
-      [&](std::size_t node, const CallLimit& share) { return nodes_[node]->list(pattern, share); },
+      [&](std::size_t node, const CallLimit& share) {
+        return nodes_[node]->list(pattern, each_answer, share);
+      },
       limit);
   if (count<std::vector<LockReport>>(answers) < majority(nodes_.size())) return summary(answers);
   std::map<LockName, std::vector<LockReport>> by_name;

@@ -152,6 +152,7 @@ LockReport merged(const LockName& name, const std::vector<LockReport>& reports, 
   for (HolderReport& holder : result.holders) {
     std::vector<Fence> numbers;
     for (const HolderReport& each : seen[holder.occupant.token]) {
+      if (each.occupant.kind == Holder::Kind::kept) holder.occupant.kind = Holder::Kind::kept;
       if (each.fence) numbers.push_back(*each.fence);
     }
     holder.fence = fence_among(numbers, of);

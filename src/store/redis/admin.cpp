@@ -15,21 +15,34 @@ namespace {
 
 // Keys a SCAN step looks at: some hundred µs of the server's time.
 constexpr const char* scan_step = "1000";
-// A list may take long, one answer of it not: who is silent for so long is as good as gone.
-constexpr Millis longest_answer{5'000};
 // What a list may take of our memory: a hundred thousand locks.
 constexpr std::size_t longest_list = std::size_t{64} << 20;
 
-CallLimit for_one(const CallLimit& limit) {
-  return limit.at_most(Deadline::after(base::now(), longest_answer));
-}
+/// Of many questions, each with its own limit.
+struct Asking {
+  Millis each_answer;
+  CallLimit limit;
+
+  [[nodiscard]] CallLimit one() const {
+    return limit.at_most(Deadline::after(base::now(), each_answer));
+  }
+  Result<Reply> ask(Client& client, const Command& command) const {
+    const auto asked_at = base::now();
+    const CallLimit within = limit.at_most(Deadline::after(asked_at, each_answer));
+    auto answer = client.ask(command, within);
+    if (answer) return answer;
+    Fault fault = std::move(answer).error();
+    say_limit(fault, asked_at, within.until);
+    return fault;
+  }
+};
 
 class RedisAdmin final : public LockAdmin {
  public:
   explicit RedisAdmin(const RedisServer& server) : access_{server.access}, client_{server} {}
 
   std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
-  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
+  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern, Millis each_answer,
                                                     const CallLimit& limit) override;
   Removal force_release(const LockName& name, const std::vector<Token>& shown,
                         const std::string& by, const CallLimit& limit) override;
@@ -38,9 +51,9 @@ class RedisAdmin final : public LockAdmin {
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
-  Result<std::set<LockName>> known_locks(const std::string& pattern, const CallLimit& limit);
+  Result<std::set<LockName>> known_locks(const std::string& pattern, const Asking& asking);
   /// Of a Cluster; none of anything else.
-  std::vector<RedisServer> masters(const CallLimit& limit);
+  std::vector<RedisServer> masters(const Asking& asking);
 
   RedisServer::Access access_;
   Client client_;
@@ -54,13 +67,15 @@ std::vector<HolderReport> holders_in(const Reply& reply) {
   if (!first) return {};
   const Reply several = reply[8];
   if (several.size() == 0) {
-    const bool granted = first->kind == Holder::Kind::holder;
+    const bool granted = first->kind == Holder::Kind::holder || first->kind == Holder::Kind::kept;
     return {{*first, granted ? unsigned_in(reply[5]) : std::nullopt}};
   }
   std::vector<HolderReport> holders;
-  for (std::size_t i = 0; i + 3 < several.size(); i += 4) {
+  for (std::size_t i = 0; i + 4 < several.size(); i += 5) {
     HolderReport holder{*first, unsigned_in(several[i + 3])};
     holder.occupant.others = 0;
+    holder.occupant.kind =
+        several[i + 4].integer() == 1 ? Holder::Kind::kept : Holder::Kind::holder;
     holder.occupant.token = several[i].text();
     holder.occupant.expires_in = length_in(several[i + 1]);
     holder.occupant.held_for = length_in(several[i + 2]);
@@ -84,11 +99,11 @@ std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name, const 
   return report;
 }
 
-std::vector<RedisServer> RedisAdmin::masters(const CallLimit& limit) {
+std::vector<RedisServer> RedisAdmin::masters(const Asking& asking) {
   std::vector<RedisServer> result;
   // {{first slot, last slot, {ip, port, ...}, replicas...}, ...}; an error: no Cluster, or we may
   // not ask, and then we see what this node has.
-  const auto answer = client_.ask({"CLUSTER", "SLOTS"}, for_one(limit));
+  const auto answer = asking.ask(client_, {"CLUSTER", "SLOTS"});
   for (std::size_t i = 0; answer && i < answer->size(); ++i) {
     const Reply master = (*answer)[i][2];
     RedisServer::Tcp address{std::string{master[0].text()}, std::to_string(master[1].integer())};
@@ -105,16 +120,16 @@ Fault too_long() {
 
 /// Adds to `names` what one server knows.
 std::optional<Fault> scan(Client& client, const std::string& pattern, std::set<LockName>& names,
-                          const CallLimit& limit) {
+                          const Asking& asking) {
   std::string cursor = "0";
   std::size_t size = 0;
   do {
     // A server that always has one more page to show, and shows it at once, has to end as well.
-    if (limit.until.passed(base::now())) {
+    if (asking.limit.until.passed(base::now())) {
       return Fault{Fault::Kind::silent, "the list of its keys has no end"};
     }
-    auto answer = client.ask(
-        {"SCAN", cursor, "MATCH", std::string{lock_keys_glob}, "COUNT", scan_step}, for_one(limit));
+    auto answer = asking.ask(
+        client, {"SCAN", cursor, "MATCH", std::string{lock_keys_glob}, "COUNT", scan_step});
     if (!answer) return std::move(answer).error();
     const Reply& reply = *answer;
     if (reply.size() != 2 || !unsigned_in(reply[0])) return nonsense();
@@ -131,15 +146,15 @@ std::optional<Fault> scan(Client& client, const std::string& pattern, std::set<L
 }
 
 Result<std::set<LockName>> RedisAdmin::known_locks(const std::string& pattern,
-                                                   const CallLimit& limit) {
+                                                   const Asking& asking) {
   std::set<LockName> names;
-  const auto nodes = masters(limit);
+  const auto nodes = masters(asking);
   for (const RedisServer& node : nodes) {
     Client client{node};
-    if (auto fault = scan(client, pattern, names, limit)) return *std::move(fault);
+    if (auto fault = scan(client, pattern, names, asking)) return *std::move(fault);
   }
   if (nodes.empty()) {
-    if (auto fault = scan(client_, pattern, names, limit)) return *std::move(fault);
+    if (auto fault = scan(client_, pattern, names, asking)) return *std::move(fault);
   }
   return names;
 }
@@ -152,13 +167,15 @@ std::size_t size_of(const LockReport& report) {
 }
 
 std::variant<std::vector<LockReport>, Fault> RedisAdmin::list(const std::string& pattern,
+                                                              Millis each_answer,
                                                               const CallLimit& limit) {
-  auto names = known_locks(pattern, limit);
+  const Asking asking{each_answer, limit};
+  auto names = known_locks(pattern, asking);
   if (!names) return std::move(names).error();
   std::vector<LockReport> reports;
   std::size_t size = 0;
   for (const LockName& name : *names) {
-    auto report = inspect(name, for_one(limit));
+    auto report = inspect(name, asking.one());
     if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
     auto& found = std::get<LockReport>(report);
     size += size_of(found);

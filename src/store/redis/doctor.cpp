@@ -205,7 +205,7 @@ Finding allowed(const char* subject, Client& client, const Command& command, con
 
 Findings examine(const RedisServer& server, const LockName& name, const CallLimit& limit) {
   Client client{server};
-  Findings findings{reachable(client, limit)};
+  Findings findings{reachable(client, for_the_first_answer(limit))};
   if (findings.front().verdict == Verdict::fail) return findings;
   const ServerInfo info{client, limit};
   findings.push_back(version(info));

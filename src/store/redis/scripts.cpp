@@ -28,6 +28,7 @@ std::optional<Holder> holder_in(const Reply& reply, std::size_t first) {
   if (kind.empty() || kind == "none") return std::nullopt;
   Holder holder{Holder::Kind::foreign, std::string{reply[first].text()}, {}, {}};
   if (kind == "holder") holder.kind = Holder::Kind::holder;
+  if (kind == "kept") holder.kind = Holder::Kind::kept;
   if (kind == "reserved") holder.kind = Holder::Kind::reserved;
   if (const auto left = reply[first + 1]; left.integer() >= 0) holder.expires_in = length_in(left);
   if (const auto held = reply[first + 2]; held.integer() >= 0) holder.held_for = length_in(held);

@@ -23,7 +23,7 @@ class ZooKeeperAdmin final : public LockAdmin {
   explicit ZooKeeperAdmin(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
 
   std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
-  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
+  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern, Millis each_answer,
                                                     const CallLimit& limit) override;
   Removal force_release(const LockName& name, const std::vector<Token>& shown,
                         const std::string& by, const CallLimit& limit) override;
@@ -64,9 +64,11 @@ std::variant<LockReport, Fault> ZooKeeperAdmin::inspect(const LockName& name,
 }
 
 std::variant<std::vector<LockReport>, Fault> ZooKeeperAdmin::list(const std::string& pattern,
+                                                                  Millis each_answer,
                                                                   const CallLimit& limit) {
-  if (auto there = connect(limit); !there) return std::move(there).error();
-  auto children = session_->children(ensemble_.base, limit);
+  const auto one = [&] { return limit.at_most(Deadline::after(base::now(), each_answer)); };
+  if (auto there = connect(one()); !there) return std::move(there).error();
+  auto children = session_->children(ensemble_.base, one());
   if (!children) return std::move(children).error();
   std::vector<LockName> names;
   for (const auto& child : *children) {
@@ -77,7 +79,7 @@ std::variant<std::vector<LockReport>, Fault> ZooKeeperAdmin::list(const std::str
   std::sort(names.begin(), names.end());
   std::vector<LockReport> reports;
   for (const LockName& name : names) {
-    auto report = report_on(*session_, path_of(ensemble_, name), name, limit);
+    auto report = report_on(*session_, path_of(ensemble_, name), name, one());
     if (!report) return std::move(report).error();
     if (!report->holders.empty() || !report->waiters.empty()) reports.push_back(*std::move(report));
   }
@@ -155,7 +157,7 @@ std::unique_ptr<LockAdmin> open_admin(const ZooKeeper& ensemble) {
 Findings examine(const ZooKeeper& ensemble, const LockName& name, const CallLimit& limit) {
   using Verdict = Finding::Verdict;
   Findings findings;
-  auto opened = Session::open(ensemble, session_length, limit);
+  auto opened = Session::open(ensemble, session_length, for_the_first_answer(limit));
   if (!opened) {
     return {{Verdict::fail, "reachable", opened.error().why,
              opened.error().kind == Fault::Kind::denied

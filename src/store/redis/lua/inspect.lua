@@ -1,6 +1,7 @@
 -- INSPECT: everything known about one lock at one instant; writes nothing.
 -- result  {token, PTTL, held ms, kind, more holders, last fence or '', mode or '',
---          {id, waiting ms, id, waiting ms, ...}, {token, ms left, held ms, fence, ...} if several hold}
+--          {id, waiting ms, id, waiting ms, ...},
+--          {token, ms left, held ms, fence, 1 if its job has ended, ...} if several hold}
 local who, left, since, kind, more = occupant()
 local waiters = {}
 local entries = redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES')
@@ -22,8 +23,9 @@ if mode then
       several[#several + 1] = ends - now
       several[#several + 1] = age_ms(granted[i + 1])
       several[#several + 1] = granted[i + 1]
+      several[#several + 1] = is_kept(granted[i]) and 1 or 0
     end
   end
 end
-local how = mode or kind == 'reserved' and mode_of(owner) or kind == 'holder' and 'exclusive' or ''
+local how = mode or kind == 'reserved' and mode_of(owner) or (kind == 'holder' or kind == 'kept') and 'exclusive' or ''
 return {who, left, since, kind, more, last_token and digits(last_fence) or '', how, waiters, several}

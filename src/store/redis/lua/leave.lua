@@ -21,7 +21,10 @@ if owner == id or number then
   elseif stays > 0 then
     redis.call('PEXPIRE', lock, stays)
   end
-  if stays > 0 then redis.call('PEXPIRE', fence, DAY + stays) end
+  if stays > 0 then
+    redis.call('PEXPIRE', fence, DAY + stays)
+    redis.pcall('SET', mailbox .. token, 'kept', 'PX', stays)  -- for people: see is_kept
+  end
   if not mode and stays <= 0 then handoff(claim) else tell_first(claim) end
   if stays > 0 then tell_lookers(1) end  -- it ends sooner than they were told
   return 1

@@ -106,6 +106,10 @@ local function post(token, message)
   return true
 end
 
+-- The job of this holder has ended, and --min-hold keeps its lock: what leave wrote in place of its
+-- mailbox, where no word arrives any more.
+local function is_kept(token) return redis.pcall('GET', mailbox .. token) == 'kept' end
+
 local function room()
   local permits = mode:match('%d+')
   return not permits or redis.call('ZCARD', held) < tonumber(permits)
@@ -181,17 +185,17 @@ end
 local function age_ms(number) return math.max(0, math.floor((now_us - number) / 1000)) end
 
 -- token of the holder (the first of several), PTTL, ms since its grant or -1, kind, how many more hold
--- kind is none, holder, reserved or foreign
+-- kind is none, holder, kept, reserved or foreign
 local function occupant()
   if not owner then return '', -2, -1, 'none', 0 end
   local left = redis.call('PTTL', lock)
   if mode then
     local oldest = redis.call('ZRANGE', grants, 0, 0, 'WITHSCORES')
-    return oldest[1] or '', left, oldest[2] and age_ms(oldest[2]) or -1, 'holder',
-           math.max(0, redis.call('ZCARD', held) - 1)
+    return oldest[1] or '', left, oldest[2] and age_ms(oldest[2]) or -1,
+           oldest[1] and is_kept(oldest[1]) and 'kept' or 'holder', math.max(0, redis.call('ZCARD', held) - 1)
   end
   if owner ~= '' and owner == last_token then
-    return owner, left, age_ms(last_fence), 'holder', 0
+    return owner, left, age_ms(last_fence), is_kept(owner) and 'kept' or 'holder', 0
   end
   if owner ~= '' and owner == first_waiter() then
     return token_of(owner), left, -1, 'reserved', 0
