@@ -228,3 +228,22 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
   assert_one_stderr_line '--status-file: cannot write'
   free "$K"
 }
+
+@test "the reader of a full pipe gets all of a long record, if it reads on" {
+  local -a keys=()
+  local number
+  for number in {1..60}; do keys+=(-k "$K:$number"); done
+  rlock --status-file /dev/stdout "${keys[@]}" -- sh -c 'head -c 63000 /dev/zero; exit 3' |
+    { sleep 1; tail -c +63001; } >"$T/record"
+  python3 -c 'import json, sys; assert len(json.load(open(sys.argv[1]))["keys"]) == 60' "$T/record"
+  assert_less 4096 "$(stat -c %s "$T/record")" # as much fits at once or not at all
+}
+
+@test "one that does not read on holds the run up for two seconds at most" {
+  local before
+  before=$(now_ms)
+  rlock --status-file /dev/stdout -k "$K" -- sh -c 'head -c 65536 /dev/zero' 2>"$T/err" 3>&- | sleep 8 3>&- &
+  wait_until says "$T/err" '--status-file: cannot write'
+  assert_less $(($(now_ms) - before)) 7000
+  free "$K"
+}

@@ -13,6 +13,8 @@
 #include <memory>
 #include <optional>
 
+#include "os/poll.hpp"
+
 namespace os {
 namespace {
 
@@ -24,6 +26,9 @@ Result<std::string> behind_links(const std::string& path) {
   std::array<char, PATH_MAX> real{};
   return std::string{::realpath(path.c_str(), real.data()) != nullptr ? real.data() : path};
 }
+
+// A full pipe: its reader is at work or stands still.
+constexpr base::Millis for_a_reader{2'000};
 
 bool is_special(const std::string& path) {
   struct stat status {};
@@ -158,7 +163,7 @@ Result<Done> replace_contents(const std::string& path, const std::string& text) 
 }
 
 Result<Done> append_to(const std::string& path, const std::string& text) {
-  // A pipe that nobody reads from, or whose reader sleeps, is an error, and no reason to wait.
+  // A pipe that nobody reads from is an error, and no reason to wait.
   constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   const Fd file{::open(path.c_str(), flags, 0600)};
   if (!file) return last_error();
@@ -166,9 +171,14 @@ Result<Done> append_to(const std::string& path, const std::string& text) {
 }
 
 Result<Done> write_all(const Fd& file, std::string_view text) {
+  const auto until = base::Deadline::after(base::now(), for_a_reader);
   while (!text.empty()) {
     const ssize_t size = ::write(file.number(), text.data(), text.size());
     if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN &&
+        wait_for(file.number(), Want::write, {until}) == Ready::yes) {
+      continue;
+    }
     if (size < 0) return last_error();
     text.remove_prefix(static_cast<std::size_t>(size));
   }

@@ -32,13 +32,13 @@ Result<Done> can_create(const std::string& path);
 
 /// Writes a file that is there as a whole or not at all: beside it, with mode 0600, then renamed. A
 /// path that is no regular file (a pipe, /dev/null), or that names an open descriptor
-/// (/dev/stdout), is written to as it is, without waiting for a reader.
+/// (/dev/stdout), is written to as it is, without waiting for a reader to come.
 Result<Done> replace_contents(const std::string& path, const std::string& text);
 
 /// Appends with a single write, so that two writers do not mix.
 Result<Done> append_to(const std::string& path, const std::string& text);
 
-/// All of it, however many calls that takes.
+/// All of it, however many calls that takes; the reader of a full pipe has 2 s (EAGAIN).
 Result<Done> write_all(const Fd& file, std::string_view text);
 
 /// Whether the open file is still the one with that name.

@@ -61,6 +61,15 @@ TEST_CASE("several holders have their own fences, and permits their number") {
   CHECK(table.find("fence    8\n") != std::string::npos);
 }
 
+TEST_CASE("a lock that --min-hold keeps has no job, and nobody refreshes it") {
+  auto report = held_lock();
+  report.holders.front().occupant.kind = Holder::Kind::kept;
+  const std::string table = cmd::as_table(report);
+  CHECK(table.find("(its job has ended; --min-hold keeps the lock)\n") != std::string::npos);
+  CHECK(table.find("until    28s from now\n") != std::string::npos);
+  CHECK(Json::parse(cmd::as_json(report))["holders"][0]["job_ended"] == true);
+}
+
 TEST_CASE("a reserved lock and a value that is no string are shown as such") {
   auto report = held_lock();
   report.holders.front().occupant.kind = Holder::Kind::reserved;

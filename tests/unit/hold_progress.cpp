@@ -41,6 +41,7 @@ TEST_CASE("the holder of a lock is described by its kind") {
   };
   CHECK(hold::describe(std::nullopt) == "free, but others wait for it");
   CHECK(said(Kind::holder, "ann") == "held by ann");
+  CHECK(said(Kind::kept, "ann") == "kept by --min-hold after the job of ann");
   CHECK(said(Kind::reserved, "ann") == "reserved for ann");
   CHECK(said(Kind::neighbour, "ann") == "behind ann of this host");
   CHECK(said(Kind::foreign, "x", Millis{1}) == "held by a foreign client (x)");

@@ -258,6 +258,11 @@ TEST_CASE("a report names the holders that a majority has or may have") {
   all = merged(name, {report("a", 5), report("b", 9)}, 3);
   CHECK(all.holders.size() == 2);
 
+  auto told = report("a", 5);  // the others have not heard yet that its job has ended
+  told.holders[0].occupant.kind = Holder::Kind::kept;
+  all = merged(name, {report("a", 5), told, report("a", 5)}, 3);
+  CHECK(all.holders[0].occupant.kind == Holder::Kind::kept);
+
   all = merged(name, {report("", 5), report("", 7), report("b", 9)}, 3);
   CHECK(all.holders.empty());
   CHECK(all.fence == 9);

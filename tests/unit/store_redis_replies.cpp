@@ -103,6 +103,7 @@ TEST_CASE("a holder may be reserved or foreign, without expiry or age; or nobody
   const auto of = [](const std::string& kind) {
     return holder_in(reply_of("*5\r\n$0\r\n\r\n:-1\r\n:-1\r\n+" + kind + "\r\n:0\r\n"), 0);
   };
+  CHECK(of("kept")->kind == Holder::Kind::kept);
   CHECK(of("reserved")->kind == Holder::Kind::reserved);
   CHECK(of("foreign")->kind == Holder::Kind::foreign);
   CHECK(of("anything")->kind == Holder::Kind::foreign);
