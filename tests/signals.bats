@@ -68,6 +68,19 @@ forwards() {
   free "$K"
 }
 
+@test "what a shell has started gets TERM once, and not again when the shell ends of it" {
+  start holder -k "$K" --grace 20s --ttl 60s -- \
+    sh -c "trap 'exit 9' TERM; '$LIB/log-signals' '$T/job.log' '$T/job.end' 7 & wait"
+  wait_until says "$T/job.log" started
+  signal TERM holder
+  wait_until says "$T/job.log" TERM
+  wait_until gone "$(job_of holder)"
+  sleep 0.3 # a second one would have come by then
+  end_logger holder
+  assert_equal "$status" 9
+  assert_equal "$(<"$T/job.log")" $'started\nTERM'
+}
+
 @test "TERM twice at once, as timeout(1) and kill %1 send it, is one" {
   local round
   for round in {1..5}; do

@@ -113,7 +113,10 @@ Actions JobPolicy::on_job_ended(os::ExitStatus status, base::Moment now) {
   const bool was_killed = status.signalled() && status.signal() == SIGKILL;
   // It ended by itself: what it left behind is its business.
   if (!stop_passed_on_ && !died_of_heard && !was_killed) return {};
-  return stop_tree(now);
+  Actions actions = stop_tree(now);
+  // The rest has had its TERM together with it, and what cleans up since is to come to its end.
+  const bool all_heard = stop_passed_on_ && stop_passed_on_->signal == SIGTERM;
+  return all_heard ? Actions{} : actions;
 }
 
 Actions JobPolicy::on_guardian_killed() {

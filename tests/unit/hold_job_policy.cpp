@@ -216,18 +216,20 @@ TEST_CASE("what a job leaves behind is its business, unless the job was stopped 
     int heard;  // 0: no signal came
     os::ExitStatus status;
     bool stops;
+    const char* rest;  // what it is sent
   };
-  for (const auto& [heard, status, stops] :
-       {Row{0, exited(0), false}, Row{0, exited(3), false}, Row{0, died_of(SIGTERM), false},
-        Row{0, died_of(SIGKILL), true}, Row{SIGTERM, exited(0), true},
-        Row{SIGHUP, died_of(SIGHUP), true}, Row{SIGHUP, exited(0), false},
-        Row{SIGHUP, died_of(SIGINT), false}}) {
+  for (const auto& [heard, status, stops, rest] :
+       {Row{0, exited(0), false, ""}, Row{0, exited(3), false, ""},
+        Row{0, died_of(SIGTERM), false, ""}, Row{0, died_of(SIGKILL), true, "tree 15"},
+        Row{SIGTERM, exited(0), true, ""},  // it had that with the job
+        Row{SIGINT, exited(0), true, "tree 15"}, Row{SIGHUP, died_of(SIGHUP), true, "tree 15"},
+        Row{SIGHUP, exited(0), false, ""}, Row{SIGHUP, died_of(SIGINT), false, ""}}) {
     CAPTURE(heard);
     CAPTURE(status.code());
     auto running = policy();
     if (heard != 0) (void)running.on_signal(by_process(heard), Heard::no, start);
     CHECK_FALSE(running.is_done());
-    CHECK(told(running.on_job_ended(status, start)) == (stops ? "tree 15" : ""));
+    CHECK(told(running.on_job_ended(status, start)) == rest);
     CHECK(running.is_done() == !stops);
     CHECK(running.awaits_tree() == stops);
     CHECK(running.ended()->code() == status.code());
