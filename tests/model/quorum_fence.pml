@@ -10,8 +10,8 @@
  * is a Leave like any other.
  *
  * TIME  There is no clock. A lease may end on any server at any time; all that is known is that its
- * client's validity is over by then, being counted from before the question (queue.pml shows that).
- * Numbers only count here: that they are times matters when a server loses its data (queue.pml again).
+ * client's validity is over by then, being counted from before the question (scripts/simulate shows that).
+ * Numbers only count here: that they are times matters when a server loses its data (scripts/simulate again).
  *
  * LEFT OUT  Servers that lose their data. Refreshing: it changes no fence, and a server that it enters again does not count in that
  * round. Several keys under one token, which try again with that (TRIES=2, too much to search to the end): there no

@@ -228,6 +228,18 @@ const std::vector<Mutant>& mutants() {
   static const std::vector<Mutant> all{
       // The scripts.
       {"a fence is the server's time", "", "math.max(last_fence + 1, now_us)", "now_us"},
+      {"a fence only counts, and forgets with the server's data", "",
+       "math.max(last_fence + 1, now_us)", "last_fence + 1"},
+      {"a reservation is confirmed with the fence of the holder before", "",
+       "local number = math.max(last_fence + 1, now_us)",
+       "local number = owner == id and last_fence or math.max(last_fence + 1, now_us)"},
+      {"a late confirmation is taken for a retry", "",
+       "if owner == id and last_token == token then",
+       "if owner == id and not redis.call('ZSCORE', queue, id) then"},
+      {"a release does not look whose the lock is", "", "if owner == id or number then",
+       "if owner or number then"},
+      {"a hand-off reserves nothing", "", "local set = redis.pcall('SET', lock, first, 'PX', claim)",
+       "local set = redis.call('DEL', lock) and {}"},
       {"who comes takes a free lock before those in the queue", "",
        "local my_turn = not first or first == id", "local my_turn = true"},
       {"the first waiter is not woken", "", "if first and post(token_of(first), 'wake') then",
