@@ -1,7 +1,6 @@
 #include "os/guardian.hpp"
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,8 +57,6 @@ constexpr base::Millis kill_rounds{10};
 // between.
 constexpr int most_reaped = 256;
 
-constexpr int most_urgent = -20;
-
 constexpr std::string_view guardian_name = "guardian";
 // Reading one's own command line takes as long as a short job has.
 constexpr base::Millis short_job{20};
@@ -110,6 +107,7 @@ class GuardianProcess {
   bool unreaped_ = false;        // there may be more children that ended
   bool storm_ = false;           // there are new children as soon as we have killed the old ones
   bool ordered_ = false;         // by rlock, to kill
+  std::optional<Urgency> urgency_{};  // once there is a storm
   bool told_ = false;
 };
 
@@ -194,6 +192,8 @@ void GuardianProcess::look_at_children() {
     }
     look_at(*change);
   }
+  // The dead that pile up hold up whoever looks through all processes.
+  if (unreaped_ && !urgency_) urgency_.emplace();
   if (!unreaped_ && end_ && tree_.empty()) ::_exit(0);
 }
 
@@ -221,8 +221,7 @@ void GuardianProcess::kill_tree() {
     base::log::error("process {} {}; killing its job", rlock_,
                      alone_ ? "was killed" : "stands still, and its time is over");
   }
-  // Those that we have to outrun have as many turns each as we. Not for everybody to have.
-  (void)::setpriority(PRIO_PROCESS, 0, most_urgent);
+  if (!urgency_) urgency_.emplace();
   const auto on_change = [&](const Change& change) { look_at(change); };
   storm_ = !tree_.kill_children(on_change);
   if (storm_) return tree_.kill_standing(on_change);

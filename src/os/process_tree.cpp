@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,6 +186,15 @@ void require_proc() {
        ESRCH);
 }
 
+Urgency::Urgency() : usual_{::getpriority(PRIO_PROCESS, 0)} {
+  constexpr int most_urgent = -20;
+  (void)::setpriority(PRIO_PROCESS, 0, most_urgent);
+}
+
+Urgency::~Urgency() {
+  (void)::setpriority(PRIO_PROCESS, 0, usual_);
+}
+
 ProcessTree::ProcessTree() : not_ours_{children_now()} {
   check(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "becoming a subreaper");
 }
@@ -241,6 +251,7 @@ std::vector<Process> ProcessTree::members_at_hand() const {
 }
 
 std::size_t ProcessTree::signal(int number) const {
+  const Urgency urgency;  // the dead of a storm are looked at, too, of whom there may be thousands
   if (number == SIGKILL) {
     // The end of the lease does not wait for the long look around that follows.
     for (const Process& process : members_at_hand()) signal_exactly(process, number);

@@ -25,6 +25,19 @@ struct Process {
 /// that of another PID namespace, no descendant can be found.
 void require_proc();
 
+/// While it lives, its thread goes before others, if it may (CAP_SYS_NICE): each process of a storm
+/// of forks has as many turns as we, and we have to outrun them all.
+class Urgency {
+ public:
+  Urgency();
+  Urgency(const Urgency&) = delete;
+  Urgency& operator=(const Urgency&) = delete;
+  ~Urgency();
+
+ private:
+  int usual_;  // the nice value before
+};
+
 /// Makes this process a child subreaper: a descendant whose parent dies becomes our child instead
 /// of init's, so nothing that the job started, setsid'ed daemons included, can leave the tree.
 ///

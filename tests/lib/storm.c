@@ -25,6 +25,7 @@ int main(int count, char** words) {
   if (beat == MAP_FAILED) return 71;
   const int64_t end = now() + seconds * INT64_C(1000000);
   signal(SIGTERM, SIG_IGN);
+  signal(SIGINT, SIG_IGN);
   signal(SIGCHLD, SIG_IGN);
   for (int line = 0; line < lines; ++line) {
     if (fork() != 0) continue;
