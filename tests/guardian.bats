@@ -242,10 +242,14 @@ calm() {
 @test "kill -9 of rlock: a job that forks and exits as fast as it can is gone soon, too" {
   local killed
   storm holder --ttl 60s
+  launch bystander sleep 60
+  kill -STOP "${PIDS[bystander]}"
   killed=$(now_us)
   signal KILL holder
   wait_until calm
   assert_less "$(last_beat)" $((killed + 2000000))
+  in_state "${PIDS[bystander]}" T # it is in the job's process group, and of no concern to us
+  signal KILL bystander
 }
 
 @test "INT after TERM: a job that forks and exits as fast as it can is gone soon, too" {

@@ -222,9 +222,8 @@ void GuardianProcess::kill_tree() {
                      alone_ ? "was killed" : "stands still, and its time is over");
   }
   if (!urgency_) urgency_.emplace();
-  const auto on_change = [&](const Change& change) { look_at(change); };
-  storm_ = !tree_.kill_children(on_change);
-  if (storm_) return tree_.kill_standing(on_change);
+  storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
+  if (storm_) return look_at_children();
   // Should /proc be gone, at least the job itself.
   if (tree_.signal(SIGKILL) == 0 && !end_) (void)::kill(job_, SIGKILL);
   look_at_children();

@@ -292,21 +292,6 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
   }
 }
 
-void ProcessTree::kill_standing(const std::function<void(const Change&)>& on_change) const {
-  std::vector<pid_t> groups;
-  for (const pid_t child : FirstChildren{}.now()) {
-    const pid_t group = ::getpgid(child);  // the dead tell theirs, too
-    // Process 1's group has no name in kill(2), where -1 is everybody.
-    if (group <= 1 || group == ::getpgrp() || std::ranges::count(groups, group) != 0) continue;
-    (void)::kill(-group, SIGSTOP);
-    groups.push_back(group);
-  }
-  // First the dead, of whom there may be ten thousands.
-  while (const auto change = reap()) on_change(*change);
-  for (const Process& process : members()) signal_exactly(process, SIGKILL);
-  for (const pid_t group : groups) (void)::kill(-group, SIGCONT);
-}
-
 void ProcessTree::resume() const {
   for (const Process& process : members()) {
     if (process.state == 'T') signal_exactly(process, SIGCONT);

@@ -61,11 +61,6 @@ class ProcessTree {
   /// appears (true) or a moment is over: faster than what forks and exits as fast as it can. Only
   /// where all children are members. Those that ended are reaped, and `on_change` is told.
   static bool kill_children(const std::function<void(const Change&)>& on_change);
-  /// For what outruns kill_children(): the process groups of our children stand still while their
-  /// members are killed. A stop reaches all of a group at one blow, also who is being forked just
-  /// then. Strangers in such a group (rlock itself, what shares a pipeline with it) stand still as
-  /// long. Who left the group in time is missed. Otherwise as kill_children().
-  void kill_standing(const std::function<void(const Change&)>& on_change) const;
   /// SIGCONT to the members that are stopped, and to no other.
   void resume() const;
   /// True when no member is left, not even a zombie. Call it after reaping.
