@@ -190,6 +190,18 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
   assert_equal "$(status_of '[d["outcome"], d["why"]]')" '["failed", "the guardian of the job was killed"]'
 }
 
+@test "a guardian that is killed while its job is stopped for a lost lock: lost, as the exit code says" {
+  start holder --status-file "$T/status" -k "$K" --ttl 20s --grace 9s -- \
+    sh -c 'trap "" TERM; echo started; while :; do sleep 0.05; done'
+  wait_until says "$T/holder.out" started
+  attempt force-release --yes --wait 0 "$K"
+  wait_until says "$T/holder.err" 'stopping the job'
+  kill -KILL "$(guardian_of holder)"
+  finish holder
+  assert_equal "$status" 76
+  assert_equal "$(status_of 'd["outcome"], d["why"]')" '["lost", "the guardian of the job was killed"]'
+}
+
 @test "a run that finds the lock busy leaves the record of the last one that ran" {
   with_status -- sh -c 'exit 3'
   redis set "$K" foreign px 60000

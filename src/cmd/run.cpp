@@ -223,7 +223,7 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   record.ended = base::now();
   const int code = conclude(ending, record);
   if (started->was_killed()) {
-    record.outcome = RunRecord::Outcome::failed;
+    if (!ending.stopped_for) record.outcome = RunRecord::Outcome::failed;
     record.why = "the guardian of the job was killed";
   }
   // A job is stopped because somebody else wants the lock.
