@@ -73,6 +73,8 @@ inline constexpr std::array options{
            "at most N holders at once"},
     Option{"min-hold", 0, "DUR", "", From::anywhere, Group::lock, of::run,
            "the lock stays taken so long after the grant, even if the job is quicker"},
+    Option{"max-hold", 0, "DUR", "", From::anywhere, Group::lock, of::run,
+           "the job is stopped so that it is gone so long after the grant; exit code 76"},
     Option{"sync-replicas", 0, "N", "0", From::anywhere, Group::lock, of::claims,
            "a grant counts only once N replicas have confirmed it"},
     Option{"label", 0, "TEXT", "", From::anywhere, Group::lock, of::claims,

@@ -32,6 +32,7 @@ struct RunPlan {
   base::Millis grace;
   hold::OnLost on_lost;
   base::Millis min_hold;
+  std::optional<base::Millis> max_hold;
   bool wait_all;
   bool reentrant;
   std::optional<std::string> status_file;
@@ -39,17 +40,34 @@ struct RunPlan {
 };
 
 constexpr base::Millis longest_default_grace{5'000};
+// As that of a TTL.
+constexpr base::Millis shortest_max_hold = store::Ttl::shortest;
 
-base::Millis grace_in(const Settings& settings, store::Ttl ttl) {
+/// The stop begins so long before the end; where the job has little time, it must not begin at
+/// once.
+base::Millis grace_in(const Settings& settings, store::Ttl ttl,
+                      const std::optional<base::Millis>& max_hold) {
   const auto setting = settings.find("grace");
-  if (!setting) return std::min(longest_default_grace, ttl.length() / 6);
+  const base::Millis shortest = std::min(ttl.length(), max_hold.value_or(ttl.length()));
+  if (!setting) return std::min(longest_default_grace, shortest / 6);
   const base::Millis grace = duration_of(*setting);
-  // The stop begins that long before the lease ends; it must not come before two refreshes failed.
-  const base::Millis most = ttl.length() / 2;
+  // It must not come before two refreshes failed.
+  const base::Millis most = shortest / 2;
   if (grace > most) {
-    throw not_accepted(*setting, fmt::format("at most half the TTL, {}ms", most.count()));
+    throw not_accepted(
+        *setting, fmt::format("at most half {}, {}ms",
+                              shortest < ttl.length() ? "of --max-hold" : "the TTL", most.count()));
   }
   return grace;
+}
+
+std::optional<base::Millis> max_hold_in(const Settings& settings, base::Millis min_hold) {
+  const auto setting = settings.find("max-hold");
+  if (!setting) return std::nullopt;
+  const base::Millis length = duration_of(*setting);
+  if (length < shortest_max_hold) throw not_accepted(*setting, "100ms or more");
+  if (length < min_hold) throw not_accepted(*setting, "no less than --min-hold");
+  return length;
 }
 
 hold::OnLost on_lost_in(const Settings& settings) {
@@ -102,13 +120,16 @@ store::Label label_of(const std::vector<std::string>& command) {
 RunPlan plan_in(const Settings& settings, const std::vector<std::string>& operands) {
   const auto ttl = *ttl_in(settings);
   auto command = command_in(settings, operands);
-  const auto min_hold = settings.find("min-hold");
+  const auto kept = settings.find("min-hold");
+  const auto min_hold = kept ? duration_of(*kept) : base::Millis{0};
+  const auto max_hold = max_hold_in(settings, min_hold);
   auto lock = resolve_claim(settings, ttl, label_of(command));
-  if (min_hold) require(lock.server, store::Feature::min_hold, "--min-hold");
+  if (kept) require(lock.server, store::Feature::min_hold, "--min-hold");
   return {std::move(lock),
-          grace_in(settings, ttl),
+          grace_in(settings, ttl, max_hold),
           on_lost_in(settings),
-          min_hold ? duration_of(*min_hold) : base::Millis{0},
+          min_hold,
+          max_hold,
           settings.is_on("wait-all"),
           settings.is_on("reentrant"),
           status_file_in(settings),
@@ -206,12 +227,21 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   const auto& server = plan.lock.server;
   const auto environment = hold::job_environment(record.leases, server.shown, server.exported);
   const auto valid_until = locks.valid_until();
+  const bool locks_of_our_own = !locks.empty();
   const os::Program program{plan.command, environment};
   // All that can fail before the job exists is done before; the renewer has no thread yet.
   hold::Renewer renewer{std::move(locks)};
   os::ProcessTree tree;
-  hold::JobPolicy policy{
-      {plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost, plan.wait_all}};
+  hold::JobPolicy::Terms terms{plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost,
+                               plan.wait_all};
+  if (plan.max_hold) {
+    // From before the question, as a lease is reckoned.
+    const auto since = locks_of_our_own ? record.leases.back().asked_at : *record.granted;
+    terms.latest_end = Deadline::after(since, *plan.max_hold);
+    terms.why_then = fmt::format("its time under {} was over: --max-hold {}", terms.locks,
+                                 base::format_duration(*plan.max_hold));
+  }
+  hold::JobPolicy policy{std::move(terms)};
   auto started = os::Guardian::start_job(program, signals, tree, policy.last_moment());
   if (!started) {
     const int code = report_not_started(plan, started.error(), record);
@@ -226,8 +256,8 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
     if (!ending.stopped_for) record.outcome = RunRecord::Outcome::failed;
     record.why = "the guardian of the job was killed";
   }
-  // A job is stopped because somebody else wants the lock.
-  const bool stopped = ending.stopped_for.has_value();
+  // A job is stopped because somebody else wants the lock, unless its time was over.
+  const bool stopped = ending.stopped_for && ending.stopped_for->reason != Reason::time;
   give_back(plan, renewer, stopped ? base::Millis{0} : plan.min_hold, record);
   return code;
 }

@@ -127,6 +127,9 @@ Actions JobPolicy::on_guardian_killed() {
 }
 
 Actions JobPolicy::on_time(base::Moment now) {
+  if (phase_ == Phase::running && terms_.latest_end.earlier_by(terms_.grace).passed(now)) {
+    return stop_for({StoppedFor::Reason::time, terms_.why_then}, terms_.why_then, now);
+  }
   if (phase_ == Phase::running && terms_.valid_until.earlier_by(terms_.grace).passed(now)) {
     return lose(terms_.locks, "the lease could not be refreshed in time" + trouble_, now);
   }
@@ -139,13 +142,12 @@ Actions JobPolicy::on_time(base::Moment now) {
 }
 
 store::Deadline JobPolicy::due() const {
-  if (phase_ != Phase::running) return kill_at_;
-  return warned_of_ ? store::Deadline::never() : terms_.valid_until.earlier_by(terms_.grace);
+  return phase_ == Phase::running ? end().earlier_by(terms_.grace) : kill_at_;
 }
 
 store::Deadline JobPolicy::last_moment() const {
-  if (terms_.on_lost == OnLost::warn) return store::Deadline::never();
-  return terms_.valid_until.earlier_by(std::min(guardian_lead, terms_.grace / 8));
+  const auto latest = terms_.on_lost == OnLost::warn ? terms_.latest_end : end();
+  return latest.earlier_by(std::min(guardian_lead, terms_.grace / 8));
 }
 
 Actions JobPolicy::lose(const std::string& locks, const std::string& why, base::Moment now) {
@@ -170,9 +172,9 @@ Actions JobPolicy::stop_for(StoppedFor reason, const std::string& line, base::Mo
 }
 
 Actions JobPolicy::stop_tree(base::Moment now) {
-  if (terms_.valid_until.passed(now)) return kill_tree();  // we were not running when it was time
+  if (end().passed(now)) return kill_tree();  // we were not running when it was time
   phase_ = Phase::stopping;
-  const auto last_moment = terms_.valid_until.earlier_by(std::min(kill_lead, terms_.grace / 4));
+  const auto last_moment = end().earlier_by(std::min(kill_lead, terms_.grace / 4));
   kill_at_ = std::min(last_moment, store::Deadline::after(now, terms_.grace));
   return {ToTree{SIGTERM}};
 }

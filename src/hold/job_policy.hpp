@@ -15,7 +15,7 @@ namespace hold {
 enum class OnLost { stop, warn };
 
 struct StoppedFor {
-  enum class Reason { loss, request } reason;
+  enum class Reason { loss, request, time } reason;
   std::string why;  // for people
 };
 
@@ -36,7 +36,7 @@ struct Say {
 using Action = std::variant<ToJob, ToTree, ResumeTree, Follow, Say>;
 using Actions = std::vector<Action>;
 
-/// The rules of design.md, "Signals and the job's processes" and "Timing". It knows the lease's
+/// The rules of rlock(1), SIGNALS and TIMING. It knows the lease's
 /// validity, not the store; the job's state, not its pid; and the time only as it is told.
 class JobPolicy {
  public:
@@ -46,6 +46,9 @@ class JobPolicy {
     base::Millis grace;
     OnLost on_lost;
     bool wait_all;  // the rest of the tree belongs to the job
+    // The job must be gone by then, however long the lease lasts and whatever `on_lost` says.
+    store::Deadline latest_end = store::Deadline::never();
+    std::string why_then{};  // for messages: "it had its 1h of --max-hold"
   };
   explicit JobPolicy(Terms terms) : terms_{std::move(terms)} {}
 
@@ -79,6 +82,10 @@ class JobPolicy {
  private:
   enum class Phase { running, stopping, killing };
 
+  /// Of the lease or of the time that the job has, whichever is over first.
+  [[nodiscard]] store::Deadline end() const {
+    return std::min(terms_.valid_until, terms_.latest_end);
+  }
   Actions pass_on(const os::Signal& signal, base::Moment now);
   Actions lose(const std::string& locks, const std::string& why, base::Moment now);
   Actions stop_for(StoppedFor reason, const std::string& line, base::Moment now);

@@ -99,6 +99,31 @@ TEST_CASE("what the terminal sends is passed on to a job that has not heard it")
   }
 }
 
+TEST_CASE("a job with a time of its own is stopped for that, whatever becomes of the lease") {
+  for (const auto on_lost : {hold::OnLost::stop, hold::OnLost::warn}) {
+    JobPolicy running{{"'a'", Deadline::at(at(10'000)), Millis{2'000}, on_lost, false,
+                       Deadline::at(at(8'000)), "it was time"}};
+    CHECK(running.due() == Deadline::at(at(6'000)));
+    CHECK(running.last_moment() < Deadline::at(at(8'000)));
+    (void)running.on_news(hold::Extended{Deadline::at(at(90'000))}, at(1'000));
+    CHECK(running.due() == Deadline::at(at(6'000)));
+    CHECK(told(running.on_time(at(5'999))).empty());
+    CHECK(told(running.on_time(at(6'000))) == "say: it was time; stopping the job, tree 15");
+    CHECK(running.stopped_for()->reason == hold::StoppedFor::Reason::time);
+    CHECK(running.due() < Deadline::at(at(8'000)));
+    CHECK(told(running.on_time(at(7'990))) == "");
+    CHECK(told(running.on_time(at(7'990))) == "tree 9");
+  }
+}
+
+TEST_CASE("a lock that is lost before the job's time is over is lost, and that time stays") {
+  JobPolicy running{{"'a'", Deadline::at(at(10'000)), Millis{2'000}, hold::OnLost::warn, false,
+                     Deadline::at(at(20'000)), "it was time"}};
+  CHECK(told(running.on_time(at(8'000))).ends_with("the job runs on"));
+  CHECK(running.due() == Deadline::at(at(18'000)));
+  CHECK(told(running.on_time(at(18'000))) == "say: it was time; stopping the job, tree 15");
+}
+
 TEST_CASE("what an outer run sends its whole tree is not passed on") {
   auto running = policy();
   CHECK(told(running.on_signal({SIGTERM, os::Sender::outer_run}, Heard::no, start)).empty());
