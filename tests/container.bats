@@ -86,6 +86,7 @@ begins_nothing() {
   for word in "${INSIDE[@]}"; do
     [[ $word == --mount-proc ]] || foreign+=("$word")
   done
-  proc=none begins_nothing "${INSIDE[@]}"
+  # A sanitizer does not begin without /proc either, by itself.
+  grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN" || proc=none begins_nothing "${INSIDE[@]}"
   proc=foreign begins_nothing "${foreign[@]}"
 }

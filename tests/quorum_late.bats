@@ -151,3 +151,16 @@ third_is_free() {
   PATIENCE=10 wait_until on_nodes "$K" 0
   stop_proxy
 }
+
+@test "one that holds it is told from too few servers, although one is gone and another is late" {
+  start_quorum
+  slow_third 200
+  hold holder -k "$K" --ttl 20s
+  wait_until on_nodes "$K" 3
+  kill_redis "${NODES[0]}"
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 75
+  let_go holder
+  assert_success
+  stop_proxy
+}

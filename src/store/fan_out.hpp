@@ -55,10 +55,13 @@ class FanOut {
     }
   }
 
-  /// Waits until `enough(answers)`, until all nodes have answered, or until the limit.
+  /// Waits until `enough(answers)`, until all nodes have answered, or until that moment or the
+  /// limit.
   template <class Enough>
-  const Answers<Answer>& wait(const Enough& enough) {
-    while (!awaited_.empty() && !enough(answers_) && !ended()) listen(limit_.until);
+  const Answers<Answer>& wait(const Enough& enough, Deadline until = Deadline::never()) {
+    while (!awaited_.empty() && !enough(answers_) && !ended() && !until.passed(base::now())) {
+      listen(std::min(until, limit_.until));
+    }
     return checked();
   }
   /// Until when a node is waited for that was seen connected then: what it was asked is on its way.

@@ -238,6 +238,15 @@ TEST_CASE("a majority holds a lock as long as the shortest node of its longest m
   CHECK_FALSE(held->fence);
 }
 
+TEST_CASE("why a lock cannot be had is known when a majority told, or too few are left to tell") {
+  const Attempt refused = Fault{Fault::Kind::unusable, "nonsense"};
+  const Attempt held = Busy{std::nullopt, 0};
+  CHECK_FALSE(quorum::reason_is_known({refused, held, std::nullopt}));
+  CHECK(quorum::reason_is_known({refused, held, held}));
+  CHECK(quorum::reason_is_known({refused, refused, std::nullopt}));
+  CHECK_FALSE(quorum::reason_is_known({refused, std::nullopt, std::nullopt}));
+}
+
 TEST_CASE("a report names the holders that a majority has or may have") {
   const auto name = *LockName::from("key");
   const auto report = [&](const std::string& holder, Fence fence) {

@@ -12,6 +12,9 @@ namespace {
 constexpr Millis until_healing{250};
 // A node that hears too late of a release keeps the lock until its TTL is over.
 constexpr Millis for_a_last_word{500};
+// That the lock cannot be had is known before it is known why: whether others have it (75) or too
+// few servers are there (69). A busy machine needs as long for an answer.
+constexpr Millis to_learn_why{500};
 // The next try of the same client finds what is left.
 constexpr Millis for_a_next_try{50};
 
@@ -181,6 +184,10 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   }
   auto lease = granted(first);
   const auto most = majority(nodes.size());
+  if (!lease) {
+    fan_out.wait([&](const auto& all) { return reason_is_known(all); },
+                 Deadline::after(base::now(), to_learn_why));
+  }
   // The late nodes answer meanwhile.
   auto confirmed = lease ? confirm(nodes, *lease, first, most, limit) : std::vector<std::size_t>{};
   fan_out.linger(nodes.last_call(Nodes::Question::claim, began));

@@ -63,6 +63,19 @@ bool may_have_it(const std::optional<Attempt>& answer) {
          (fault->kind == Fault::Kind::silent || fault->kind == Fault::Kind::unusable);
 }
 
+namespace {
+
+std::size_t told(const Answers<Attempt>& answers) {
+  return count<Busy>(answers) + count<Granted>(answers) + count<ModeConflict>(answers);
+}
+
+}  // namespace
+
+bool reason_is_known(const Answers<Attempt>& answers) {
+  const auto most = majority(answers.size());
+  return told(answers) >= most || told(answers) + late(answers).size() < most;
+}
+
 Attempt why_not(const Answers<Attempt>& answers) {
   const auto most = majority(answers.size());
   std::map<std::string, std::size_t> nodes_of;
@@ -71,9 +84,7 @@ Attempt why_not(const Answers<Attempt>& answers) {
     if (busy == nullptr || !busy->occupant) continue;
     if (++nodes_of[busy->occupant->token] >= most) return Busy{busy->occupant, 0};
   }
-  const auto answered =
-      count<Busy>(answers) + count<Granted>(answers) + count<ModeConflict>(answers);
-  if (answered >= most) return Busy{std::nullopt, 0};
+  if (told(answers) >= most) return Busy{std::nullopt, 0};
   return summary(answers);
 }
 

@@ -77,6 +77,9 @@ Answers<Attempt> since(const Answers<Attempt>& first, Answers<Attempt> all);
 /// The lease if a majority granted it; its fence is the highest that a node gave.
 std::optional<Lease> granted(const Answers<Attempt>& answers);
 
+/// Whether why_not() has what it needs for another answer than a fault, or will never have that.
+bool reason_is_known(const Answers<Attempt>& answers);
+
 /// Whether the node may hold the claim: a node that was not heard may have granted it, too.
 bool may_have_it(const std::optional<Attempt>& answer);
 
