@@ -52,6 +52,26 @@ listening_anew() {
   redis client list | grep cmd=blpop | grep -qv "^id=$id "
 }
 
+@test "who is stopped is told the reason, and whatever that is, on one line" {
+  own_server
+  hold holder -k "$K" --status-file "$T/status"
+  wait_until listening 1
+  attempt cancel "$K" --reason $'wrong branch,\nsee "#42"'
+  assert_success
+  finish holder
+  assert_equal "$status" 76
+  assert_stderr_line "cancelled by $(id -un)@$(hostname): wrong branch, see \"#42\"; stopping the job"
+  assert_equal "$("$PYTHON" -c 'import json, sys; print(json.load(open(sys.argv[1]))["lost_why"])' "$T/status")" \
+    "cancelled by $(id -un)@$(hostname): wrong branch, see \"#42\""
+  hold holder -k "$K"
+  wait_until listening 1
+  attempt force-release --yes "$K" --reason 'it hangs'
+  assert_success
+  finish holder
+  assert_equal "$status" 76
+  assert_stderr_line "force-released by $(id -un)@$(hostname): it hangs"
+}
+
 @test "nobody holds it: 1" {
   attempt cancel "$K"
   assert_equal "$status" 1

@@ -129,9 +129,21 @@ int report_not_held(const store::LockName& name, const std::optional<store::Toke
   return ExitCode::not_found_here;
 }
 
-/// "app@web1": who asks, for the holder to read.
-std::string ourselves() {
-  return os::user_name() + '@' + os::host_name();
+// A line on the screen of whoever is stopped.
+constexpr std::size_t longest_reason = 200;
+
+/// "app@web1", or "app@web1: the database moves": who asks and why, for the holder to read.
+std::string who_and_why(const Settings& settings) {
+  const std::string who = os::user_name() + '@' + os::host_name();
+  const auto reason = settings.find("reason");
+  if (!reason || reason->text.empty()) return who;
+  if (reason->text.size() > longest_reason) {
+    throw not_accepted(*reason, fmt::format("up to {} bytes", longest_reason));
+  }
+  std::string line = reason->text;
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }, ' ');
+  return who + ": " + line;
 }
 
 // ---- cancel -----------------------------------------------------------------------------------
@@ -140,6 +152,7 @@ struct CancelPlan {
   ServerChoice server;
   store::LockName key;
   std::optional<store::Token> only;
+  std::string by;  // who asks, and why
   base::Millis wait;
 };
 
@@ -213,7 +226,7 @@ int execute(const CancelPlan& plan) {
     return ExitCode::busy;
   }
   const auto asked = plan.server.ask([&](const os::CallLimit& limit) {
-    return admin->ask_to_stop(plan.key, tokens, "cancelled by " + ourselves(), limit);
+    return admin->ask_to_stop(plan.key, tokens, "cancelled by " + plan.by, limit);
   });
   if (const auto* fault = std::get_if<store::Fault>(&asked)) {
     return report_fault(plan.server, *fault);
@@ -223,7 +236,7 @@ int execute(const CancelPlan& plan) {
 
 Act resolve_cancel(const Settings& settings, const std::vector<std::string>& operands) {
   const CancelPlan plan{resolve_server(settings), only_key(operands), chosen_token(settings),
-                        duration_of(settings.value("wait"))};
+                        who_and_why(settings), duration_of(settings.value("wait"))};
   return [plan] { return execute(plan); };
 }
 
@@ -233,6 +246,7 @@ struct ForceReleasePlan {
   ServerChoice server;
   store::LockName key;
   std::optional<store::Token> only;
+  std::string by;  // who does it, and why
   bool yes;
   base::Millis wait;
 };
@@ -277,7 +291,7 @@ int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Holde
   int asked = 0;
   const auto removal = plan.server.ask([&](const os::CallLimit& limit) {
     ++asked;
-    return admin.force_release(plan.key, tokens_of(holders), ourselves(), limit);
+    return admin.force_release(plan.key, tokens_of(holders), plan.by, limit);
   });
   const auto removed = [&](const store::Removed&) -> int {
     report_removed(plan, admin, holders);
@@ -323,8 +337,9 @@ int execute(const ForceReleasePlan& plan) {
 }
 
 Act resolve_force_release(const Settings& settings, const std::vector<std::string>& operands) {
-  const ForceReleasePlan plan{resolve_server(settings), only_key(operands), chosen_token(settings),
-                              settings.is_on("yes"), duration_of(settings.value("wait"))};
+  const ForceReleasePlan plan{resolve_server(settings), only_key(operands),
+                              chosen_token(settings),   who_and_why(settings),
+                              settings.is_on("yes"),    duration_of(settings.value("wait"))};
   if (!plan.yes && !os::stdin_is_terminal()) {
     throw UsageError{
         ExitCode::usage,
@@ -375,6 +390,7 @@ const Command cancel_command{
     "\n"
     "Examples:\n"
     "  rlock cancel deploy\n"
+    "  rlock cancel --reason 'wrong branch' deploy\n"
     "  rlock cancel --wait 1m deploy && rlock -k deploy -- make deploy",
     resolve_cancel};
 

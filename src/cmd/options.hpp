@@ -112,6 +112,8 @@ inline constexpr std::array options{
            "exit code when the lock was not had"},
     Option{"status-file", 0, "FILE", "", From::command_line, Group::result, of::run,
            "write there as JSON what became of the run"},
+    Option{"reason", 0, "TEXT", "", From::command_line, Group::result, of::cancel | of::force_release,
+           "told to whoever is stopped, after your name"},
     Option{"export", 0, "", "", From::command_line, Group::result, of::acquire,
            "print variables for eval in place of the token"},
     Option{"github-output", 0, "", "", From::command_line, Group::result, of::acquire,
