@@ -95,6 +95,9 @@ class GuardianProcess {
   [[nodiscard]] bool must_kill() const { return alone_ || ordered_ || until_.passed(base::now()); }
   [[nodiscard]] base::Deadline due() const;
   void kill_tree();
+  void be_urgent() {
+    if (!urgency_) urgency_.emplace();
+  }
 
   GuardianLine line_;
   Signals& signals_;
@@ -193,7 +196,7 @@ void GuardianProcess::look_at_children() {
     look_at(*change);
   }
   // The dead that pile up hold up whoever looks through all processes.
-  if (unreaped_ && !urgency_) urgency_.emplace();
+  if (unreaped_) be_urgent();
   if (!unreaped_ && end_ && tree_.empty()) ::_exit(0);
 }
 
@@ -221,7 +224,7 @@ void GuardianProcess::kill_tree() {
     base::log::error("process {} {}; killing its job", rlock_,
                      alone_ ? "was killed" : "stands still, and its time is over");
   }
-  if (!urgency_) urgency_.emplace();
+  be_urgent();
   storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
   if (storm_) return look_at_children();
   // Should /proc be gone, at least the job itself.

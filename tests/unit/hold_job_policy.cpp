@@ -116,6 +116,13 @@ TEST_CASE("a job with a time of its own is stopped for that, whatever becomes of
   }
 }
 
+TEST_CASE("of a lease and a time that are both over, what ended first is the reason") {
+  JobPolicy running{{"'a'", Deadline::at(at(10'000)), Millis{2'000}, hold::OnLost::stop, false,
+                     Deadline::at(at(20'000)), "it was time"}};
+  (void)running.on_time(at(30'000));
+  CHECK(running.stopped_for()->reason == hold::StoppedFor::Reason::loss);
+}
+
 TEST_CASE("a lock that is lost before the job's time is over is lost, and that time stays") {
   JobPolicy running{{"'a'", Deadline::at(at(10'000)), Millis{2'000}, hold::OnLost::warn, false,
                      Deadline::at(at(20'000)), "it was time"}};

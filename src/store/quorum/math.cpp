@@ -22,6 +22,11 @@ int rank(const Fault& fault) {
   return 4;
 }
 
+/// How many know the lock, whatever they said of it.
+std::size_t told(const Answers<Attempt>& answers) {
+  return count<Busy>(answers) + count<Granted>(answers) + count<ModeConflict>(answers);
+}
+
 }  // namespace
 
 LastCall last_call(Moment began, Moment now, Moment::duration unheard_for) {
@@ -62,14 +67,6 @@ bool may_have_it(const std::optional<Attempt>& answer) {
   return fault != nullptr &&
          (fault->kind == Fault::Kind::silent || fault->kind == Fault::Kind::unusable);
 }
-
-namespace {
-
-std::size_t told(const Answers<Attempt>& answers) {
-  return count<Busy>(answers) + count<Granted>(answers) + count<ModeConflict>(answers);
-}
-
-}  // namespace
 
 bool reason_is_known(const Answers<Attempt>& answers) {
   const auto most = majority(answers.size());

@@ -23,12 +23,12 @@ struct Asking {
   Millis each_answer;
   CallLimit limit;
 
-  [[nodiscard]] CallLimit one() const {
-    return limit.at_most(Deadline::after(base::now(), each_answer));
+  [[nodiscard]] CallLimit one(Moment asked_at = base::now()) const {
+    return limit.at_most(Deadline::after(asked_at, each_answer));
   }
   Result<Reply> ask(Client& client, const Command& command) const {
     const auto asked_at = base::now();
-    const CallLimit within = limit.at_most(Deadline::after(asked_at, each_answer));
+    const CallLimit within = one(asked_at);
     auto answer = client.ask(command, within);
     if (answer) return answer;
     Fault fault = std::move(answer).error();
