@@ -218,10 +218,13 @@ for i in range(20):
   end_leftovers
 }
 
-# storm NAME [RLOCK OPTION...]: the job is 20 processes, each of which forks the next one and exits, for 5 s at most.
+# storm NAME [RLOCK OPTION...]: the job is 20 processes, each of which forks the next one and exits, for 5 s at most. One
+# storm at a time, on the whole machine: a guardian that may not raise its priority outruns 20, not 40.
 storm() {
-  local name=$1
+  local name=$1 turn
   shift
+  exec {turn}>"$BATS_RUN_TMPDIR/storm" # which the job inherits: the turn ends when the last of it has
+  flock "$turn"
   gcc -O1 -o "$T/storm" "$LIB/storm.c"
   start "$name" -k "$K" "$@" -- "$T/storm" 20 5 "$T/last"
   wait_until test -s "$T/last"
