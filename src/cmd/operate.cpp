@@ -134,7 +134,7 @@ constexpr std::size_t longest_reason = 200;
 
 /// "app@web1", or "app@web1: the database moves": who asks and why, for the holder to read.
 std::string who_and_why(const Settings& settings) {
-  const std::string who = os::user_name() + '@' + os::host_name();
+  std::string who = os::user_name() + '@' + os::host_name();
   const auto reason = settings.find("reason");
   if (!reason || reason->text.empty()) return who;
   if (reason->text.size() > longest_reason) {

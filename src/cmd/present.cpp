@@ -29,7 +29,7 @@ const char* state_of(const LockReport& report) {
 
 std::string shown_holder(const Holder& occupant) {
   if (occupant.token.empty()) return "a foreign client (its value is empty or no string)";
-  const std::string who = store::Token::foreign(occupant.token).shown();
+  std::string who = store::Token::foreign(occupant.token).shown();
   switch (occupant.kind) {
     case Holder::Kind::foreign: return who + " (a foreign client)";
     case Holder::Kind::kept: return who + " (its job has ended; --min-hold keeps the lock)";

@@ -120,7 +120,6 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
                       writer.number()};
 
   const pid_t pid = start(orders);
-  release(limit.lifeline);
   if (pid < 0) return NotStarted{NotStarted::Stage::fork, errno};
   writer = Fd{};
 
@@ -129,6 +128,8 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
   do {
     size = ::read(reader.number(), &error, sizeof error);
   } while (size < 0 && errno == EINTR);
+  // Not before: where vfork() is a fork(), under a sanitizer, the child may only now have begun.
+  release(limit.lifeline);
   if (size == static_cast<ssize_t>(sizeof error)) {
     while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }

@@ -14,9 +14,11 @@ extern "C" {  // glibc 2.36 forgot to say so itself
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "os/error.hpp"
@@ -101,43 +103,43 @@ std::vector<pid_t> numbered_entries(const char* path) {
   return numbers;
 }
 
-std::vector<Process> all_processes() {
+/// Those found by then, in the order of their numbers.
+std::vector<Process> all_processes(base::Deadline until) {
   std::vector<Process> found;
   for (const pid_t pid : numbered_entries("/proc")) {
     if (auto process = look_at(pid)) found.push_back(*process);
+    if (until.passed(base::now())) break;
   }
   return found;
 }
 
-std::vector<pid_t> children_of(pid_t parent) {
+std::string tasks_of(pid_t process) {
+  return "/proc/" + std::to_string(process) + "/task/";
+}
+
+/// The kernel's, of a thread.
+Fd list_of_children(pid_t process, pid_t thread) {
+  const std::string path = tasks_of(process) + std::to_string(thread) + "/children";
+  return Fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+}
+
+/// The first some hundred: the kernel reads a list of ten thousands in seconds. The others come
+/// first when these are dead.
+std::vector<pid_t> first_in(const Fd& list) {
+  std::array<char, 4096> text{};
+  const ssize_t size = ::pread(list.number(), text.data(), text.size(), 0);
+  if (size <= 0) return {};
+  return pids_in({text.data(), static_cast<std::size_t>(size)});
+}
+
+std::vector<pid_t> first_children_of(pid_t parent) {
   std::vector<pid_t> children;
-  const std::string tasks = "/proc/" + std::to_string(parent) + "/task/";
-  for (const pid_t task : numbered_entries(tasks.c_str())) {
-    const auto list = contents_of(tasks + std::to_string(task) + "/children").value_or("");
-    const auto pids = pids_in(list);
+  for (const pid_t thread : numbered_entries(tasks_of(parent).c_str())) {
+    const auto pids = first_in(list_of_children(parent, thread));
     children.insert(children.end(), pids.begin(), pids.end());
   }
   return children;
 }
-
-/// The first some hundred children of this process: the kernel reads a list of ten thousands in
-/// seconds. The others come first when these are dead.
-class FirstChildren {
- public:
-  [[nodiscard]] std::vector<pid_t> now() const {
-    std::array<char, 4096> text{};
-    const ssize_t size = ::pread(list_.number(), text.data(), text.size(), 0);
-    if (size <= 0) return {};
-    return pids_in({text.data(), static_cast<std::size_t>(size)});
-  }
-
- private:
-  static std::string path() {
-    const std::string self = std::to_string(::getpid());
-    return "/proc/" + self + "/task/" + self + "/children";
-  }
-  Fd list_{::open(path().c_str(), O_RDONLY | O_CLOEXEC)};
-};
 
 /// A pid may have been given to a stranger since we read it. A pidfd pins the process that has it
 /// now; if that one started when ours did, it is ours and stays so.
@@ -162,7 +164,7 @@ std::vector<pid_t> children_now() {
   if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return {};
   std::vector<pid_t> pids;
   const pid_t self = ::getpid();
-  for (const Process& process : all_processes()) {
+  for (const Process& process : all_processes(base::Deadline::never())) {
     if (process.parent == self) pids.push_back(process.pid);
   }
   std::sort(pids.begin(), pids.end());
@@ -173,6 +175,9 @@ std::vector<pid_t> children_now() {
 constexpr base::Millis longest_kill{20};
 // What was killed can take so long to die, and its children come to us only then.
 constexpr base::Millis quiet_time{10};
+// For those whom the lists of children do not show, when all are asked to end. Meanwhile nobody
+// listens to a signal that wants them killed; and who is not found is killed in the end.
+constexpr base::Millis longest_search{1'000};
 
 }  // namespace
 
@@ -226,8 +231,8 @@ std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const
   return pids;
 }
 
-std::vector<Process> ProcessTree::members() const {
-  const auto all = all_processes();
+std::vector<Process> ProcessTree::members(base::Deadline until) const {
+  const auto all = all_processes(until);
   return descendants(all, root(), strangers(all));
 }
 
@@ -240,11 +245,12 @@ std::vector<Process> ProcessTree::members_at_hand() const {
   std::vector<pid_t> parents{root()};
   std::vector<Process> found;
   for (std::size_t i = 0; i < parents.size() && !until.passed(base::now()); ++i) {
-    for (const pid_t child : children_of(parents[i])) {
+    for (const pid_t child : first_children_of(parents[i])) {
       const auto process = look_at(child);
       if (!process) continue;
       found.push_back(*process);
       parents.push_back(child);
+      if (until.passed(base::now())) break;
     }
   }
   return descendants(found, root(), strangers(found));
@@ -252,22 +258,25 @@ std::vector<Process> ProcessTree::members_at_hand() const {
 
 std::size_t ProcessTree::signal(int number) const {
   const Urgency urgency;  // the dead of a storm are looked at, too, of whom there may be thousands
-  if (number == SIGKILL) {
-    // The end of the lease does not wait for the long look around that follows.
-    for (const Process& process : members_at_hand()) signal_exactly(process, number);
-  }
-  const std::vector<Process> tree = members();
-  for (const Process& process : tree) {
+  std::set<std::pair<pid_t, unsigned long long>> reached;
+  const auto reach = [&](const Process& process) {
+    if (!reached.emplace(process.pid, process.start).second) return;
     signal_exactly(process, number);
     // A stopped process acts on a signal only once it runs again.
     if (number != SIGKILL && process.state == 'T') signal_exactly(process, SIGCONT);
-  }
-  return tree.size();
+  };
+  // The end of a lease does not wait for the long look around that follows.
+  for (const Process& process : members_at_hand()) reach(process);
+  const auto until = number == SIGKILL ? base::Deadline::never()
+                                       : base::Deadline::after(base::now(), longest_search);
+  for (const Process& process : members(until)) reach(process);
+  return reached.size();
 }
 
 bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_change) {
   const auto until = base::Deadline::after(base::now(), longest_kill);
-  const FirstChildren children;
+  const pid_t self = ::getpid();
+  const Fd children = list_of_children(self, self);
   // A child of the storm lives for some ten microseconds. A round is as short only if the dead are
   // taken off the list.
   std::unordered_set<pid_t> killed;
@@ -279,7 +288,7 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
       on_change(*change);
       if (until.passed(base::now())) return false;
     }
-    const auto pids = children.now();
+    const auto pids = first_in(children);
     if (pids.empty()) return true;
     bool grown = false;
     // A child that is not reaped keeps its number, so there is no need to ask whose it is.
@@ -293,7 +302,7 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
 }
 
 void ProcessTree::resume() const {
-  for (const Process& process : members()) {
+  for (const Process& process : members(base::Deadline::never())) {
     if (process.state == 'T') signal_exactly(process, SIGCONT);
   }
 }
@@ -304,7 +313,7 @@ bool ProcessTree::empty() const {
   // The guardian ends when the tree below it is gone.
   if (guardian_ != 0) return false;
   if (!is_inherited() && not_ours_.empty()) return false;
-  return members().empty();
+  return members(base::Deadline::never()).empty();
 }
 
 }  // namespace os

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "os/child.hpp"
 
 namespace os {
@@ -54,8 +55,9 @@ class ProcessTree {
   /// The guardian is gone. Its orphans came to us: those of our children that started after it.
   void inherit();
 
-  /// Sends `number` to every member, parents first, and says how many were seen; one that forks
-  /// meanwhile may be missed, so a kill is repeated until empty().
+  /// Sends `number` to every member, parents first, and says how many were seen. One that forks
+  /// meanwhile may be missed, so a kill is repeated until empty(). Any other signal may miss some
+  /// where it takes more than a second to look at all processes.
   std::size_t signal(int number) const;
   /// SIGKILL to this process's own children, again and again without a pause, until no new one
   /// appears (true) or a moment is over: faster than what forks and exits as fast as it can. Only
@@ -70,7 +72,8 @@ class ProcessTree {
   [[nodiscard]] bool is_inherited() const { return guardian_ == 0 && since_ != 0; }
   [[nodiscard]] pid_t root() const;
   [[nodiscard]] std::vector<pid_t> strangers(const std::vector<Process>& all) const;
-  [[nodiscard]] std::vector<Process> members() const;
+  /// Those seen by then.
+  [[nodiscard]] std::vector<Process> members(base::Deadline until) const;
   [[nodiscard]] std::vector<Process> members_at_hand() const;
 
   std::vector<pid_t> not_ours_;   // children from before; sorted
