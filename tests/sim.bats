@@ -11,7 +11,7 @@ simulate() {
 
 @test "schedules of every shape keep the promises" {
   local shape
-  for shape in exclusive crowd shared permits several supersede max-waiters min-hold cancel force-release foreign steps quorum; do
+  for shape in exclusive crowd shared permits several supersede max-waiters min-hold cancel force-release foreign steps modes quorum; do
     run -0 simulate --seed 1 --seeds 60 --shape "$shape"
     assert_output --partial '60 schedules'
     assert_output --partial ' 0 failed'

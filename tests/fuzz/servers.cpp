@@ -102,7 +102,7 @@ void ask(int question, const store::RedisServer& server) {
       }
       break;
     }
-    case 5: look_at(admin->list("*", soon())); break;
+    case 5: look_at(admin->list("*", store::Millis{200}, soon())); break;
     case 6: look_at(admin->force_release(name, {token}, "me", soon())); break;
     default:
       for (const auto& finding : store::redis::examine(server, name, soon())) {

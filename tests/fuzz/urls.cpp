@@ -81,7 +81,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   read(before + std::string{rest});
   read(before + std::string{secret} + std::string{rest});
   const std::string encoded = store::percent_encoded(rest);
-  fuzz::promise(store::percent_decoded(encoded) == std::string{rest}, "%-escapes are read back");
+  // A NUL would end a path before its time: that one is refused.
+  const bool is_text = rest.find('\0') == std::string_view::npos;
+  fuzz::promise(!is_text || store::percent_decoded(encoded) == std::string{rest},
+                "%-escapes are read back");
   fuzz::promise(encoded.find('/') == std::string::npos && !encoded.starts_with('.'),
                 "an encoded name stays in its directory");
   return 0;

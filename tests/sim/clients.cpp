@@ -49,6 +49,7 @@ Outcome Run::operator()() {
   world_.sabotage_random(sabotage_.same_random);
   for (std::size_t i = 0; i < plan_.servers; ++i) {
     Server& server = world_.add_server(path_of(i));
+    if (i < plan_.clocks.size()) world_.step_clock(server, plan_.clocks[i]);
     // Most servers know the scripts already.
     if (world_.random().chance(10)) continue;
     for (const auto* each : {&scripts::enter, &scripts::leave, &scripts::renew, &scripts::raise}) {
@@ -111,6 +112,8 @@ void Run::want(Client& client, const Wish& wish) {
     wanted.claims.push_back(std::move(claim));
   }
   os::Signals signals;
+  client.takes_signals = true;
+  client.terminated_at = -1;
   judge_.say(number, "wants " + fmt::format("{}", fmt::join(wish.keys, ", ")));
   judge_.wants(number);
   const Nanos began = world_.now();
@@ -125,12 +128,18 @@ void Run::want(Client& client, const Wish& wish) {
                                   (world_.now() - began) / ms, wish.wait->count())};
     }
   }
+  const bool obeys = client.terminated_at < 0 || judge_.is_unwell(number) || !plan_.is_calm();
+  if (!obeys && world_.now() - client.terminated_at > 200 * ms) {
+    throw Violation{fmt::format("client {} waits on for {} ms after TERM", number,
+                                (world_.now() - client.terminated_at) / ms)};
+  }
   if (auto* held = std::get_if<hold::HeldLocks>(&had)) {
     if (wish.in_steps) return work_in_steps(client, wish, std::move(*held));
     work(client, wish, std::move(*held), signals);
   } else {
     not_acquired(client, wish, std::get<hold::NotAcquired>(had), began);
   }
+  client.takes_signals = false;
 }
 
 void Run::not_acquired(const Client& client, const Wish& wish, const hold::NotAcquired& why,
@@ -145,6 +154,7 @@ void Run::not_acquired(const Client& client, const Wish& wish, const hold::NotAc
             if (!wish.wait || world_.now() - began < nanos(*wish.wait)) {
               throw Violation{fmt::format("client {} gave up before its wait was over", number)};
             }
+            judge_.gave_up_waiting(number, gave_up.name.text());
             break;
           case hold::GaveUp::Why::busy:
             if (wish.wait != Millis{0}) throw Violation{"who waits gave up at once"};
@@ -166,7 +176,14 @@ void Run::not_acquired(const Client& client, const Wish& wish, const hold::NotAc
           throw Violation{"nobody sends anybody away here"};
         }
       },
-      [&](const hold::Incompatible&) { throw Violation{"all modes go together here"}; },
+      [&](const hold::Incompatible& it) {
+        judge_.say(number, "goes, as others use it in another way");
+        using ModeKind = store::Mode::Kind;
+        const bool some_permits = it.mismatch.mode.kind == ModeKind::permits;
+        const bool differs =
+            wish.mode.kind == ModeKind::permits ? it.mismatch.mode != wish.mode : some_permits;
+        if (!differs) throw Violation{"a conflict of modes that go together"};
+      },
       [&](const hold::Interrupted& interrupted) {
         judge_.say(number, fmt::format("is interrupted by {}", interrupted.signal));
         if (!plan_.has(Incident::Kind::terminate)) throw Violation{"nobody sent a signal"};
@@ -182,6 +199,9 @@ void Run::not_acquired(const Client& client, const Wish& wish, const hold::NotAc
           throw Violation{"a fault for ever: " + fault.why};
         }
         if (!wish.wait) throw Violation{"who waits for ever gave up: " + fault.why};
+        if (world_.now() - began < nanos(*wish.wait)) {
+          throw Violation{"a fault ends a wait that is not over: " + fault.why};
+        }
       });
 }
 

@@ -60,7 +60,6 @@ void Run::happen(const Incident& incident) {
     case Kind::step_clock:
       judge_.say(0, fmt::format("the clock of server {} is stepped by {} µs", server.number,
                                 incident.amount));
-      // What a lease may be shorter by is 1 % of it, 10 ms of the shortest one here.
       if (incident.amount > 0) judge_.leases_are_void();
       world_.step_clock(server, incident.amount);
       return;
@@ -71,13 +70,14 @@ void Run::happen(const Incident& incident) {
     case Kind::pause:
       if (client == nullptr || client->process->dead) return;
       judge_.say(incident.client, "is stopped");
-      judge_.paused(incident.client);
+      judge_.paused(incident.client, world_.now() + incident.length);
       client->lost_to_pauses += incident.length;
       world_.scheduler().stop(*client->process, world_.now() + incident.length);
       return;
     case Kind::terminate:
       if (client == nullptr || client->process->dead) return;
       judge_.say(incident.client, "gets TERM");
+      if (client->takes_signals && client->terminated_at < 0) client->terminated_at = world_.now();
       world_.signal(*client->process, SIGTERM);
       return;
     case Kind::cancel:
@@ -109,7 +109,8 @@ void Run::operate(const Incident& incident) {
     const auto* count = std::get_if<std::size_t>(&asked);
     if (count == nullptr || *count == 0) return;
   }
-  (void)admin->await_last_word(name, {Deadline::after(base::now(), Millis{8'000})});
+  const auto word = admin->await_last_word(name, {Deadline::after(base::now(), Millis{8'000})});
+  if (word == store::LastWord::silence && plan_.is_calm()) judge_.heard_no_last_word(tokens);
 }
 
 void Run::come_as_foreign(const Incident& incident) {

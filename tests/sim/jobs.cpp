@@ -25,11 +25,14 @@ std::shared_ptr<RunningJob> Run::start_job(Client& client, const Wish& wish,
   }
   job->dying = std::min(nanos(wish.dying), nanos(grace));
   job->valid_until = held.valid_until().moment();
-  for (const auto& lease : held.leases()) job->tokens.push_back(lease.token.text());
-  job->fence = held.leases().front().fence;
+  for (const auto& lease : held.leases()) {
+    job->tokens.push_back(lease.token.text());
+    job->fences.push_back(lease.fence);
+  }
+  job->in_steps = wish.in_steps;
   job->over = os::Fd{::eventfd(0, EFD_NONBLOCK)};
-  job->status = static_cast<int>(nanos(wish.dying) / ms);
-  judge_.say(job->client, fmt::format("has it, fence {}", job->fence));
+  job->needs_to_die = nanos(wish.dying);
+  judge_.say(job->client, fmt::format("has it, fence {}", fmt::join(job->fences, ", ")));
   judge_.begins(*job);
   judge_.believes(*job, held.valid_until().moment());
   client.job = job;
@@ -47,6 +50,10 @@ void Run::work(Client& client, const Wish& wish, hold::HeldLocks held, os::Signa
   hold::Renewer renewer{std::move(held)};
   if (sabotage_.releases_before) give_back(client, renewer, wish.min_hold, false);
   if (!sabotage_.releases_before) supervise(client, renewer, policy, signals, job);
+  const auto heard = std::max(client.terminated_at, job->began) + job->needs_to_die + 50 * ms;
+  if (client.terminated_at >= 0 && job->ended > heard && !judge_.is_unwell(job->client)) {
+    throw Violation{fmt::format("the job of client {} does not end of TERM", job->client)};
+  }
   const auto& stopped = policy.stopped_for();
   judge_.say(job->client, stopped ? "its job was stopped: " + stopped->why : "its job has ended");
   const bool lost = stopped && stopped->reason == hold::StoppedFor::Reason::loss;
@@ -55,7 +62,7 @@ void Run::work(Client& client, const Wish& wish, hold::HeldLocks held, os::Signa
     throw Violation{"nobody asked anybody to stop here"};
   }
   if (asked) judge_.dismissed(job->client, stopped->why);
-  const bool taken_away = plan_.shape == "force-release" || judge_.is_unwell(job->client);
+  const bool taken_away = judge_.was_forced(*job) || judge_.is_unwell(job->client);
   // A shared or numbered lease can be refreshed where no memory is left, as any other.
   const bool innocent =
       std::all_of(plan_.incidents.begin(), plan_.incidents.end(),
@@ -136,7 +143,7 @@ void Run::signal_job(const std::shared_ptr<RunningJob>& job, int number) {
   if (number == SIGKILL) {
     if (!sabotage_.nobody_kills) end_job(job, SIGKILL);
   } else if (number == SIGTERM || number == SIGINT) {
-    const Nanos dies = world_.now() + job->status * ms;
+    const Nanos dies = world_.now() + job->needs_to_die;
     world_.scheduler().at(dies, [this, job] { end_job(job, SIGTERM); });
   }
 }
@@ -144,6 +151,7 @@ void Run::signal_job(const std::shared_ptr<RunningJob>& job, int number) {
 void Run::end_job(const std::shared_ptr<RunningJob>& job, int status) {
   if (!job->alive || job->over.number() < 0) return;
   job->by_signal = status != 0;
+  job->ended = world_.now();
   judge_.say(job->client, status == SIGKILL ? "its job is killed" : "its job ends");
   judge_.ends(*job);
   (void)::eventfd_write(job->over.number(), 1);
@@ -162,6 +170,11 @@ void Run::give_back(Client& client, hold::Renewer& renewer, Millis min_hold, boo
       const auto* not_ours = std::get_if<store::NotOurs>(&release);
       if (not_ours != nullptr) judge_.say(client.plan->number, "had lost it: " + not_ours->why);
       const bool fine = std::holds_alternative<store::Released>(release);
+      const auto* fault = std::get_if<store::Fault>(&release);
+      const bool early = limit.until.left(base::now()) > Millis{100};
+      if (fault != nullptr && early && fault->kind != store::Fault::Kind::denied) {
+        throw Violation{"a release is not tried again: " + fault->why};
+      }
       const bool unwell = judge_.is_unwell(client.plan->number) || lost;
       if (!fine && !unwell && plan_.is_calm() && plan_.shape != "force-release") {
         throw Violation{"a release fails where nothing is wrong"};

@@ -2,7 +2,9 @@
 // A violation throws.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -24,12 +26,13 @@ struct Job {
   std::vector<std::string> keys;
   std::vector<std::string> tokens;
   store::Mode mode{};
-  store::Fence fence = 0;  // of the first key
-  Nanos asked = 0;         // when its grant, or the oldest of them, was asked for
+  std::vector<store::Fence> fences;  // of the keys
+  Nanos asked = 0;                   // when its grant, or the oldest of them, was asked for
   Nanos began = 0;
   Nanos dying = 0;  // from TERM to its end
   base::Moment valid_until{};
   bool alive = true;
+  bool in_steps = false;  // nobody watches over it
 };
 
 class Judge final : public Observer {
@@ -45,24 +48,37 @@ class Judge final : public Observer {
   void believes(const Job& job, base::Moment valid_until) const;
   /// It is given back, and must stay taken until so long after its grant.
   void kept(const Job& job, Nanos min_hold);
-  void crashed(int client) { unwell_.insert(client); }
-  void paused(int client) { unwell_.insert(client); }
+  void crashed(int client) { unwell_[client] = std::numeric_limits<Nanos>::max(); }
+  void paused(int client, Nanos until) {
+    auto& known = unwell_[client];
+    known = std::max(known, until + forgotten_after);
+  }
   /// A server forgot, or its clock went forward: from here leases are worth nothing.
   void leases_are_void() { void_since_ = world_.now(); }
   void data_lost(const Server& server);
   /// What a client was told.
   void dismissed(int client, const std::string& why);
   void gave_up_busy(const std::string& key, Nanos since);
+  void gave_up_waiting(int client, const std::string& key);
+  /// Whoever asked the holders of these tokens to stop had no answer.
+  void heard_no_last_word(const std::vector<store::Token>& tokens) const;
   /// All is over: what is left on the servers is looked at now and later.
   void finish();
 
-  [[nodiscard]] bool is_unwell(int client) const { return unwell_.contains(client); }
+  [[nodiscard]] bool is_unwell(int client) const {
+    const auto found = unwell_.find(client);
+    return found != unwell_.end() && world_.now() < found->second;
+  }
+  [[nodiscard]] bool was_forced(const Job& job) const;
   void say(int client, const std::string& what);
   [[nodiscard]] const std::string& history() const { return history_; }
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
   [[nodiscard]] std::size_t grants() const { return grants_; }
 
  private:
+  // Two lives of a place in the queue: until then whoever was stopped may find it gone.
+  static constexpr Nanos forgotten_after = 40 * s;
+
   struct Waiter {
     int client;
     Nanos since;
@@ -74,20 +90,37 @@ class Judge final : public Observer {
     std::map<std::string, Waiter> waiters;       // by id
     std::map<std::string, store::Fence> fences;  // by token
     store::Fence last_fence = 0;
-    std::map<std::string, Nanos> leases;  // of permits, until when, by token
+    std::map<std::string, Nanos> leases;   // until when, by token
+    std::map<std::string, Nanos> granted;  // when, by token
+    std::set<std::string> given_back;      // tokens
+    std::map<std::string, Nanos> holders;  // until when, as the server has it; by token
+    // Since when a reader could have it.
+    Nanos readable_since = 0;
+    bool read = false;                    // several hold it
+    std::map<int, Nanos> idle_when_left;  // how long it was free, by client
     bool taken = false;
     Nanos ends = 0;  // while it is taken
     Nanos idle_since = 0;
     bool ended_by_itself = false;
+    bool was_foreign = false;
   };
 
   void entered(Server& server, Lock& lock, const Words& words, const Reply& reply);
   void granted(Server& server, Lock& lock, const Words& words, const Reply& reply);
   void renewed(Server& server, const Words& words, Micros now);
   void left(Lock& lock, const Words& words);
-  void look(Server& server, Lock& lock, const std::string& key, Micros now);
-  void forced(const Words& words, const Reply& reply);
-  void asked_to_stop(const Words& words, const Reply& reply);
+  void look(Server& server, Lock& lock, const Words& words, Micros now);
+  void superseded(Server& server, const Lock& lock, const Words& words, const Reply& reply,
+                  Micros now);
+  void see_min_hold(const Lock& lock, const Words& words, const Reply& reply) const;
+  void forced(Lock& lock, const std::map<std::string, Nanos>& before, const Words& words,
+              const Reply& reply);
+  void asked_to_stop(const Lock& lock, const Words& words, const Reply& reply);
+  void see_idle_reader(const Lock& lock, const std::string& id) const;
+  void see_idle_quorum(const Job& job) const;
+  void see_stopped(const Job& job, const std::map<std::string, Nanos>& told) const;
+  [[nodiscard]] bool has_unwell(const Lock& lock) const;
+  [[nodiscard]] Nanos lease_end(const Server& server, const std::string& ttl_ms) const;
   void see_idle_permit(const Lock& lock, const std::string& id);
   void see_idle(const Lock& lock, const std::string& id);
   [[nodiscard]] bool somebody_looks(const Lock& lock, bool ended_by_itself) const;
@@ -102,11 +135,15 @@ class Judge final : public Observer {
   std::vector<Job*> jobs_;                      // alive
   std::map<std::string, store::Fence> fences_;  // of jobs alone under a key, the last one
   std::map<std::string, Nanos> told_to_stop_;   // by token
-  std::set<std::string> forced_;                // tokens
+  std::map<std::string, Nanos> forced_;         // by token
+  std::map<std::string, std::string> answers_;  // where the last word is awaited, by token
+  std::set<std::string> last_words_;            // where one was sent
   std::map<std::string, Nanos> kept_until_;     // by key
+  std::map<std::string, Nanos> free_since_;     // of a job, by key
   std::map<int, Nanos> wanted_;                 // since when a client wants what it wants
-  std::set<int> unwell_;                        // were crashed, or paused
+  std::map<int, Nanos> unwell_;                 // were crashed, or paused; until when
   Nanos void_since_ = -1;
+  bool fences_forgotten_ = false;
   std::size_t grants_ = 0;
   std::string history_;
   std::uint64_t fingerprint_ = 14695981039346656037U;

@@ -98,6 +98,7 @@ Incident some_incident(Plan& plan, Random& random) {
 void add_incidents(Plan& plan, Random& random) {
   const auto kind = random.number(10);
   if (kind < 2) return;
+  const auto before = static_cast<std::ptrdiff_t>(plan.incidents.size());
   const auto count = 1 + random.number(4);
   for (std::size_t i = 0; i < count; ++i) {
     Incident incident = some_incident(plan, random);
@@ -107,12 +108,12 @@ void add_incidents(Plan& plan, Random& random) {
   }
   // The dead are seldom alone: a host crashes with all that run there.
   if (kind == 4) {
-    const auto at = plan.incidents.front().at;
-    for (Incident& each : plan.incidents) {
-      if (each.disturbance) continue;
+    const auto first = plan.incidents.begin() + before;
+    const auto at = first->at;
+    std::for_each(first, plan.incidents.end(), [&](Incident& each) {
       each.kind = Kind::crash;
       each.at = at + random.between(0, 50) * ms;
-    }
+    });
   }
 }
 
@@ -124,6 +125,22 @@ void add_operator(Plan& plan, Random& random, Kind kind) {
     incident.key = plan.clients.front().wishes.front().keys.front();
     incident.length = random.between(100, 8'000) * ms;
     plan.incidents.push_back(std::move(incident));
+  }
+}
+
+// After that whoever lost a connection has another one: a listener tries again after a second.
+constexpr Nanos reconnected = 4 * s;
+
+bool befalls_clients(const Incident& incident) {
+  switch (incident.kind) {
+    case Kind::crash:
+    case Kind::pause:
+    case Kind::terminate:
+    case Kind::cancel:
+    case Kind::force_release:
+    case Kind::foreign:
+    case Kind::flush_scripts: return true;
+    default: return false;
   }
 }
 
@@ -211,6 +228,17 @@ const std::vector<Shape> all_shapes{
          wish.in_steps = random.chance(60);
        });
      }},
+    {"modes",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 5, [&](Wish& wish) {
+         static const std::vector<store::Mode> modes{{},
+                                                     {},
+                                                     {store::Mode::Kind::shared},
+                                                     {store::Mode::Kind::permits, 2},
+                                                     {store::Mode::Kind::permits, 3}};
+         wish.mode = random.pick(modes);
+       });
+     }},
     {"quorum",
      [](Plan& plan, Random& random) {
        plan.servers = 3;
@@ -234,16 +262,22 @@ bool Plan::has(Incident::Kind kind) const {
 }
 
 bool Plan::is_calm() const {
-  return std::all_of(incidents.begin(), incidents.end(), [](const Incident& each) {
-    switch (each.kind) {
-      case Kind::crash:
-      case Kind::pause:
-      case Kind::terminate:
-      case Kind::cancel:
-      case Kind::force_release:
-      case Kind::flush_scripts: return true;
-      default: return false;
-    }
+  return std::all_of(incidents.begin(), incidents.end(),
+                     [](const Incident& each) { return befalls_clients(each); });
+}
+
+bool Plan::is_calm_from(Nanos when) const {
+  return std::all_of(incidents.begin(), incidents.end(), [&](const Incident& each) {
+    if (befalls_clients(each)) return true;
+    const bool cuts = each.disturbance && each.disturbance->kind <= Disturbance::Kind::cut_answers;
+    return (cuts || each.kind == Kind::restart_with_data) &&
+           each.at + each.length + reconnected < when;
+  });
+}
+
+bool Plan::has_clock_set_back() const {
+  return std::any_of(incidents.begin(), incidents.end(), [](const Incident& each) {
+    return each.kind == Kind::step_clock && each.amount < 0;
   });
 }
 
@@ -270,6 +304,29 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
   // A script that is stopped between two steps is stopped by nobody at the end of its lease.
   for (Incident& each : plan.incidents) {
     if (plan.shape == "steps" && each.kind == Kind::pause) each.kind = Kind::crash;
+  }
+  // With chances of their own, so that what was found with a seed before is found with it still.
+  Random more{seed * 0x9E3779B97F4A7C15U + 2};
+  if (plan.servers > 1 && more.chance(50)) {
+    for (std::size_t i = 0; i < plan.servers; ++i) {
+      plan.clocks.push_back(more.between(-5'000'000, 5'000'000));
+    }
+  }
+  for (ClientPlan& client : plan.clients) {
+    for (Wish& wish : client.wishes) {
+      if (plan.shape == "supersede" && more.chance(20)) wish.mode.kind = store::Mode::Kind::shared;
+      if (wish.in_steps && more.chance(30)) wish.refreshed_ttl = wish.ttl / 2;
+    }
+  }
+  // The holder's connections are cut, and new ones made, before anybody cancels it.
+  if (plan.shape == "cancel" && more.chance(15)) {
+    Incident restart{Kind::restart_with_data, more.between(1'000, 3'000) * ms,
+                     more.between(1, 300) * ms};
+    for (Incident& each : plan.incidents) {
+      if (each.kind == Kind::cancel) each.at = more.between(9'000, 12'000) * ms;
+    }
+    plan.clients.front().wishes.front().work = Millis{20'000};
+    plan.incidents.push_back(restart);
   }
   return plan;
 }

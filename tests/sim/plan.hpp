@@ -25,6 +25,7 @@ struct Wish {
   base::Millis dying{0};  // from TERM to its end
   base::Millis min_hold{0};
   bool in_steps = false;  // acquire, refresh, check and release, each a process of its own
+  std::optional<base::Millis> refreshed_ttl{};  // that a step asks for, where it is another one
 };
 
 struct ClientPlan {
@@ -63,12 +64,16 @@ struct Plan {
   std::uint64_t seed = 0;
   std::string shape;
   std::size_t servers = 1;
+  std::vector<Micros> clocks;  // of the servers, by how much they differ from the first; or none
   std::vector<ClientPlan> clients;
   std::vector<Incident> incidents;
 
   [[nodiscard]] bool has(Incident::Kind kind) const;
   /// Nothing goes wrong but what befalls clients themselves: the network and the servers are well.
   [[nodiscard]] bool is_calm() const;
+  /// The same from then on; what was disturbed before has had the time to come about again.
+  [[nodiscard]] bool is_calm_from(Nanos when) const;
+  [[nodiscard]] bool has_clock_set_back() const;
   /// Nothing happens to anybody at all.
   [[nodiscard]] bool is_still() const { return incidents.empty(); }
 };

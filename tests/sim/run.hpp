@@ -28,7 +28,8 @@ struct RunningJob : Job {
   os::Fd over;  // an eventfd
   std::uint64_t orders = 0;
   bool by_signal = false;
-  int status = 0;
+  Nanos needs_to_die = 0;  // from TERM on, if nobody kills it
+  Nanos ended = 0;
 };
 
 class Run {
@@ -45,6 +46,8 @@ class Run {
     Process* process;
     std::shared_ptr<RunningJob> job;
     Nanos lost_to_pauses = 0;
+    bool takes_signals = false;
+    Nanos terminated_at = -1;
   };
 
   void live(Client& client);

@@ -1,6 +1,7 @@
-// The program's scripts, all of them, by name.
+// The program's scripts, all of them, by name, and what their arguments say.
 #pragma once
 
+#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,25 @@ inline const std::vector<std::pair<std::string, const store::redis::Script*>>& a
       {"ask_to_stop", &scripts::ask_to_stop},
       {"tell", &scripts::tell}};
   return all;
+}
+
+// Where a script's arguments begin, behind six keys and the mailbox.
+inline constexpr std::size_t first_argument = 10;
+
+/// Of an id, which may begin with a mode.
+inline std::string token_of(const std::string& id) {
+  const auto space = id.find(' ');
+  return space == std::string::npos ? id : id.substr(space + 1);
+}
+
+/// user@host:CLIENT/label#...
+inline int client_of(const std::string& id) {
+  const auto colon = id.find(':');
+  int client = 0;
+  if (colon != std::string::npos) {
+    (void)std::from_chars(id.data() + colon + 1, id.data() + id.size(), client);
+  }
+  return client;
 }
 
 }  // namespace sim

@@ -18,7 +18,7 @@ void Run::work_in_steps(Client& client, const Wish& wish, hold::HeldLocks held) 
   for (auto& returned : std::move(held).give_back()) returned.held.give_up();
   guard(job, Deadline::at(job->valid_until));
 
-  const Nanos piece = std::max<Nanos>(nanos(wish.ttl) / 4, ms);
+  const Nanos piece = std::max<Nanos>(nanos(wish.refreshed_ttl.value_or(wish.ttl)) / 4, ms);
   for (Nanos left = nanos(wish.work); left > 0 && job->alive; left -= piece) {
     world_.wait(world_.now() + std::min(piece, left), [&] { return !job->alive; });
     if (job->alive && left > piece && !step(client, wish, leases)) break;
@@ -47,6 +47,12 @@ bool Run::step(Client& client, const Wish& wish, std::vector<store::Lease>& leas
   bool ours = true;
   bool answered = true;
   auto seen = Deadline::never();
+  const auto ttl = *store::Ttl::from(wish.refreshed_ttl.value_or(wish.ttl));
+  // Who asks for a shorter lease has that one from the question on, whenever it is answered.
+  if (!only_looks) {
+    job->valid_until = std::min(job->valid_until, store::validity(base::now(), ttl).moment());
+    guard(job, Deadline::at(job->valid_until));
+  }
   for (auto& lease : leases) {
     const os::CallLimit limit{Deadline::after(base::now(), Millis{5'000})};
     const auto gone = [&] {
@@ -66,9 +72,14 @@ bool Run::step(Client& client, const Wish& wish, std::vector<store::Lease>& leas
       if (std::holds_alternative<store::Fault>(standing)) answered = false;
       continue;
     }
-    const auto renewal = store->renew(lease.name, lease.token, *store::Ttl::from(wish.ttl), limit);
+    const auto asked_at = base::now();
+    const auto renewal = store->renew(lease.name, lease.token, ttl, limit);
     if (const auto* renewed = std::get_if<store::Renewed>(&renewal)) {
       lease.valid_until = renewed->valid_until;
+    }
+    // It may have been heard, and be a shorter one.
+    if (std::holds_alternative<store::Fault>(renewal)) {
+      lease.valid_until = std::min(lease.valid_until, store::validity(asked_at, ttl));
     }
     if (std::holds_alternative<store::NotOurs>(renewal)) gone();
   }

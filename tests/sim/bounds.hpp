@@ -1,0 +1,24 @@
+// How long things may take that are promised.
+#pragma once
+
+#include "fibers.hpp"
+
+namespace sim {
+
+// A few ways there and back.
+inline constexpr Nanos at_once = 10 * ms;
+// Who waits for the end of something that nobody tells of waits in BLPOP, which ends 100 ms late.
+inline constexpr Nanos by_itself = 250 * ms;
+// However many died at the head of the queue, while one of those who look after the lock lives.
+inline constexpr Nanos behind_the_dead = 3 * s;
+// Where none of them does: the next sign of life of whoever lives, and reservations that nobody
+// takes.
+inline constexpr Nanos until_a_heartbeat = 15 * s;
+// A holder that runs for a second begins to listen then.
+inline constexpr Nanos listens_after = 1'300 * ms;
+// The lock of a client that is no rlock is asked for as often at least.
+inline constexpr Nanos polls_foreign = 600 * ms;
+// The same of a lock on a quorum, by several at once.
+inline constexpr Nanos between_bids = 2 * s;
+
+}  // namespace sim

@@ -1,0 +1,314 @@
+// What the judge sees of a server: the answers of its scripts and its keys.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bounds.hpp"
+#include "judge.hpp"
+#include "scripts.hpp"
+
+namespace sim {
+
+void Judge::entered(Server& server, Lock& lock, const Words& words, const Reply& reply) {
+  if (reply.elements.empty()) throw Violation{"enter answers " + shown(reply)};
+  const std::string& id = words[first_argument];
+  const std::string& outcome = reply.elements[0].text;
+  if (!words[first_argument + 6].empty()) {
+    // Those in the queue may be sent away: who is still there asks again.
+    std::erase_if(lock.waiters, [&](const auto& each) { return each.first != id; });
+  }
+  if (outcome == "granted") granted(server, lock, words, reply);
+  if (outcome == "queued" && reply.elements[1].text == token_of(id) &&
+      reply.elements[4].text == "holder") {
+    throw Violation{fmt::format("client {} waits for itself", client_of(id))};
+  }
+  if (outcome == "queued") {
+    const std::string& most = words[first_argument + 5];
+    const bool fresh = words[first_argument + 4].empty() && !lock.waiters.contains(id);
+    if (fresh && !most.empty() && words[first_argument + 7] == "0" && plan_.is_still() &&
+        reply.elements[6].integer >= std::stoll(most)) {
+      throw Violation{fmt::format("client {} queues behind {} although {} are too many",
+                                  client_of(id), reply.elements[6].integer, most)};
+    }
+    const double ticket = std::stod(reply.elements[7].text);
+    const auto ahead = reply.elements[6].integer;
+    Waiter& waiter =
+        lock.waiters.emplace(id, Waiter{client_of(id), world_.now(), ticket, ahead}).first->second;
+    if (lock.taken && world_.now() < lock.ends) waiter.ahead = ahead;
+  }
+}
+
+void Judge::granted(Server& server, Lock& lock, const Words& words, const Reply& reply) {
+  ++grants_;
+  const std::string& id = words[first_argument];
+  const std::string token = token_of(id);
+  const store::Fence fence = std::stoull(reply.elements[1].text);
+  const auto before = lock.fences.find(token);
+  const bool again = before != lock.fences.end() && before->second == fence;
+  if (!again && fence <= lock.last_fence) {
+    throw Violation{
+        fmt::format("server {} gives fence {} after {}", server.number, fence, lock.last_fence)};
+  }
+  if (!again && plan_.is_calm()) {
+    see_order(lock, id);
+    if (id.starts_with("permits=")) see_idle_permit(lock, id);
+    if (id.starts_with("shared ")) see_idle_reader(lock, id);
+    see_idle(lock, id);
+  }
+  if (!again) lock.granted[token] = world_.now();
+  if (id == token) lock.readable_since = world_.now();
+  lock.last_fence = std::max(lock.last_fence, fence);
+  lock.fences[token] = fence;
+  lock.leases[token] = lease_end(server, words[first_argument + 1]);
+  lock.waiters.erase(id);
+}
+
+/// By a server's clock as fast as it is now.
+Nanos Judge::lease_end(const Server& server, const std::string& ttl_ms) const {
+  return world_.now() + std::stoll(ttl_ms) * (ms - server.drift_ppm);
+}
+
+void Judge::see_order(const Lock& lock, const std::string& id) {
+  const auto own = lock.waiters.find(id);
+  for (const auto& [other, waiter] : lock.waiters) {
+    if (other == id || is_unwell(waiter.client)) continue;
+    if (own == lock.waiters.end() || waiter.ticket < own->second.ticket) {
+      throw Violation{fmt::format("client {} overtakes client {}", client_of(id), waiter.client)};
+    }
+  }
+}
+
+/// There is room for as long as anybody may need to notice, and somebody waits.
+void Judge::see_idle_permit(const Lock& lock, const std::string& id) {
+  const Nanos bound = has_unwell(lock) ? until_a_heartbeat : by_itself;
+  const auto own = lock.waiters.find(id);
+  if (own == lock.waiters.end() || world_.now() - own->second.since <= bound) return;
+  const auto busy = std::count_if(lock.leases.begin(), lock.leases.end(), [&](const auto& each) {
+    return each.second > world_.now() - bound;
+  });
+  const auto permits = std::stoll(id.substr(std::string_view{"permits="}.size()));
+  const bool is_first =
+      std::all_of(lock.waiters.begin(), lock.waiters.end(), [&](const auto& each) {
+        return each.second.ticket >= own->second.ticket || is_unwell(each.second.client);
+      });
+  if (busy < permits && is_first) {
+    throw Violation{fmt::format("a permit was idle for more than {} ms before client {} had it",
+                                bound / ms, client_of(id))};
+  }
+}
+
+/// Nobody has it alone or waits for that before this reader, for as long as it may need to notice.
+void Judge::see_idle_reader(const Lock& lock, const std::string& id) const {
+  const auto own = lock.waiters.find(id);
+  if (own == lock.waiters.end()) return;
+  // One that was stopped and has gone on since may have been before us.
+  const bool all_well = std::none_of(unwell_.begin(), unwell_.end(),
+                                     [&](const auto& each) { return is_unwell(each.first); });
+  for (const auto& [other, waiter] : lock.waiters) {
+    if (other == token_of(other) && waiter.ticket < own->second.ticket) return;
+  }
+  const Nanos idle = world_.now() - std::max(own->second.since, lock.readable_since);
+  const Nanos bound = all_well ? by_itself : until_a_heartbeat;
+  if (lock.taken && world_.now() < lock.ends && idle > bound) {
+    throw Violation{fmt::format("reader {} waits for {} ms although only readers have it",
+                                client_of(id), idle / ms)};
+  }
+}
+
+bool Judge::has_unwell(const Lock& lock) const {
+  return std::any_of(lock.waiters.begin(), lock.waiters.end(),
+                     [&](const auto& each) { return is_unwell(each.second.client); });
+}
+
+/// Whether one of those lives who look after a lock: at the end of a lease those who know to be
+/// among the first ten; at a release the second one and the last are told.
+bool Judge::somebody_looks(const Lock& lock, bool ended_by_itself) const {
+  const Waiter* last = nullptr;
+  for (const auto& [id, waiter] : lock.waiters) {
+    const bool well = !is_unwell(waiter.client);
+    if (well && waiter.ahead < (ended_by_itself ? 10 : 2)) return true;
+    if (last == nullptr || waiter.ticket > last->ticket) last = &waiter;
+  }
+  return !ended_by_itself && last != nullptr && !is_unwell(last->client);
+}
+
+void Judge::see_idle(const Lock& lock, const std::string& id) {
+  if (lock.taken && world_.now() < lock.ends) return;  // another one of several
+  const Nanos idle_since = lock.taken ? lock.ends : lock.idle_since;
+  const bool ended_by_itself = lock.taken || lock.ended_by_itself;
+  Nanos wanted_since = world_.now();
+  for (const auto& [other, waiter] : lock.waiters) {
+    if (!is_unwell(waiter.client)) wanted_since = std::min(wanted_since, waiter.since);
+  }
+  const Nanos idle = world_.now() - std::max(idle_since, wanted_since);
+  Nanos bound = ended_by_itself ? by_itself : at_once;
+  if (lock.was_foreign) bound = polls_foreign;
+  if (has_unwell(lock)) {
+    bound = somebody_looks(lock, ended_by_itself) ? behind_the_dead : until_a_heartbeat;
+  }
+  if (idle > bound) {
+    throw Violation{fmt::format("the lock was idle for {} ms before client {} had it (at most {})",
+                                idle / ms, client_of(id), bound / ms)};
+  }
+}
+
+void Judge::renewed(Server& server, const Words& words, Micros now) {
+  Keyspace& keys = server.redis.keys(0, now);
+  const std::string& token = words[first_argument];
+  const auto is_in = [&](const std::string& key) {
+    const Value* value = keys.find(key);
+    if (value == nullptr) return false;
+    if (const auto* text = std::get_if<std::string>(&value->content)) return *text == token;
+    const auto* set = std::get_if<SortedSet>(&value->content);
+    return set != nullptr && set->rank(token).has_value();
+  };
+  locks_[{server.number, words[3]}].leases[token] = lease_end(server, words[first_argument + 1]);
+  if (!is_in(words[3]) && !is_in(words[7])) throw Violation{"a lease was refreshed that is none"};
+}
+
+void Judge::left(Lock& lock, const Words& words) {
+  const std::string& id = words[first_argument];
+  const std::string token = token_of(id);
+  if (const auto own = lock.waiters.find(id); own != lock.waiters.end()) {
+    if (id == token) lock.readable_since = world_.now();
+    const bool is_free = !lock.taken || lock.ends < world_.now();
+    const Nanos since = std::max(lock.taken ? lock.ends : lock.idle_since, own->second.since);
+    lock.idle_when_left[own->second.client] =
+        is_free && !has_unwell(lock) ? world_.now() - since : 0;
+  }
+  if (const auto lease = lock.leases.find(token); lease != lock.leases.end()) {
+    lease->second = std::min(lease->second, world_.now());
+  }
+  lock.given_back.insert(token);
+  std::erase_if(lock.waiters, [&](const auto& each) { return token_of(each.first) == token; });
+}
+
+void Judge::look(Server& server, Lock& lock, const Words& words, Micros now) {
+  Keyspace& keys = server.redis.keys(0, now);
+  const std::string& key = words[3];
+  Value* value = keys.find(key);
+  const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(&value->content);
+  // A reservation is no grant.
+  const bool taken = text != nullptr && (text->starts_with("rlock:") ||
+                                         lock.fences.contains(*text) || client_of(*text) == 0);
+  if (value != nullptr && !value->ends_ms && text != nullptr && client_of(*text) != 0) {
+    throw Violation{"a lock of ours has no end"};
+  }
+  if (!taken && lock.taken) {
+    lock.ended_by_itself = lock.ends <= world_.now();
+    lock.idle_since = std::min(lock.ends, world_.now());
+  }
+  lock.taken = taken;
+  const bool alone = taken && !text->starts_with("rlock:");
+  if (taken) lock.was_foreign = alone && client_of(*text) == 0;
+  const bool read = taken && !alone;
+  if (!read || !std::exchange(lock.read, read)) lock.readable_since = world_.now();
+  lock.read = read;
+  lock.holders.clear();
+  const auto in_world = [&](std::int64_t ends_ms) {
+    return world_.now() + (ends_ms * 1000 - now) * 1000;
+  };
+  if (alone && value->ends_ms) lock.holders[*text] = in_world(*value->ends_ms);
+  if (taken && !alone) {
+    Value* const several = keys.find(words[7]);
+    const auto* set = several == nullptr ? nullptr : std::get_if<SortedSet>(&several->content);
+    static const SortedSet none;
+    for (const auto& [ends, token] : (set == nullptr ? none : *set).entries()) {
+      const Nanos until = in_world(static_cast<std::int64_t>(ends));
+      if (until > world_.now()) lock.holders[token] = until;
+    }
+  }
+  if (taken) {
+    lock.ends = value->ends_ms ? world_.now() + (*value->ends_ms * 1000 - now) * 1000 + ms
+                               : std::numeric_limits<Nanos>::max();
+  }
+}
+
+/// The newest wins: the others have been told, and none waits before it.
+void Judge::superseded(Server& server, const Lock& lock, const Words& words, const Reply& reply,
+                       Micros now) {
+  const bool first_try = words[first_argument + 7] == "0";
+  if (words[first_argument + 6].empty() || !first_try || !plan_.is_calm()) return;
+  if (reply.elements[0].text != "queued" && reply.elements[0].text != "busy") return;
+  const std::string& id = words[first_argument];
+  for (const auto& [token, until] : lock.holders) {
+    if (token != token_of(id) && client_of(token) != 0) {
+      told_to_stop_.emplace(token, world_.now());
+    }
+  }
+  const Value* queue = server.redis.keys(0, now).find(words[4]);
+  const auto* set = queue == nullptr ? nullptr : std::get_if<SortedSet>(&queue->content);
+  if (set != nullptr && !set->entries().empty() && set->entries().front().second != id) {
+    throw Violation{fmt::format("client {} supersedes nobody who waits", client_of(id))};
+  }
+}
+
+/// What is given back stays taken until so long after its grant, and no longer.
+void Judge::see_min_hold(const Lock& lock, const Words& words, const Reply& reply) const {
+  if (words[first_argument + 2] != "release" || reply.integer != 1) return;
+  const std::string token = token_of(words[first_argument]);
+  const auto granted = lock.granted.find(token);
+  if (granted == lock.granted.end() || plan_.has(Incident::Kind::step_clock)) return;
+  const Nanos min_hold = std::stoll(words[first_argument + 3]) * ms;
+  const Nanos meant = granted->second + min_hold;
+  const Nanos about = at_once + min_hold / 100;  // clocks drift by less
+  const auto stays = lock.holders.find(token);
+  const bool there = stays != lock.holders.end();
+  if (there ? std::abs(stays->second - meant) > about : meant > world_.now() + about) {
+    throw Violation{
+        fmt::format("client {} gives it back {} ms after its grant, to be kept for {} "
+                    "ms, and it is for {} ms",
+                    client_of(token), (world_.now() - granted->second) / ms, min_hold / ms,
+                    there ? (stays->second - granted->second) / ms : 0)};
+  }
+}
+
+void Judge::forced(Lock& lock, const std::map<std::string, Nanos>& before, const Words& words,
+                   const Reply& reply) {
+  if (reply.elements.empty()) return;
+  const std::set<std::string> shown{words.begin() + first_argument + 3, words.end()};
+  const bool steady = !plan_.has(Incident::Kind::step_clock) && !plan_.has(Incident::Kind::drift);
+  for (const auto& [token, until] : before) {
+    const bool there = lock.holders.contains(token);
+    if (shown.contains(token) && there) {
+      throw Violation{fmt::format("client {} still has what was taken from it", client_of(token))};
+    }
+    if (!shown.contains(token) && !there && steady && until > world_.now() + at_once) {
+      throw Violation{fmt::format("client {} loses it and was not shown", client_of(token))};
+    }
+  }
+  if (reply.elements[0].text != "removed") return;
+  for (const std::string& token : shown) forced_.emplace(token, world_.now());
+  // What was reserved begins anew for the next one.
+  lock.idle_since = world_.now();
+}
+
+void Judge::asked_to_stop(const Lock& lock, const Words& words, const Reply& reply) {
+  const auto begin = words.begin() + first_argument + 2;
+  const auto holding = std::count_if(
+      begin, words.end(), [&](const std::string& each) { return lock.holders.contains(each); });
+  if (reply.integer < holding && plan_.is_calm()) {
+    throw Violation{fmt::format("{} hold it and {} were asked to stop", holding, reply.integer)};
+  }
+  const auto shown = words.end() - begin;
+  if (reply.integer != static_cast<std::int64_t>(shown)) return;
+  std::for_each(begin, words.end(), [&](const std::string& each) {
+    told_to_stop_.emplace(each, world_.now());
+    answers_[each] = words[first_argument];
+  });
+}
+
+void Judge::data_lost(const Server& server) {
+  leases_are_void();
+  // A fence is the server's time, so it grows all the same; but for clocks that go back, or differ.
+  const bool grows = plan_.servers == 1 && !plan_.has_clock_set_back();
+  fences_forgotten_ = fences_forgotten_ || !grows;
+  for (auto& [where, lock] : locks_) {
+    if (where.first != server.number) continue;
+    const auto last = lock.last_fence;
+    lock = {};
+    if (grows) lock.last_fence = last;
+  }
+}
+
+}  // namespace sim
