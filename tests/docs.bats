@@ -68,7 +68,7 @@ options_in_man() {
   assert_output ''
 }
 
-@test "every variable in the man page's ENVIRONMENT is known to the program, and the other way round" {
+@test "every variable in the man page's ENVIRONMENT is known to the program" {
   grep -ohE 'RLOCK_[A-Z_]+|REDISCLI_AUTH' -r "$REPO/src" --include='*.cpp' --include='*.hpp' | sort -u >"$T/source"
   man_text | sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/p' | grep -oE 'RLOCK_[A-Z_]+|REDISCLI_AUTH' | sort -u >"$T/man"
   [[ -s $T/man ]]

@@ -256,6 +256,7 @@ evaluated() {
   assert_equal "$status" 78
   run sh -c 'eval "$("$RLOCK_BIN" acquire --export -k "$K" --ttl 60s 2>/dev/null)" || exit; touch "$T/went-on"'
   assert_equal "$status" 75
+  run -64 bash -ec 'eval "$("$RLOCK_BIN" --export acquire -k "$K" --ttl never 2>/dev/null)"; touch "$T/went-on"'
   [[ ! -e $T/went-on ]]
 }
 

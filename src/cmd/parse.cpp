@@ -64,13 +64,12 @@ std::variant<Act, Answer> resolve(const Command& command, Settings settings,
 
 /// A subcommand's options may stand before its name, on both sides of its operands, and end at
 /// "--".
-std::variant<Act, Answer> parse_subcommand(const Command& command,
-                                           const std::vector<std::string>& options_before,
-                                           std::vector<std::string> left) {
-  Settings settings{command.name, command.bit};
+SplitArgv split_around_operands(const Settings& settings,
+                                const std::vector<std::string>& options_before,
+                                std::vector<std::string> left) {
   SplitArgv all = split_argv(options_before, settings);
-  all.operands
-      .clear();  // what the run's option takes for its value, and this command does not know
+  // A run's option may take them for its value, one that this command does not know.
+  all.operands.clear();
   while (!left.empty()) {
     const SplitArgv words = split_argv(left, settings);
     all.options.insert(all.options.end(), words.options.begin(), words.options.end());
@@ -81,7 +80,12 @@ std::variant<Act, Answer> parse_subcommand(const Command& command,
     all.operands.insert(all.operands.end(), first, taken);
     left.assign(taken, words.operands.end());
   }
-  return resolve(command, std::move(settings), all);
+  return all;
+}
+
+bool has(const SplitArgv& words, OptionName option) {
+  return std::any_of(words.meant.begin(), words.meant.end(),
+                     [&](const Option* each) { return each->name == option.text(); });
 }
 
 }  // namespace
@@ -138,17 +142,15 @@ std::variant<Act, Answer> parse(const std::vector<std::string>& argv) {
   const SplitArgv words = split_argv(argv, settings);
   // Only -k makes the first operand a command to run, so that no program's name is ever taken for
   // a subcommand's.
-  const bool has_key = std::any_of(words.meant.begin(), words.meant.end(),
-                                   [](const Option* each) { return each->name == "key"; });
-  if (!has_key && !words.operands.empty()) {
+  if (!has(words, "key") && !words.operands.empty()) {
     if (const Command* command = subcommand_named(words.operands.front())) {
-      const std::vector<std::string> rest{words.operands.begin() + 1, words.operands.end()};
+      Settings own{command->name, command->bit};
+      const SplitArgv all = split_around_operands(
+          own, words.options, {words.operands.begin() + 1, words.operands.end()});
       try {
-        return parse_subcommand(*command, words.options, rest);
+        return resolve(*command, std::move(own), all);
       } catch (const UsageError& error) {
-        const bool for_eval = command == &acquire_command &&
-                              std::find(rest.begin(), rest.end(), "--export") != rest.end();
-        if (!for_eval) throw;
+        if (!has(all, "export")) throw;
         return [error]() -> int {
           print(failure_for_eval(error.code));
           throw error;

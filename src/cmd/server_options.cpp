@@ -82,7 +82,7 @@ ServerChoice resolve_server(const Settings& settings) {
   set_log_level(settings);
   settings.warn_of_unread_variables();
   const auto chosen = chosen_server(settings);
-  const std::string url = chosen ? chosen->text : std::string{store::default_server};
+  const std::string url = chosen ? chosen->text : settings.value("server").text;
   std::vector<store::ServerSpec> servers;
   for (const auto& each : store::urls_in(url)) {
     auto parsed = store::parse_server(each);

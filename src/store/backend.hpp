@@ -22,7 +22,6 @@ namespace store {
 /// A server of any kind.
 using ServerSpec = std::variant<RedisServer, Quorum, ZooKeeper, LocalDirectory>;
 
-inline constexpr std::string_view default_server = "redis://127.0.0.1:6379";
 /// For a message that says what was expected.
 std::string accepted_servers();
 

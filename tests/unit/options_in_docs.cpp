@@ -1,0 +1,183 @@
+// What the man page and the README say of options is what the table says.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "cmd/options.hpp"
+
+namespace unit::options_in_docs {
+
+using cmd::From;
+using cmd::Option;
+namespace of = cmd::of;
+using Words = std::vector<std::string>;
+
+namespace {
+
+Words lines_in(const char* file) {
+  std::ifstream in{std::string{RLOCK_SOURCE_DIR} + "/" + file};
+  Words lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  REQUIRE(lines.size() > 100);
+  return lines;
+}
+
+/// Behind this heading, to the next one.
+Words section(const Words& lines, const std::string& from) {
+  Words part;
+  bool inside = false;
+  for (const auto& line : lines) {
+    if (inside && (line.starts_with(".Ss") || line.starts_with(".Sh"))) return part;
+    if (inside) part.push_back(line);
+    inside = inside || line == from;
+  }
+  FAIL("no section " << from);
+  return part;
+}
+
+Words words_of(const std::string& line) {
+  std::istringstream in{line};
+  Words words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+/// ".It Fl t Ar duration , Fl -ttl Ar duration" is "-t, --ttl duration".
+std::string as_in_help(const std::string& item) {
+  std::string letter;
+  std::string name;
+  std::string argument;
+  const auto words = words_of(item);
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] == "Fl" && words[i + 1].size() == 1) letter = "-" + words[i + 1];
+    if (words[i] == "Fl" && words[i + 1].size() > 1) name = "-" + words[i + 1];
+    if (words[i] == "Ar") argument = " " + words[i + 1];
+    if (words[i] == "Cm")
+      argument =
+          " " + fmt::format("{}", fmt::join(words.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                            words.end(), ""));
+  }
+  return letter + (letter.empty() || name.empty() ? "" : ", ") + name + argument;
+}
+
+/// The same of a row; the page has words where --help has DUR.
+std::string as_in_help(const Option& option) {
+  static const std::map<std::string_view, std::string> arguments{{"", ""},
+                                                                 {"DUR", " duration"},
+                                                                 {"N", " number"},
+                                                                 {"KEY", " key"},
+                                                                 {"URL", " url"},
+                                                                 {"FILE", " file"},
+                                                                 {"TEXT", " text"},
+                                                                 {"TOKEN", " token"},
+                                                                 {"STRING", " string"},
+                                                                 {"stop|warn", " stop|warn"}};
+  const std::string letter = option.letter == 0 ? "" : std::string{'-', option.letter};
+  const std::string name = option.has_long_form() ? fmt::format("--{}", option.name) : "";
+  const std::string argument =
+      option.name == "conflict-exit-code" ? " code" : arguments.at(option.argument);
+  return letter + (letter.empty() || name.empty() ? "" : ", ") + name + argument;
+}
+
+std::set<std::string> items(const Words& page, const std::string& heading) {
+  std::set<std::string> all;
+  for (const auto& line : section(page, heading)) {
+    if (line.starts_with(".It Fl")) all.insert(as_in_help(line));
+  }
+  REQUIRE(!all.empty());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the man page shows each option's letter and argument where its command is, and no other") {
+  const auto page = lines_in("man/rlock.1");
+  const auto everywhere = items(page, ".Ss Options of every command");
+  const auto of_a_run = items(page, ".Ss Options of a run");
+  const std::vector<std::pair<cmd::Commands, const char*>> commands{
+      {of::run, ".Ss Options of a run"},
+      {of::inspect, ".Ss Options of inspect"},
+      {of::list, ".Ss Options of list"},
+      {of::cancel, ".Ss Options of cancel"},
+      {of::force_release, ".Ss Options of force-release"},
+      {of::acquire, ".Ss Options of acquire"},
+      {of::steps, ".Ss Options of refresh, release and check"},
+      {of::doctor, ".Ss Options of doctor"}};
+  for (const auto& [command, heading] : commands) {
+    CAPTURE(heading);
+    const auto shown = items(page, heading);
+    std::set<std::string> rows;
+    for (const Option* each : cmd::options_of(command)) {
+      const auto row = as_in_help(*each);
+      CAPTURE(row);
+      rows.insert(row);
+      // Those that acquire has in common with a run are told there.
+      CHECK((shown.contains(row) || everywhere.contains(row) || of_a_run.contains(row)));
+    }
+    for (const auto& each : shown) {
+      CAPTURE(each);
+      CHECK((rows.contains(each) || everywhere.contains(each)));
+    }
+  }
+}
+
+TEST_CASE("the man page has each option's variable, and the list of those that have none") {
+  const auto page = lines_in("man/rlock.1");
+  std::set<std::string> read;
+  for (const auto& line : section(page, ".Ss Read")) {
+    if (!line.starts_with(".It Ev")) continue;
+    for (auto& word : words_of(line)) {
+      if (word.starts_with("RLOCK_") && word != "RLOCK_BIN") read.insert(word);
+    }
+  }
+  std::set<std::string> without;
+  bool listed = false;
+  for (const auto& line : section(page, ".Sh ENVIRONMENT")) {
+    listed = listed || line.starts_with("So the options");
+    if (!listed || !line.starts_with(".Fl")) continue;
+    for (const auto& word : words_of(line)) {
+      if (word.starts_with('-')) without.insert(word.substr(1));
+      if (word == "c") without.insert(word);
+    }
+  }
+  std::set<std::string> variables;
+  std::set<std::string> none;
+  for (const Option& each : cmd::options) {
+    if (each.from != From::command_line) variables.insert(cmd::variable_of(each.name));
+  }
+  for (const Option& each : cmd::options) {
+    const bool has_one = variables.contains(cmd::variable_of(each.name));
+    if (!has_one && each.name != "help" && each.name != "version") none.emplace(each.name);
+  }
+  variables.erase("RLOCK_TOKEN");  // among those that a job is told
+  CHECK(fmt::format("{}", fmt::join(read, " ")) == fmt::format("{}", fmt::join(variables, " ")));
+  CHECK(fmt::format("{}", fmt::join(without, " ")) == fmt::format("{}", fmt::join(none, " ")));
+}
+
+TEST_CASE("the README's table has each option of a run, with its letter, argument and default") {
+  std::map<std::string, std::string> rows;  // what the first column says, and the last
+  for (const auto& line : lines_in("README.md")) {
+    if (!line.starts_with("| `-")) continue;
+    const auto first = line.substr(3, line.find("` |") - 3);
+    const auto end = line.rfind('|');
+    const auto before = line.rfind('|', end - 1);
+    rows[first] = line.substr(before + 1, end - before - 1);
+  }
+  for (const Option* each : cmd::options_of(of::run)) {
+    std::string first = each->letter == 0 ? "" : std::string{'-', each->letter};
+    if (each->has_long_form())
+      first += fmt::format("{}--{}", first.empty() ? "" : ", ", each->name);
+    if (each->takes_value()) first += fmt::format(" {}", each->argument);
+    if (const auto bar = first.find('|'); bar != std::string::npos) first.insert(bar, "\\");
+    CAPTURE(first);
+    REQUIRE(rows.contains(first));
+    CHECK(rows[first].find(each->standard) != std::string::npos);
+  }
+}
+
+}  // namespace unit::options_in_docs
