@@ -138,6 +138,27 @@ two_questions() {
   stop_proxy
 }
 
+@test "a run inside a job asks again when an answer is lost: --reentrant runs, without it the run is turned away" {
+  setup_faults
+  # shellcheck disable=SC2016
+  start holder -k "$K" -- sh -c '
+    "$LIB/until-file" "$T/one.go"
+    "$RLOCK_BIN" --reentrant -k "$1" -- echo ran; echo "one: $?"
+    "$LIB/until-file" "$T/other.go"
+    "$RLOCK_BIN" -k "$1" -- echo ran; echo "other: $?"' - "$K"
+  wait_until says "$T/holder.out" started
+  proxy drop-reply "$K"
+  touch "$T/one.go"
+  wait_until says "$T/holder.out" one:
+  proxy drop-reply "$K"
+  touch "$T/other.go"
+  finish holder
+  assert_success
+  assert_equal "$(grep -v started "$T/holder.out")" $'ran\none: 0\nother: 75'
+  assert_equal "$(grep -c '^dropped reply' "$T/proxy.log")" 2
+  stop_proxy
+}
+
 @test "a release that is lost is sent again" {
   setup_faults
   start holder -k "$K" -- "$LIB/until-file" "$T/holder.go" 6

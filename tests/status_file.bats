@@ -262,3 +262,16 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
   assert_less $(($(now_ms) - before)) 7000
   exec 8>&-
 }
+
+@test "a name may be as long as a name can be; a longer one is refused before the job" {
+  local name
+  name=$(printf 'n%.0s' {1..255})
+  attempt --status-file "$T/$name" -k "$K" -- sh -c 'exit 3'
+  assert_equal "$status" 3
+  assert_silent
+  python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["exit_code"] == 3' "$T/$name"
+  attempt --status-file "$T/n$name" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line 'File name too long'
+  [[ ! -e $T/ran ]]
+}

@@ -35,7 +35,7 @@ std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
   for (std::size_t i = 0; i < outer.keys.size(); ++i) {
     const auto& key = outer.keys[i];
     const auto& token = outer.holds[i].token;
-    const auto standing = store->check(key, token, plan.server.limit());
+    const auto standing = plan.server.standing_of(*store, key, token);
     if (const auto* fault = std::get_if<store::Fault>(&standing)) {
       return report_fault(plan.server, *fault);
     }
@@ -57,7 +57,7 @@ std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
 bool any_still_held(const OuterLocks& outer, const ClaimPlan& plan) {
   const auto store = plan.open_store();
   for (std::size_t i = 0; i < outer.keys.size(); ++i) {
-    const auto standing = store->check(outer.keys[i], outer.holds[i].token, plan.server.limit());
+    const auto standing = plan.server.standing_of(*store, outer.keys[i], outer.holds[i].token);
     if (std::holds_alternative<store::StillOurs>(standing)) return true;
   }
   return false;

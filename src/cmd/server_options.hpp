@@ -39,6 +39,11 @@ struct ServerChoice {
     if (fault != nullptr) store::say_limit(*fault, asked_at, within.until);
     return answer;
   }
+  /// Whether a token holds it: asked so.
+  [[nodiscard]] store::Standing standing_of(store::LockStore& store, const store::LockName& name,
+                                            const store::Token& token) const {
+    return ask([&](const os::CallLimit& limit) { return store.check(name, token, limit); });
+  }
 };
 
 /// Also sets the level of the log. Throws UsageError.

@@ -92,14 +92,9 @@ int report_elsewhere(const store::LockName& name, const std::optional<store::Hol
   return ExitCode::lost;
 }
 
-store::Standing look(const StepPlan& plan, store::LockStore& store, const store::LockName& name) {
-  return plan.server.ask(
-      [&](const os::CallLimit& limit) { return store.check(name, plan.token, limit); });
-}
-
 /// Says whose the lock is, if not the token's.
 int report_not_ours(const StepPlan& plan, store::LockStore& store, const store::LockName& name) {
-  const auto standing = look(plan, store, name);
+  const auto standing = plan.server.standing_of(store, name, plan.token);
   if (const auto* fault = std::get_if<store::Fault>(&standing)) {
     return report_fault(plan.server, *fault);
   }
@@ -171,7 +166,7 @@ Failure long_enough(const store::LockName& name, const store::StillOurs& ours,
 int check(const StepPlan& plan, base::Millis at_least) {
   return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name) {
     return base::match(
-        look(plan, store, name),
+        plan.server.standing_of(store, name, plan.token),
         [&](const store::StillOurs& ours) { return long_enough(name, ours, at_least); },
         [&](const store::Elsewhere& now) -> Failure {
           return report_elsewhere(name, now.occupant);

@@ -141,7 +141,9 @@ Result<Done> can_create(const std::string& path) {
   if (!target) return std::move(target).error();
   if (const auto descriptor = descriptor_behind(path)) return is_open_for_writing(*descriptor);
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return Error{EISDIR, {}};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) return Error{EISDIR, {}};
+  if (!exists && errno == ENAMETOOLONG) return last_error();
   const bool special = is_special(path);
   const std::string asked = special ? path : directory_of(*target);
   if (::access(asked.c_str(), special ? W_OK : W_OK | X_OK) != 0) return last_error();
@@ -153,7 +155,8 @@ Result<Done> replace_contents(const std::string& path, const std::string& text) 
   if (!target) return std::move(target).error();
   if (const auto descriptor = descriptor_behind(path)) return write_behind(*descriptor, text);
   if (is_special(path)) return append_to(path, text);
-  std::string beside = *target + ".XXXXXX";
+  // Not behind the name, which may be as long as a name can be.
+  std::string beside = directory_of(*target) + "/.rlock-XXXXXX";
   const Fd file{::mkostemp(beside.data(), O_CLOEXEC)};  // mode 0600
   if (!file) return last_error();
   auto written = write_all(file, text);
