@@ -4,7 +4,7 @@
 
 #include "base/result.hpp"
 #include "run.hpp"
-#include "store/quorum/store.hpp"
+#include "store/quorum/quorum.hpp"
 #include "store/redis/redis.hpp"
 #include "store/redis/scripts.hpp"
 
@@ -53,7 +53,7 @@ Outcome Run::operator()() {
     // Most servers know the scripts already.
     if (world_.random().chance(10)) continue;
     for (const auto* each : {&scripts::enter, &scripts::leave, &scripts::renew, &scripts::raise}) {
-      (void)world_.command(server, {"script", "load", std::string{each->body}});
+      server.redis.load_script(each->sha1, each->body);
     }
   }
   for (const ClientPlan& each : plan_.clients) {
@@ -80,6 +80,7 @@ Outcome Run::operator()() {
   outcome.history = judge_.history();
   outcome.fingerprint = judge_.fingerprint();
   outcome.grants = judge_.grants();
+  outcome.steps = world_.scheduler().steps();
   return outcome;
 }
 
@@ -98,7 +99,8 @@ void Run::live(Client& client) {
 void Run::want(Client& client, const Wish& wish) {
   const int number = client.plan->number;
   const auto grace = std::min(Millis{5'000}, wish.ttl / 6);
-  hold::Wanted wanted{{}, wish.wait.value_or(Millis::max()), grace};
+  constexpr Millis longest_answer{5'000};
+  hold::Wanted wanted{{}, wish.wait.value_or(Millis::max()), grace, longest_answer};
   const auto token = store::Token::mint(*store::Label::from("job"));
   for (const std::string& key : wish.keys) {
     store::Claim claim{*store::LockName::from(key),
@@ -172,16 +174,16 @@ void Run::not_acquired(const Client& client, const Wish& wish, const hold::NotAc
       [&](const hold::Dismissed& dismissed) {
         judge_.say(number, "is sent away: " + dismissed.why);
         judge_.dismissed(number, dismissed.why);
-        if (plan_.shape != "supersede" && plan_.shape != "cancel") {
+        if (!plan_.stops_holders()) {
           throw Violation{"nobody sends anybody away here"};
         }
       },
       [&](const hold::Incompatible& it) {
         judge_.say(number, "goes, as others use it in another way");
         using ModeKind = store::Mode::Kind;
-        const bool some_permits = it.mismatch.mode.kind == ModeKind::permits;
+        const bool some_permits = it.conflict.mode.kind == ModeKind::permits;
         const bool differs =
-            wish.mode.kind == ModeKind::permits ? it.mismatch.mode != wish.mode : some_permits;
+            wish.mode.kind == ModeKind::permits ? it.conflict.mode != wish.mode : some_permits;
         if (!differs) throw Violation{"a conflict of modes that go together"};
       },
       [&](const hold::Interrupted& interrupted) {

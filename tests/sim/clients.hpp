@@ -35,6 +35,7 @@ struct Outcome {
   std::string history;
   std::uint64_t fingerprint = 0;
   std::size_t grants = 0;
+  std::uint64_t steps = 0;  // of its fibers and events
   Nanos length = 0;
 };
 

@@ -14,33 +14,6 @@
 namespace sim {
 namespace {
 
-Reply error(const char* text) {
-  return Reply::error(text);
-}
-
-/// The value of that type at a key; `bad` if there is another.
-template <typename Content>
-struct Found {
-  Content* content = nullptr;
-  bool bad = false;
-};
-template <typename Content>
-Found<Content> find(Keyspace& keys, const std::string& key) {
-  Value* value = keys.find(key);
-  if (value == nullptr) return {};
-  auto* content = std::get_if<Content>(&value->content);
-  return {content, content == nullptr};
-}
-/// That one, or a new one.
-template <typename Content>
-Found<Content> make(Keyspace& keys, const std::string& key) {
-  auto found = find<Content>(keys, key);
-  if (found.content != nullptr || found.bad) return found;
-  keys.put(key, {Content{}, std::nullopt});
-  if constexpr (std::is_same_v<Content, List>) keys.note_new_list(key);
-  return find<Content>(keys, key);
-}
-
 // ---- every type ------------------------------------------------------------------------------
 
 Reply del(Keyspace& keys, const Words& words) {
@@ -63,9 +36,9 @@ Reply type(Keyspace& keys, const Words& words) {
 // Its options NX, XX, GT and LT are not here: nobody uses them.
 Reply pexpire(Keyspace& keys, const Words& words) {
   const auto length = integer_in(words[2]);
-  if (!length) return error(errors::not_integer);
+  if (!length) return Reply::error(errors::not_integer);
   if (*length > std::numeric_limits<std::int64_t>::max() - keys.now_ms()) {
-    return error("ERR invalid expire time in 'pexpire' command");
+    return Reply::error("ERR invalid expire time in 'pexpire' command");
   }
   if (words.size() > 3) return Reply::error("ERR Unsupported option " + words[3]);
   Value* value = keys.find(words[1]);
@@ -107,13 +80,13 @@ Reply dbsize(Keyspace& keys, const Words&) {
 // One page has all: that is within the promise of SCAN.
 Reply scan(Keyspace& keys, const Words& words) {
   std::string pattern = "*";
-  if (words.size() % 2 != 0) return error(errors::syntax);
+  if (words.size() % 2 != 0) return Reply::error(errors::syntax);
   for (std::size_t i = 2; i < words.size(); i += 2) {
     const auto option = lower(words[i]);
     if (option == "match") {
       pattern = words[i + 1];
     } else if (option != "count") {
-      return error(errors::syntax);
+      return Reply::error(errors::syntax);
     }
   }
   return Reply::array({Reply::bulk("0"), names(keys, {"keys", pattern})});
@@ -123,7 +96,7 @@ Reply scan(Keyspace& keys, const Words& words) {
 
 Reply get(Keyspace& keys, const Words& words) {
   const auto found = find<std::string>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
+  if (found.bad) return Reply::error(errors::wrong_type);
   return found.content == nullptr ? Reply::nil() : Reply::bulk(*found.content);
 }
 
@@ -147,15 +120,16 @@ Reply set(Keyspace& keys, const Words& words) {
       unit = option == "ex" ? 1000 : 1;
       length = words[++i];
     } else {
-      return error(errors::syntax);
+      return Reply::error(errors::syntax);
     }
   }
   std::optional<std::int64_t> ends;
   if (length) {
     const auto number = integer_in(*length);
-    if (!number) return error(errors::not_integer);
+    if (!number) return Reply::error(errors::not_integer);
     const auto most = (std::numeric_limits<std::int64_t>::max() - keys.now_ms()) / unit;
-    if (*number <= 0 || *number > most) return error("ERR invalid expire time in 'set' command");
+    if (*number <= 0 || *number > most)
+      return Reply::error("ERR invalid expire time in 'set' command");
     ends = keys.now_ms() + *number * unit;
   }
   const Value* before = keys.find(words[1]);
@@ -169,7 +143,7 @@ Reply set(Keyspace& keys, const Words& words) {
 
 Reply push(Keyspace& keys, const Words& words, bool left) {
   const auto found = make<List>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
+  if (found.bad) return Reply::error(errors::wrong_type);
   for (std::size_t i = 2; i < words.size(); ++i) {
     if (left) {
       found.content->push_front(words[i]);
@@ -187,9 +161,9 @@ Reply lpush(Keyspace& keys, const Words& words) {
 }
 
 Reply lpop(Keyspace& keys, const Words& words) {
-  if (words.size() > 2) return error(errors::syntax);  // a count: nobody uses it
+  if (words.size() > 2) return Reply::error(errors::syntax);  // a count: nobody uses it
   const auto found = find<List>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
+  if (found.bad) return Reply::error(errors::wrong_type);
   if (found.content == nullptr) return Reply::nil();
   Reply first = Reply::bulk(std::move(found.content->front()));
   found.content->pop_front();
@@ -199,28 +173,17 @@ Reply lpop(Keyspace& keys, const Words& words) {
 
 Reply llen(Keyspace& keys, const Words& words) {
   const auto found = find<List>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
+  if (found.bad) return Reply::error(errors::wrong_type);
   return Reply::number(found.content == nullptr ? 0
                                                 : static_cast<std::int64_t>(found.content->size()));
-}
-
-/// From and to (behind the last one), of so many.
-std::pair<std::size_t, std::size_t> bounds(std::int64_t first, std::int64_t last,
-                                           std::size_t count) {
-  const auto size = static_cast<std::int64_t>(count);
-  if (first < 0) first = std::max<std::int64_t>(first + size, 0);
-  if (last < 0) last += size;
-  last = std::min(last, size - 1);
-  if (first > last) return {0, 0};
-  return {static_cast<std::size_t>(first), static_cast<std::size_t>(last) + 1};
 }
 
 Reply lrange(Keyspace& keys, const Words& words) {
   const auto first = integer_in(words[2]);
   const auto last = integer_in(words[3]);
-  if (!first || !last) return error(errors::not_integer);
+  if (!first || !last) return Reply::error(errors::not_integer);
   const auto found = find<List>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
+  if (found.bad) return Reply::error(errors::wrong_type);
   Reply reply = Reply::array({});
   if (found.content == nullptr) return reply;
   const auto [from, to] = bounds(*first, *last, found.content->size());
@@ -228,179 +191,58 @@ Reply lrange(Keyspace& keys, const Words& words) {
   return reply;
 }
 
-// ---- sorted sets -----------------------------------------------------------------------------
-
-// Without its options, which nobody uses.
-Reply zadd(Keyspace& keys, const Words& words) {
-  if (words.size() % 2 != 0) return error(errors::syntax);
-  std::vector<double> scores;
-  for (std::size_t i = 2; i < words.size(); i += 2) {
-    const auto score = real_in(words[i]);
-    if (!score) return error("ERR value is not a valid float");
-    scores.push_back(*score);
+/// Names can be looked up as they come, without a copy.
+struct Hash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>{}(text);
   }
-  const auto found = make<SortedSet>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
-  std::int64_t fresh = 0;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    fresh += found.content->put(words[2 * i + 3], scores[i]) ? 1 : 0;
-  }
-  return Reply::number(fresh);
-}
-
-Reply zrem(Keyspace& keys, const Words& words) {
-  const auto found = find<SortedSet>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
-  if (found.content == nullptr) return Reply::number(0);
-  std::int64_t count = 0;
-  for (std::size_t i = 2; i < words.size(); ++i) {
-    count += found.content->remove(words[i]) ? 1 : 0;
-  }
-  if (found.content->entries().empty()) keys.remove(words[1]);
-  return Reply::number(count);
-}
-
-Reply zcard(Keyspace& keys, const Words& words) {
-  const auto found = find<SortedSet>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
-  const auto size = found.content == nullptr ? 0 : found.content->entries().size();
-  return Reply::number(static_cast<std::int64_t>(size));
-}
-
-Reply zscore(Keyspace& keys, const Words& words) {
-  const auto found = find<SortedSet>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
-  const auto place = found.content == nullptr ? std::nullopt : found.content->rank(words[2]);
-  if (!place) return Reply::nil();
-  return Reply::bulk(number_text(found.content->entries()[*place].first));
-}
-
-Reply zrank(Keyspace& keys, const Words& words) {
-  const auto found = find<SortedSet>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
-  const auto place = found.content == nullptr ? std::nullopt : found.content->rank(words[2]);
-  return place ? Reply::number(static_cast<std::int64_t>(*place)) : Reply::nil();
-}
-
-void append(Reply& reply, const SortedSet::Entry& entry, bool with_score) {
-  reply.elements.push_back(Reply::bulk(entry.second));
-  if (with_score) reply.elements.push_back(Reply::bulk(number_text(entry.first)));
-}
-
-// By rank only; BYSCORE, REV and the rest nobody uses.
-Reply zrange(Keyspace& keys, const Words& words) {
-  const bool with_scores = words.size() == 5 && lower(words[4]) == "withscores";
-  if (words.size() > 4 && !with_scores) return error(errors::syntax);
-  const auto first = integer_in(words[2]);
-  const auto last = integer_in(words[3]);
-  if (!first || !last) return error(errors::not_integer);
-  const auto found = find<SortedSet>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
-  Reply reply = Reply::array({});
-  if (found.content == nullptr) return reply;
-  const auto& entries = found.content->entries();
-  const auto [from, to] = bounds(*first, *last, entries.size());
-  for (auto i = from; i < to; ++i) append(reply, entries[i], with_scores);
-  return reply;
-}
-
-/// An end of an interval of scores.
-struct End {
-  double score;
-  bool open;
 };
-// More is accepted here than as a score: spaces in front, and nothing at all.
-std::optional<End> end_in(const std::string& text) {
-  const bool open = text.starts_with('(');
-  const char* begin = text.c_str() + (open ? 1 : 0);
-  char* end = nullptr;
-  const double score = std::strtod(begin, &end);
-  if (*end != '\0' || std::isnan(score)) return std::nullopt;
-  return End{score, open};
-}
+using Rules = std::unordered_map<std::string, CommandRule, Hash, std::equal_to<>>;
 
-Reply zrangebyscore(Keyspace& keys, const Words& words) {
-  bool with_scores = false;
-  std::int64_t skip = 0;
-  std::int64_t limit = -1;
-  for (std::size_t i = 4; i < words.size(); ++i) {
-    const auto option = lower(words[i]);
-    if (option == "withscores") {
-      with_scores = true;
-    } else if (option == "limit" && i + 2 < words.size()) {
-      const auto from = integer_in(words[++i]);
-      const auto count = integer_in(words[++i]);
-      if (!from || !count) return error(errors::not_integer);
-      skip = *from;
-      limit = *count;
-    } else {
-      return error(errors::syntax);
-    }
-  }
-  const auto least = end_in(words[2]);
-  const auto most = end_in(words[3]);
-  if (!least || !most) return error("ERR min or max is not a float");
-  const auto found = find<SortedSet>(keys, words[1]);
-  if (found.bad) return error(errors::wrong_type);
-  Reply reply = Reply::array({});
-  if (found.content == nullptr || skip < 0) return reply;
-  for (const auto& entry : found.content->entries()) {
-    const double score = entry.first;
-    if (score < least->score || (least->open && score == least->score)) continue;
-    if (score > most->score || (most->open && score == most->score)) break;
-    if (skip-- > 0) continue;
-    if (limit-- == 0) break;
-    append(reply, entry, with_scores);
-  }
-  return reply;
-}
-
-const std::unordered_map<std::string, CommandRule>& rules() {
+const Rules& rules() {
   constexpr bool yes = true;
   constexpr bool no = false;
-  static const std::unordered_map<std::string, CommandRule> all{
-      // name, {arity, writes, denied without memory, in scripts, act}
-      {"dbsize", {1, no, no, yes, dbsize}},
-      {"del", {-2, yes, no, yes, del}},
-      {"exists", {-2, no, no, yes, exists}},
-      {"get", {2, no, no, yes, get}},
-      {"keys", {2, no, no, yes, names}},
-      {"llen", {2, no, no, yes, llen}},
-      {"lpop", {-2, yes, no, yes, lpop}},
-      {"lpush", {-3, yes, yes, yes, lpush}},
-      {"lrange", {4, no, no, yes, lrange}},
-      {"persist", {2, yes, no, yes, persist}},
-      {"pexpire", {-3, yes, no, yes, pexpire}},
-      {"pttl", {2, no, no, yes, pttl}},
-      {"rpush", {-3, yes, yes, yes, rpush}},
-      {"scan", {-2, no, no, yes, scan}},
-      {"set", {-3, yes, yes, yes, set}},
-      {"type", {2, no, no, yes, type}},
-      {"zadd", {-4, yes, yes, yes, zadd}},
-      {"zcard", {2, no, no, yes, zcard}},
-      {"zrange", {-4, no, no, yes, zrange}},
-      {"zrangebyscore", {-4, no, no, yes, zrangebyscore}},
-      {"zrank", {3, no, no, yes, zrank}},
-      {"zrem", {-3, yes, no, yes, zrem}},
-      {"zscore", {3, no, no, yes, zscore}},
-      // Those of the server.
-      {"asking", {1}},
-      {"auth", {-2, no, no, no}},
-      {"blpop", {-3, yes, no, no}},
-      {"client", {-2, no, no, no}},
-      {"cluster", {-2}},
-      {"config", {-2, no, no, no}},
-      {"eval", {-3, no, no, no}},
-      {"evalsha", {-3, no, no, no}},
-      {"flushall", {-1, yes}},
-      {"info", {-1}},
-      {"ping", {-1}},
-      {"role", {1, no, no, no}},
-      {"script", {-2, no, no, no}},
-      {"select", {2}},
-      {"time", {1}},
-      {"wait", {3, no, no, no}},
-  };
+  static const Rules all = [] {
+    Rules table{
+        // name, {arity, writes, denied without memory, in scripts, act}
+        {"dbsize", {1, no, no, yes, dbsize}},
+        {"del", {-2, yes, no, yes, del}},
+        {"exists", {-2, no, no, yes, exists}},
+        {"get", {2, no, no, yes, get}},
+        {"keys", {2, no, no, yes, names}},
+        {"llen", {2, no, no, yes, llen}},
+        {"lpop", {-2, yes, no, yes, lpop}},
+        {"lpush", {-3, yes, yes, yes, lpush}},
+        {"lrange", {4, no, no, yes, lrange}},
+        {"persist", {2, yes, no, yes, persist}},
+        {"pexpire", {-3, yes, no, yes, pexpire}},
+        {"pttl", {2, no, no, yes, pttl}},
+        {"rpush", {-3, yes, yes, yes, rpush}},
+        {"scan", {-2, no, no, yes, scan}},
+        {"set", {-3, yes, yes, yes, set}},
+        {"type", {2, no, no, yes, type}},
+        // Those of the server.
+        {"asking", {1}},
+        {"auth", {-2, no, no, no}},
+        {"blpop", {-3, yes, no, no}},
+        {"client", {-2, no, no, no}},
+        {"cluster", {-2}},
+        {"config", {-2, no, no, no}},
+        {"eval", {-3, no, no, no}},
+        {"evalsha", {-3, no, no, no}},
+        {"flushall", {-1, yes}},
+        {"info", {-1}},
+        {"ping", {-1}},
+        {"role", {1, no, no, no}},
+        {"script", {-2, no, no, no}},
+        {"select", {2}},
+        {"time", {1}},
+        {"wait", {3, no, no, no}},
+    };
+    for (const auto& [name, rule] : sorted_set_rules()) table.emplace(name, rule);
+    return table;
+  }();
   return all;
 }
 
@@ -408,11 +250,10 @@ const std::unordered_map<std::string, CommandRule>& rules() {
 
 const CommandRule* rule_of(std::string_view name) {
   // Clients write capitals or not, but each the same.
-  static std::unordered_map<std::string, const CommandRule*> seen;
-  const std::string written{name};
-  if (const auto known = seen.find(written); known != seen.end()) return known->second;
+  static std::unordered_map<std::string, const CommandRule*, Hash, std::equal_to<>> seen;
+  if (const auto known = seen.find(name); known != seen.end()) return known->second;
   const auto found = rules().find(lower(name));
-  if (found != rules().end()) seen.emplace(written, &found->second);
+  if (found != rules().end()) seen.emplace(name, &found->second);
   return found == rules().end() ? nullptr : &found->second;
 }
 
@@ -423,7 +264,9 @@ bool fits(const CommandRule& rule, const Words& command) {
 
 std::string lower(std::string_view text) {
   std::string result{text};
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
   return result;
 }
 
@@ -453,6 +296,16 @@ std::optional<double> real_in(const std::string& text) {
   if (end != text.c_str() + text.size() || std::isnan(number)) return std::nullopt;
   if (errno == ERANGE && (std::isinf(number) || number == 0)) return std::nullopt;
   return number;
+}
+
+std::pair<std::size_t, std::size_t> bounds(std::int64_t first, std::int64_t last,
+                                           std::size_t count) {
+  const auto size = static_cast<std::int64_t>(count);
+  if (first < 0) first = std::max<std::int64_t>(first + size, 0);
+  if (last < 0) last += size;
+  last = std::min(last, size - 1);
+  if (first > last) return {0, 0};
+  return {static_cast<std::size_t>(first), static_cast<std::size_t>(last) + 1};
 }
 
 }  // namespace sim

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "keyspace.hpp"
 #include "resp.hpp"
@@ -28,6 +30,14 @@ std::string lower(std::string_view text);
 /// As Redis reads an integer: no sign '+', no space, no leading zero.
 std::optional<std::int64_t> integer_in(std::string_view text);
 std::optional<double> real_in(const std::string& text);
+
+/// Those of sorted sets, by name.
+const std::vector<std::pair<const char*, CommandRule>>& sorted_set_rules();
+
+/// The places of a range as LRANGE and ZRANGE count them, of so many: from, and behind the last
+/// one.
+std::pair<std::size_t, std::size_t> bounds(std::int64_t first, std::int64_t last,
+                                           std::size_t count);
 
 namespace errors {
 inline constexpr auto syntax = "ERR syntax error";

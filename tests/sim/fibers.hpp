@@ -42,6 +42,7 @@ class Fiber {
   bool over_ = false;
   std::uint64_t parked_ = 0;          // how often it has waited
   std::uint64_t exceptions_[2] = {};  // what the C++ runtime keeps of those that it handles
+  void* marks_ = nullptr;             // what the address sanitizer keeps of it
 };
 
 class Scheduler {
@@ -56,12 +57,14 @@ class Scheduler {
   /// What happens then, on no fiber.
   void at(Nanos when, std::function<void()> act);
   /// Until all fibers are over. Throws what one of them threw, and std::runtime_error where they
-  /// wait for what cannot come, or beyond `horizon`.
+  /// wait for what cannot come, beyond `horizon`, or without an end.
   void run(Nanos horizon);
   /// Lets the time pass, with nobody there.
   void pass(Nanos until);
 
   [[nodiscard]] Nanos now() const { return now_; }
+  /// How often something has happened, or one of them has gone on.
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
   /// The one that runs; nothing between them.
   [[nodiscard]] Fiber* running() const { return running_; }
   /// Lets the running one wait until somebody wakes it, or until that moment.
@@ -90,6 +93,7 @@ class Scheduler {
   void end(Fiber& fiber);
 
   Nanos now_ = 0;
+  std::uint64_t steps_ = 0;
   std::uint64_t order_ = 0;
   std::vector<Event> events_;  // a heap, the next one first
   std::vector<std::unique_ptr<Process>> processes_;
@@ -99,6 +103,9 @@ class Scheduler {
   Fiber* running_ = nullptr;
   void* main_stack_pointer_ = nullptr;
   std::uint64_t main_exceptions_[2] = {};
+  void* main_marks_ = nullptr;
+  const void* main_bottom_ = nullptr;
+  std::size_t main_size_ = 0;
   std::exception_ptr failure_;
   std::function<void()> when_over_;
 };

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "run.hpp"
+#include "store/quorum/quorum.hpp"
 #include "store/redis/redis.hpp"
 
 namespace sim {
@@ -90,27 +91,37 @@ void Run::happen(const Incident& incident) {
   }
 }
 
+std::unique_ptr<store::LockAdmin> Run::open_admin() const {
+  if (plan_.servers == 1) return store::redis::open_admin(redis_at(0));
+  std::vector<std::unique_ptr<store::LockAdmin>> nodes;
+  for (std::size_t i = 0; i < plan_.servers; ++i) {
+    nodes.push_back(store::redis::open_admin(redis_at(i)));
+  }
+  return store::quorum::open_admin(std::move(nodes));
+}
+
 void Run::operate(const Incident& incident) {
-  const auto admin = store::redis::open_admin(redis_at(0));
+  const auto admin = open_admin();
   const auto name = *store::LockName::from(incident.key);
   const os::CallLimit limit{Deadline::after(base::now(), Millis{5'000})};
   const auto report = admin->inspect(name, limit);
-  const auto* seen = std::get_if<store::LockReport>(&report);
-  if (seen == nullptr || seen->holders.empty()) return;
+  if (!report || report->holders.empty()) return;
   std::vector<store::Token> tokens;
-  for (const auto& each : seen->holders) {
-    tokens.push_back(store::Token::foreign(each.occupant.token));
+  for (const auto& each : report->holders) {
+    tokens.push_back(store::Token::foreign(each.holder.token));
   }
+  // Two operators may come at the same moment: each has words of its own.
+  const auto why = fmt::format("cancelled by operator {}", &incident - plan_.incidents.data());
   if (incident.kind == Incident::Kind::force_release) {
     const auto removal = admin->force_release(name, tokens, "operator", limit);
-    if (!std::holds_alternative<store::Removed>(removal)) return;
+    if (!removal || !std::holds_alternative<store::Removed>(*removal)) return;
+    judge_.took_away(incident.key, tokens);
   } else {
-    const auto asked = admin->ask_to_stop(name, tokens, "cancelled by an operator", limit);
-    const auto* count = std::get_if<std::size_t>(&asked);
-    if (count == nullptr || *count == 0) return;
+    const auto asked = admin->ask_to_stop(name, tokens, why, limit);
+    if (!asked || *asked == 0) return;
   }
   const auto word = admin->await_last_word(name, {Deadline::after(base::now(), Millis{8'000})});
-  if (word == store::LastWord::silence && plan_.is_calm()) judge_.heard_no_last_word(tokens);
+  if (word == store::LastWord::silence && plan_.is_calm()) judge_.heard_no_last_word(why);
 }
 
 void Run::come_as_foreign(const Incident& incident) {
@@ -129,7 +140,9 @@ void Run::come_as_foreign(const Incident& incident) {
   world_.scheduler().at(world_.now() + incident.length * 8 / 10, [this, &incident, &job, own] {
     judge_.ends(job);
     const auto value = world_.command(world_.server(0), {"get", incident.key});
-    if (value.text == own) (void)world_.command(world_.server(0), {"del", incident.key});
+    if (value.text != own) return;
+    (void)world_.command(world_.server(0), {"del", incident.key});
+    judge_.foreign_gone(incident.key);
   });
 }
 

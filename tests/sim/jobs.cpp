@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "base/result.hpp"
+#include "bounds.hpp"
 #include "run.hpp"
 
 namespace sim {
@@ -46,7 +47,10 @@ void Run::work(Client& client, const Wish& wish, hold::HeldLocks held, os::Signa
 
   auto believed = held.valid_until();
   if (sabotage_.late_policy) believed = Deadline::at(believed.moment() + std::chrono::seconds{1});
-  hold::JobPolicy policy{{"'lock'", believed, grace, hold::OnLost::stop, false}};
+  const auto latest =
+      wish.max_hold ? Deadline::after(base::now(), *wish.max_hold) : Deadline::never();
+  hold::JobPolicy policy{
+      {"'lock'", believed, grace, hold::OnLost::stop, false, latest, "--max-hold is over"}};
   hold::Renewer renewer{std::move(held)};
   if (sabotage_.releases_before) give_back(client, renewer, wish.min_hold, false);
   if (!sabotage_.releases_before) supervise(client, renewer, policy, signals, job);
@@ -57,8 +61,16 @@ void Run::work(Client& client, const Wish& wish, hold::HeldLocks held, os::Signa
   const auto& stopped = policy.stopped_for();
   judge_.say(job->client, stopped ? "its job was stopped: " + stopped->why : "its job has ended");
   const bool lost = stopped && stopped->reason == hold::StoppedFor::Reason::loss;
-  const bool asked = stopped && !lost;
-  if (asked && plan_.shape != "supersede" && plan_.shape != "cancel") {
+  const bool timed_out = stopped && stopped->reason == hold::StoppedFor::Reason::time;
+  const bool asked = stopped && !lost && !timed_out;
+  if (timed_out && !wish.max_hold) {
+    throw Violation{"a job without --max-hold is stopped for it"};
+  }
+  if (wish.max_hold && !judge_.is_unwell(job->client) &&
+      job->ended > job->began + nanos(*wish.max_hold) + at_once) {
+    throw Violation{fmt::format("the job of client {} runs for longer than it may", job->client)};
+  }
+  if (asked && !plan_.stops_holders()) {
     throw Violation{"nobody asked anybody to stop here"};
   }
   if (asked) judge_.dismissed(job->client, stopped->why);
@@ -109,6 +121,7 @@ void Run::supervise(Client& client, hold::Renewer& renewer, hold::JobPolicy& pol
           judge_.believes(*job, job->valid_until);
         }
       }
+      if (const auto* gone = std::get_if<hold::Lost>(&*news)) judge_.lost(*job, gone->name.text());
       if (std::holds_alternative<hold::AskedToStop>(*news) && sabotage_.deaf_policy) continue;
       obey(client, policy.on_news(*news, base::now()), job);
     }
@@ -176,7 +189,7 @@ void Run::give_back(Client& client, hold::Renewer& renewer, Millis min_hold, boo
         throw Violation{"a release is not tried again: " + fault->why};
       }
       const bool unwell = judge_.is_unwell(client.plan->number) || lost;
-      if (!fine && !unwell && plan_.is_calm() && plan_.shape != "force-release") {
+      if (!fine && !unwell && plan_.is_calm() && !plan_.has(Incident::Kind::force_release)) {
         throw Violation{"a release fails where nothing is wrong"};
       }
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "scripts.hpp"
 
@@ -52,8 +53,11 @@ std::string shown_short(const Reply& reply) {
 // ---------------------------------------------------------------------------------
 
 void Judge::note(const std::string& text) {
-  for (const char c : text) {
-    fingerprint_ = (fingerprint_ ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  for (std::size_t at = 0; at < text.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = text.size();
+    std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
+    fingerprint_ = (fingerprint_ ^ word) * 0x9E3779B97F4A7C15U;
+    fingerprint_ ^= fingerprint_ >> 29U;
   }
 }
 
@@ -85,7 +89,8 @@ void Judge::executed(Server& server, const Words& words, const Reply& reply, Mic
   }
   if (!known || reply.is_error()) return;
   Lock& lock = locks_[{server.number, words[3]}];
-  const auto before = lock.holders;
+  std::map<std::string, Nanos> before;
+  if (script == &scripts::force_release) before = lock.holders;
   if (script == &scripts::enter) entered(server, lock, words, reply);
   if (script == &scripts::leave) left(lock, words);
   if (script == &scripts::raise && reply.integer == 1) {
@@ -96,9 +101,10 @@ void Judge::executed(Server& server, const Words& words, const Reply& reply, Mic
   if (script == &scripts::renew && reply.integer == 1) renewed(server, words, now);
   if (script == &scripts::tell) last_words_.insert(words[first_argument]);
   look(server, lock, words, now);
+  if (plan_.servers > 1) look_at_majority(lock, words[3]);
   if (script == &scripts::enter) superseded(server, lock, words, reply, now);
   if (script == &scripts::leave) see_min_hold(lock, words, reply);
-  if (script == &scripts::force_release) forced(lock, before, words, reply);
+  if (script == &scripts::force_release) forced(server, lock, before, words, reply);
   if (script == &scripts::ask_to_stop) asked_to_stop(lock, words, reply);
 }
 

@@ -48,8 +48,12 @@ class Judge final : public Observer {
   void believes(const Job& job, base::Moment valid_until) const;
   /// It is given back, and must stay taken until so long after its grant.
   void kept(const Job& job, Nanos min_hold);
-  void crashed(int client) { unwell_[client] = std::numeric_limits<Nanos>::max(); }
+  void crashed(int client) {
+    unwell_[client] = std::numeric_limits<Nanos>::max();
+    worse_since_ = world_.now();
+  }
   void paused(int client, Nanos until) {
+    worse_since_ = world_.now();
     auto& known = unwell_[client];
     known = std::max(known, until + forgotten_after);
   }
@@ -60,8 +64,14 @@ class Judge final : public Observer {
   void dismissed(int client, const std::string& why);
   void gave_up_busy(const std::string& key, Nanos since);
   void gave_up_waiting(int client, const std::string& key);
-  /// Whoever asked the holders of these tokens to stop had no answer.
-  void heard_no_last_word(const std::vector<store::Token>& tokens) const;
+  /// A client takes this lock of its job for lost, and not because its time is over.
+  void lost(const Job& job, const std::string& key) const;
+  /// An operator was told that it was taken from these holders.
+  void took_away(const std::string& key, const std::vector<store::Token>& tokens) const;
+  /// A client that is no rlock has given it back, or its time is over.
+  void foreign_gone(const std::string& key);
+  /// Whoever told holders this had no answer.
+  void heard_no_last_word(const std::string& why) const;
   /// All is over: what is left on the servers is looked at now and later.
   void finish();
 
@@ -105,6 +115,15 @@ class Judge final : public Observer {
     bool was_foreign = false;
   };
 
+  /// Who has a key on most of several servers.
+  struct Majority {
+    std::string token;     // the last one
+    bool has_job = false;  // its job has begun
+    Nanos since = 0;
+    Nanos until = 0;
+    Nanos free_since = 0;  // before it
+  };
+
   void entered(Server& server, Lock& lock, const Words& words, const Reply& reply);
   void granted(Server& server, Lock& lock, const Words& words, const Reply& reply);
   void renewed(Server& server, const Words& words, Micros now);
@@ -113,17 +132,22 @@ class Judge final : public Observer {
   void superseded(Server& server, const Lock& lock, const Words& words, const Reply& reply,
                   Micros now);
   void see_min_hold(const Lock& lock, const Words& words, const Reply& reply) const;
-  void forced(Lock& lock, const std::map<std::string, Nanos>& before, const Words& words,
-              const Reply& reply);
+  void forced(const Server& server, Lock& lock, const std::map<std::string, Nanos>& before,
+              const Words& words, const Reply& reply);
   void asked_to_stop(const Lock& lock, const Words& words, const Reply& reply);
   void see_idle_reader(const Lock& lock, const std::string& id) const;
-  void see_idle_quorum(const Job& job) const;
+  [[nodiscard]] Nanos kept_by_most(const std::string& key, const std::string& token) const;
+  void look_at_majority(const Lock& lock, const std::string& key);
+  void see_idle_quorum(const Job& job);
+  void gave_up_idle_quorum(int client, const std::string& key);
   void see_stopped(const Job& job, const std::map<std::string, Nanos>& told) const;
   [[nodiscard]] bool has_unwell(const Lock& lock) const;
   [[nodiscard]] Nanos lease_end(const Server& server, const std::string& ttl_ms) const;
   void see_idle_permit(const Lock& lock, const std::string& id);
   void see_idle(const Lock& lock, const std::string& id);
-  [[nodiscard]] bool somebody_looks(const Lock& lock, bool ended_by_itself) const;
+  /// Since when at least one of those lives who look after a lock; nothing: none does.
+  [[nodiscard]] std::optional<Nanos> looked_after_since(const Lock& lock, bool ended_by_itself,
+                                                        Nanos idle_since) const;
   void see_order(const Lock& lock, const std::string& id);
   [[nodiscard]] bool is_excused(const Job& job) const;
   void note(const std::string& text);
@@ -136,12 +160,16 @@ class Judge final : public Observer {
   std::map<std::string, store::Fence> fences_;  // of jobs alone under a key, the last one
   std::map<std::string, Nanos> told_to_stop_;   // by token
   std::map<std::string, Nanos> forced_;         // by token
-  std::map<std::string, std::string> answers_;  // where the last word is awaited, by token
+  std::map<std::string, std::set<std::size_t>> forced_at_;  // by token: the servers
+  // Where a last word is awaited, by what the holders were told.
+  std::map<std::string, std::set<std::string>> answers_;
   std::set<std::string> last_words_;            // where one was sent
   std::map<std::string, Nanos> kept_until_;     // by key
-  std::map<std::string, Nanos> free_since_;     // of a job, by key
+  std::map<std::string, Majority> majorities_;  // by key
   std::map<int, Nanos> wanted_;                 // since when a client wants what it wants
   std::map<int, Nanos> unwell_;                 // were crashed, or paused; until when
+  Nanos worse_since_ = 0;                       // when the last one was
+  Nanos forced_last_ = 0;
   Nanos void_since_ = -1;
   bool fences_forgotten_ = false;
   std::size_t grants_ = 0;

@@ -73,18 +73,6 @@ void Judge::begins(Job& job) {
   jobs_.push_back(&job);
 }
 
-/// Those who want it of a quorum ask again and again, and may be in each other's way.
-void Judge::see_idle_quorum(const Job& job) const {
-  if (plan_.servers == 1 || !plan_.is_still()) return;
-  const auto free = free_since_.find(job.keys.front());
-  const Nanos since =
-      std::max(wanted_.at(job.client), free == free_since_.end() ? 0 : free->second);
-  if (world_.now() - since > between_bids) {
-    throw Violation{fmt::format("client {} has a free lock after {} ms only", job.client,
-                                (world_.now() - since) / ms)};
-  }
-}
-
 void Judge::believes(const Job& job, base::Moment valid_until) const {
   if (plan_.has(Incident::Kind::step_clock) || was_forced(job)) return;
   const Nanos until = world_.now() + (valid_until - base::now()).count();
@@ -112,7 +100,6 @@ void Judge::believes(const Job& job, base::Moment valid_until) const {
 void Judge::ends(Job& job) {
   job.alive = false;
   std::erase(jobs_, &job);
-  for (const std::string& key : job.keys) free_since_[key] = world_.now();
   if (job.client == 0) return;
   if (base::now() > job.valid_until) {
     throw Violation{fmt::format("the job of client {} outlived its lease by {} ms", job.client,
@@ -174,7 +161,8 @@ void Judge::gave_up_busy(const std::string& key, Nanos since) {
 }
 
 void Judge::gave_up_waiting(int client, const std::string& key) {
-  if (!plan_.is_calm() || plan_.servers > 1 || is_unwell(client)) return;
+  if (plan_.servers > 1) return gave_up_idle_quorum(client, key);
+  if (!plan_.is_calm() || is_unwell(client)) return;
   const auto& idle = locks_[{0, key}].idle_when_left;
   const auto found = idle.find(client);
   if (found != idle.end() && found->second > polls_foreign) {
@@ -183,10 +171,11 @@ void Judge::gave_up_waiting(int client, const std::string& key) {
   }
 }
 
-void Judge::heard_no_last_word(const std::vector<store::Token>& tokens) const {
-  for (const store::Token& each : tokens) {
-    const auto answer = answers_.find(each.text());
-    if (answer == answers_.end() || !last_words_.contains(answer->second)) continue;
+void Judge::heard_no_last_word(const std::string& why) const {
+  const auto awaited = answers_.find(why);
+  if (awaited == answers_.end()) return;
+  const auto sent = [&](const auto& where) { return last_words_.contains(where); };
+  if (std::any_of(awaited->second.begin(), awaited->second.end(), sent)) {
     throw Violation{"a last word was sent and not heard"};
   }
 }
@@ -202,7 +191,9 @@ void Judge::finish() {
       }
     }
   };
-  const bool gone_at_once = plan_.is_still() && plan_.shape != "min-hold";
+  const bool gone_at_once = plan_.is_still() && !plan_.any_wish([](const Wish& each) {
+    return each.min_hold.count() > 0;
+  });
   if (gone_at_once) left_over(false);
   // Guardians, and foreign clients.
   world_.scheduler().pass(world_.now() + 30 * s);

@@ -80,7 +80,12 @@ void Judge::see_order(const Lock& lock, const std::string& id) {
 
 /// There is room for as long as anybody may need to notice, and somebody waits.
 void Judge::see_idle_permit(const Lock& lock, const std::string& id) {
-  const Nanos bound = has_unwell(lock) ? until_a_heartbeat : by_itself;
+  // One that was stopped, and has its permit at last, kept it from those behind.
+  const bool came_late =
+      std::any_of(lock.granted.begin(), lock.granted.end(), [&](const auto& each) {
+        return each.second > world_.now() - by_itself && is_unwell(client_of(each.first));
+      });
+  const Nanos bound = has_unwell(lock) || came_late ? until_a_heartbeat : by_itself;
   const auto own = lock.waiters.find(id);
   if (own == lock.waiters.end() || world_.now() - own->second.since <= bound) return;
   const auto busy = std::count_if(lock.leases.begin(), lock.leases.end(), [&](const auto& each) {
@@ -120,16 +125,22 @@ bool Judge::has_unwell(const Lock& lock) const {
                      [&](const auto& each) { return is_unwell(each.second.client); });
 }
 
-/// Whether one of those lives who look after a lock: at the end of a lease those who know to be
-/// among the first ten; at a release the second one and the last are told.
-bool Judge::somebody_looks(const Lock& lock, bool ended_by_itself) const {
+/// At the end of a lease those look who know to be among the first ten; at a release the second one
+/// and the last are told; and whoever comes then looks.
+std::optional<Nanos> Judge::looked_after_since(const Lock& lock, bool ended_by_itself,
+                                               Nanos idle_since) const {
   const Waiter* last = nullptr;
+  std::optional<Nanos> since;
+  const auto looks = [&](const Waiter& waiter) {
+    if (!is_unwell(waiter.client)) since = std::min(since.value_or(waiter.since), waiter.since);
+  };
   for (const auto& [id, waiter] : lock.waiters) {
-    const bool well = !is_unwell(waiter.client);
-    if (well && waiter.ahead < (ended_by_itself ? 10 : 2)) return true;
+    if (waiter.since > idle_since || waiter.ahead < (ended_by_itself ? 10 : 2)) looks(waiter);
+    if (waiter.since > idle_since) continue;
     if (last == nullptr || waiter.ticket > last->ticket) last = &waiter;
   }
-  return !ended_by_itself && last != nullptr && !is_unwell(last->client);
+  if (!ended_by_itself && last != nullptr) looks(*last);
+  return since;
 }
 
 void Judge::see_idle(const Lock& lock, const std::string& id) {
@@ -140,11 +151,18 @@ void Judge::see_idle(const Lock& lock, const std::string& id) {
   for (const auto& [other, waiter] : lock.waiters) {
     if (!is_unwell(waiter.client)) wanted_since = std::min(wanted_since, waiter.since);
   }
-  const Nanos idle = world_.now() - std::max(idle_since, wanted_since);
+  Nanos idle = world_.now() - std::max(idle_since, wanted_since);
   Nanos bound = ended_by_itself ? by_itself : at_once;
   if (lock.was_foreign) bound = polls_foreign;
   if (has_unwell(lock)) {
-    bound = somebody_looks(lock, ended_by_itself) ? behind_the_dead : until_a_heartbeat;
+    const auto looked_after = looked_after_since(lock, ended_by_itself, idle_since);
+    bound = until_a_heartbeat;
+    // Who dies while the dead are passed over takes as long once more.
+    const Nanos since = std::max({looked_after.value_or(0), worse_since_, idle_since});
+    if (looked_after && idle <= bound) {
+      bound = behind_the_dead;
+      idle = std::min(idle, world_.now() - since);
+    }
   }
   if (idle > bound) {
     throw Violation{fmt::format("the lock was idle for {} ms before client {} had it (at most {})",
@@ -175,6 +193,8 @@ void Judge::left(Lock& lock, const Words& words) {
     const Nanos since = std::max(lock.taken ? lock.ends : lock.idle_since, own->second.since);
     lock.idle_when_left[own->second.client] =
         is_free && !has_unwell(lock) ? world_.now() - since : 0;
+    // What was reserved for one that was stopped begins anew for the next one.
+    if (is_unwell(own->second.client)) lock.idle_since = world_.now();
   }
   if (const auto lease = lock.leases.find(token); lease != lock.leases.end()) {
     lease->second = std::min(lease->second, world_.now());
@@ -252,9 +272,13 @@ void Judge::see_min_hold(const Lock& lock, const Words& words, const Reply& repl
   const Nanos min_hold = std::stoll(words[first_argument + 3]) * ms;
   const Nanos meant = granted->second + min_hold;
   const Nanos about = at_once + min_hold / 100;  // clocks drift by less
+  // A fence that is that of a later server, or of one whose clock is ahead, hides when the grant
+  // was here: then it counts from now.
+  const Nanos latest = plan_.servers == 1 ? meant : world_.now() + min_hold;
   const auto stays = lock.holders.find(token);
   const bool there = stays != lock.holders.end();
-  if (there ? std::abs(stays->second - meant) > about : meant > world_.now() + about) {
+  if (there ? stays->second < meant - about || stays->second > latest + about
+            : meant > world_.now() + about) {
     throw Violation{
         fmt::format("client {} gives it back {} ms after its grant, to be kept for {} "
                     "ms, and it is for {} ms",
@@ -263,8 +287,16 @@ void Judge::see_min_hold(const Lock& lock, const Words& words, const Reply& repl
   }
 }
 
-void Judge::forced(Lock& lock, const std::map<std::string, Nanos>& before, const Words& words,
-                   const Reply& reply) {
+void Judge::foreign_gone(const std::string& key) {
+  Lock& lock = locks_[{0, key}];
+  if (!lock.was_foreign) return;
+  lock.taken = false;
+  lock.ended_by_itself = false;
+  lock.idle_since = world_.now();
+}
+
+void Judge::forced(const Server& server, Lock& lock, const std::map<std::string, Nanos>& before,
+                   const Words& words, const Reply& reply) {
   if (reply.elements.empty()) return;
   const std::set<std::string> shown{words.begin() + first_argument + 3, words.end()};
   const bool steady = !plan_.has(Incident::Kind::step_clock) && !plan_.has(Incident::Kind::drift);
@@ -278,7 +310,11 @@ void Judge::forced(Lock& lock, const std::map<std::string, Nanos>& before, const
     }
   }
   if (reply.elements[0].text != "removed") return;
-  for (const std::string& token : shown) forced_.emplace(token, world_.now());
+  for (const std::string& token : shown) {
+    forced_.emplace(token, world_.now());
+    if (before.contains(token)) forced_at_[token].insert(server.number);
+  }
+  forced_last_ = world_.now();
   // What was reserved begins anew for the next one.
   lock.idle_since = world_.now();
 }
@@ -290,11 +326,13 @@ void Judge::asked_to_stop(const Lock& lock, const Words& words, const Reply& rep
   if (reply.integer < holding && plan_.is_calm()) {
     throw Violation{fmt::format("{} hold it and {} were asked to stop", holding, reply.integer)};
   }
+  answers_[words[first_argument + 1]].insert(words[first_argument]);
   const auto shown = words.end() - begin;
-  if (reply.integer != static_cast<std::int64_t>(shown)) return;
+  const bool all = reply.integer == static_cast<std::int64_t>(shown);
+  if (!all && plan_.servers == 1) return;
   std::for_each(begin, words.end(), [&](const std::string& each) {
-    told_to_stop_.emplace(each, world_.now());
-    answers_[each] = words[first_argument];
+    // One server of several does not have all that most of them may have.
+    if (all || lock.holders.contains(each)) told_to_stop_.emplace(each, world_.now());
   });
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -61,6 +62,29 @@ class Keyspace {
   Words new_lists_;
   std::int64_t now_ms_ = 0;
 };
+
+/// The value of that type at a key; `bad` if there is another.
+template <typename Content>
+struct Found {
+  Content* content = nullptr;
+  bool bad = false;
+};
+template <typename Content>
+Found<Content> find(Keyspace& keys, const std::string& key) {
+  Value* value = keys.find(key);
+  if (value == nullptr) return {};
+  auto* content = std::get_if<Content>(&value->content);
+  return {content, content == nullptr};
+}
+/// That one, or a new one.
+template <typename Content>
+Found<Content> make(Keyspace& keys, const std::string& key) {
+  auto found = find<Content>(keys, key);
+  if (found.content != nullptr || found.bad) return found;
+  keys.put(key, {Content{}, std::nullopt});
+  if constexpr (std::is_same_v<Content, List>) keys.note_new_list(key);
+  return find<Content>(keys, key);
+}
 
 /// All keys with type, value and PTTL: [[key, type, PTTL, string or [members...] or [member,
 /// score...]]...]

@@ -114,6 +114,37 @@ struct Deaf final : Passing {
   std::unique_ptr<Listener> listener(const LockName&, const Token&) override { return nullptr; }
 };
 
+/// Listens, and not again once its connection is gone.
+struct ListensOnce final : Passing {
+  using Passing::Passing;
+  class Once final : public Listener {
+   public:
+    explicit Once(std::unique_ptr<Listener> inner) : inner_{std::move(inner)} {}
+    [[nodiscard]] int descriptor() const override { return inner_->descriptor(); }
+    std::optional<Notice> take() override { return inner_->take(); }
+    [[nodiscard]] Deadline due() const override { return due_; }
+    void listen(const CallLimit& limit) override {
+      inner_->listen(limit);
+      due_ = Deadline::after(base::now(), Millis{3'600'000});
+    }
+
+   private:
+    std::unique_ptr<Listener> inner_;
+    Deadline due_ = Deadline::at({});
+  };
+  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
+    return std::make_unique<Once>(inner_->listener(name, token));
+  }
+};
+
+struct ForgetsMinHold final : Passing {
+  using Passing::Passing;
+  Release release(const LockName& name, const Token& token, Millis,
+                  const CallLimit& limit) override {
+    return inner_->release(name, token, Millis{0}, limit);
+  }
+};
+
 struct OneFence final : Passing {
   using Passing::Passing;
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
@@ -145,8 +176,8 @@ struct Impatient final : Passing {
     const auto asked_at = base::now();
     auto attempt = inner_->try_acquire(claim, limit);
     const auto* queued = std::get_if<Queued>(&attempt);
-    if (queued != nullptr && queued->ahead == 0 && queued->occupant &&
-        queued->occupant->expires_in.value_or(Millis{1'000}) < Millis{300}) {
+    if (queued != nullptr && queued->ahead == 0 && queued->holder &&
+        queued->holder->expires_in.value_or(Millis{1'000}) < Millis{300}) {
       return Granted{
           {claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), 1, asked_at}};
     }
@@ -273,7 +304,9 @@ const std::vector<Mutant>& mutants() {
        "elseif rank <= LOOKERS and room_in >= 0 then", "elseif false then"},
       {"the third waits for a sign of life only", "", "local LOOKERS = 9", "local LOOKERS = 1"},
       {"those behind are not told of a shorter lease", "min-hold",
-       "if stays > 0 then tell_lookers(1) end", ""},
+       "if stays > 0 or sooner then tell_lookers(1) end", ""},
+      {"those behind are not told that the last of the readers' leases is gone", "shared",
+       "  return sooner\n", "  return false\n"},
       {"nobody looks whether a permit was taken", "permits",
        "ahead and mode and mode == mode_of(ahead) and room()", "false"},
       {"a retry of --supersede spares nobody (fault 12)", "supersede",
@@ -350,6 +383,12 @@ const std::vector<Mutant>& mutants() {
       {"a server of a quorum says yes to everybody", "quorum", "", "", in_nodes<YesMan>(2)},
       {"the servers of a quorum release nothing", "quorum", "", "", in_nodes<NeverReleases>(0)},
       {"the servers of a quorum give low fences", "quorum", "", "", in_nodes<LowFences>(0)},
+      {"a quorum is asked too seldom", "quorum", "", "", in_store<SleepsTooLong>()},
+      {"a server of a quorum forgets --min-hold", "quorum-min-hold", "", "",
+       in_nodes<ForgetsMinHold>(1)},
+      {"a holder on a quorum hears nothing", "quorum-cancel", "", "", in_store<Deaf>()},
+      {"a foreign lock is looked at too seldom", "foreign", "", "", in_store<SleepsTooLong>()},
+      {"who listens does not connect again", "cancel", "", "", in_store<ListensOnce>()},
       {"a job is never killed", "", "", "", with(&Sabotage::nobody_kills)},
       {"there is no guardian", "", "", "", with(&Sabotage::no_guardian)},
       {"the policy does not hear of a word to stop", "cancel", "", "",

@@ -1,9 +1,6 @@
 #include "plan.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <functional>
 
 namespace sim {
@@ -11,22 +8,6 @@ namespace {
 
 using base::Millis;
 using Kind = Incident::Kind;
-
-constexpr std::array names{"disturbance",
-                           "server stopped",
-                           "restart with its data",
-                           "restart without its data",
-                           "script cache flushed",
-                           "out of memory",
-                           "crash",
-                           "paused",
-                           "TERM",
-                           "clock stepped",
-                           "clock drifts",
-                           "cancel",
-                           "force-release",
-                           "foreign SET NX PX"};
-constexpr std::array disturbances{"commands cut", "answers cut", "slow", "parted"};
 
 Millis some(Random& random, std::int64_t least, std::int64_t most) {
   return Millis{random.between(least, most)};
@@ -117,6 +98,21 @@ void add_incidents(Plan& plan, Random& random) {
   }
 }
 
+/// Jobs that have --max-hold, and those who send TERM again.
+void add_ends(Plan& plan, Random& random) {
+  for (ClientPlan& client : plan.clients) {
+    for (Wish& wish : client.wishes) {
+      if (random.chance(10)) wish.max_hold = some(random, 500, 8'000);
+    }
+  }
+  for (std::size_t i = 0, count = plan.incidents.size(); i < count; ++i) {
+    if (plan.incidents[i].kind != Kind::terminate || random.chance(50)) continue;
+    Incident again = plan.incidents[i];
+    again.at += random.between(1, 2'000) * ms;
+    plan.incidents.push_back(again);
+  }
+}
+
 void add_operator(Plan& plan, Random& random, Kind kind) {
   const auto count = 1 + random.number(2);
   for (std::size_t i = 0; i < count; ++i) {
@@ -126,6 +122,24 @@ void add_operator(Plan& plan, Random& random, Kind kind) {
     incident.length = random.between(100, 8'000) * ms;
     plan.incidents.push_back(std::move(incident));
   }
+}
+
+/// Who has the first lock may wait for the second one when somebody wants the first of it.
+std::vector<std::string> one_or_both(Random& random) {
+  static const std::vector<std::vector<std::string>> sets{
+      {"lock"}, {"lock"}, {"lock", "other"}, {"lock", "other"}, {"other"}};
+  return random.pick(sets);
+}
+
+/// Those who want it of three servers. They wait without a queue, so few are as good as many.
+void add_bidders(Plan& plan, Random& random, const std::function<void(Wish&)>& adapt) {
+  plan.servers = 3;
+  add_clients(plan, random, 3, [&](Wish& wish) {
+    wish.work = some(random, 0, 3'000);
+    // Who waits asks ten times a second: for as long as a crashed one keeps it, at most.
+    if (wish.ttl > Millis{8'000}) wish.ttl /= 4;
+    adapt(wish);
+  });
 }
 
 // After that whoever lost a connection has another one: a listener tries again after a second.
@@ -239,19 +253,49 @@ const std::vector<Shape> all_shapes{
          wish.mode = random.pick(modes);
        });
      }},
-    {"quorum",
+    {"quorum", [](Plan& plan, Random& random) { add_bidders(plan, random, [](Wish&) {}); }},
+    {"quorum-several",
      [](Plan& plan, Random& random) {
-       plan.servers = 3;
-       add_clients(plan, random, 3, [&](Wish& wish) { wish.work = some(random, 0, 3'000); });
+       add_bidders(plan, random, [&](Wish& wish) {
+         static const std::vector<std::vector<std::string>> sets{{"a", "b"}, {"a"}, {"b"}};
+         wish.keys = random.pick(sets);
+       });
+     }},
+    {"quorum-min-hold",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [&](Wish& wish) {
+         if (random.chance(60)) wish.min_hold = some(random, 1, wish.ttl.count());
+         wish.work = some(random, 0, 1'000);
+       });
+     }},
+    {"quorum-steps",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [&](Wish& wish) {
+         if (random.chance(20)) wish.keys = {"lock", "other"};
+         wish.in_steps = random.chance(60);
+       });
+     }},
+    {"quorum-cancel",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [&](Wish& wish) {
+         wish.keys = one_or_both(random);
+         if (random.chance(50)) wish.work = some(random, 2'000, 6'000);
+       });
+       add_operator(plan, random, Kind::cancel);
+     }},
+    {"quorum-force-release",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [&](Wish& wish) {
+         wish.keys = one_or_both(random);
+         if (random.chance(50)) wish.work = some(random, 2'000, 6'000);
+       });
+       add_operator(plan, random, Kind::force_release);
      }},
 };
 
-std::string shown(const Disturbance& it) {
-  std::string who = it.process == 0 ? "all" : fmt::format("client {}", it.process);
-  if (it.server >= 0) who += fmt::format(", server {}", it.server);
-  return fmt::format("{} ({} %, up to {} ms; {})",
-                     disturbances.at(static_cast<std::size_t>(it.kind)), it.percent, it.length / ms,
-                     who);
+std::vector<Shape>::const_iterator shape_at(std::string_view name) {
+  return std::find_if(all_shapes.begin(), all_shapes.end(),
+                      [&](const Shape& each) { return each.name == name; });
 }
 
 }  // namespace
@@ -275,6 +319,16 @@ bool Plan::is_calm_from(Nanos when) const {
   });
 }
 
+bool Plan::nobody_dies() const {
+  return std::all_of(incidents.begin(), incidents.end(), [](const Incident& each) {
+    return befalls_clients(each) && each.kind != Kind::crash && each.kind != Kind::pause;
+  });
+}
+
+bool Plan::stops_holders() const {
+  return has(Kind::cancel) || any_wish([](const Wish& each) { return each.supersedes; });
+}
+
 bool Plan::has_clock_set_back() const {
   return std::any_of(incidents.begin(), incidents.end(), [](const Incident& each) {
     return each.kind == Kind::step_clock && each.amount < 0;
@@ -294,19 +348,23 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
   Random random{seed * 0x2545F4914F6CDD1DU + 1};
   Plan plan;
   plan.seed = seed;
-  const auto chosen = random.number(all_shapes.size());
-  const auto found = std::find_if(all_shapes.begin(), all_shapes.end(),
-                                  [&](const Shape& each) { return each.name == shape; });
+  // With chances of their own, so that what was found with a seed before is found with it still.
+  Random more{seed * 0x9E3779B97F4A7C15U + 2};
+  // The shapes of a quorum, which cost most, share one place.
+  const auto quorum = static_cast<std::size_t>(shape_at("quorum") - all_shapes.begin());
+  auto chosen = random.number(quorum + 1);
+  const auto found = shape_at(shape);
+  if (found == all_shapes.end() && chosen == quorum) {
+    chosen += more.number(all_shapes.size() - quorum);
+  }
   const Shape& it = found == all_shapes.end() ? all_shapes[chosen] : *found;
   plan.shape = it.name;
   it.build(plan, random);
   add_incidents(plan, random);
   // A script that is stopped between two steps is stopped by nobody at the end of its lease.
   for (Incident& each : plan.incidents) {
-    if (plan.shape == "steps" && each.kind == Kind::pause) each.kind = Kind::crash;
+    if (plan.shape.ends_with("steps") && each.kind == Kind::pause) each.kind = Kind::crash;
   }
-  // With chances of their own, so that what was found with a seed before is found with it still.
-  Random more{seed * 0x9E3779B97F4A7C15U + 2};
   if (plan.servers > 1 && more.chance(50)) {
     for (std::size_t i = 0; i < plan.servers; ++i) {
       plan.clocks.push_back(more.between(-5'000'000, 5'000'000));
@@ -318,52 +376,46 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
       if (wish.in_steps && more.chance(30)) wish.refreshed_ttl = wish.ttl / 2;
     }
   }
+  if (plan.shape == "supersede") {
+    const bool of_permits = more.chance(30);
+    const auto permits = static_cast<unsigned>(more.between(2, 3));
+    for (ClientPlan& client : plan.clients) {
+      for (Wish& wish : client.wishes) {
+        if (of_permits) wish.mode = {store::Mode::Kind::permits, permits};
+        if (more.chance(20)) wish.max_waiters = static_cast<unsigned>(more.number(3));
+      }
+    }
+  }
+  if (plan.servers > 1 && more.chance(10)) plan.servers = 5;
+  // What a slow server hears late is about a try that is over.
+  if (plan.servers > 1 && more.chance(30)) {
+    Incident late{Kind::disturbance, 0, 15 * s};
+    late.disturbance =
+        Disturbance{Disturbance::Kind::slow, 0, 15 * s, 100, more.between(20, 2'000) * ms};
+    late.disturbance->server = static_cast<int>(more.number(plan.servers));
+    plan.incidents.push_back(late);
+  }
+  if (plan.shape == "force-release") {
+    for (ClientPlan& client : plan.clients) {
+      for (Wish& wish : client.wishes) wish.keys = one_or_both(more);
+    }
+  }
+  const bool regressions_elsewhere =
+      plan.servers > 1 || plan.shape == "crowd" || plan.shape == "several" || plan.shape == "modes";
+  if (regressions_elsewhere) add_ends(plan, more);
   // The holder's connections are cut, and new ones made, before anybody cancels it.
-  if (plan.shape == "cancel" && more.chance(15)) {
+  if (plan.shape.ends_with("cancel") && more.chance(15)) {
     Incident restart{Kind::restart_with_data, more.between(1'000, 3'000) * ms,
                      more.between(1, 300) * ms};
     for (Incident& each : plan.incidents) {
       if (each.kind == Kind::cancel) each.at = more.between(9'000, 12'000) * ms;
     }
     plan.clients.front().wishes.front().work = Millis{20'000};
-    plan.incidents.push_back(restart);
+    for (restart.server = 0; restart.server < plan.servers; ++restart.server) {
+      plan.incidents.push_back(restart);
+    }
   }
   return plan;
-}
-
-std::string shown(const Plan& plan) {
-  std::string out =
-      fmt::format("shape {}, seed {}, {} server(s)\n", plan.shape, plan.seed, plan.servers);
-  for (const ClientPlan& client : plan.clients) {
-    for (const Wish& wish : client.wishes) {
-      out += fmt::format("  client {}: after {} ms wants", client.number, wish.after.count());
-      for (const auto& key : wish.keys) out += " " + key;
-      if (wish.mode.kind == store::Mode::Kind::shared) out += ", shared";
-      if (wish.mode.kind == store::Mode::Kind::permits) {
-        out += fmt::format(", one of {} permits", wish.mode.permits);
-      }
-      out += fmt::format(", ttl {} ms, work {} ms, dies in {} ms", wish.ttl.count(),
-                         wish.work.count(), wish.dying.count());
-      if (wish.wait) out += fmt::format(", waits {} ms", wish.wait->count());
-      if (wish.max_waiters) out += fmt::format(", at most {} waiters", *wish.max_waiters);
-      if (wish.supersedes) out += ", supersedes";
-      if (wish.in_steps) out += ", in steps";
-      if (wish.min_hold.count() > 0) out += fmt::format(", at least {} ms", wish.min_hold.count());
-      out += '\n';
-    }
-  }
-  for (const Incident& each : plan.incidents) {
-    out += fmt::format("  {:.3f} s: ", static_cast<double>(each.at) / 1e9);
-    if (each.disturbance) {
-      out += shown(*each.disturbance);
-    } else {
-      out += fmt::format("{} (client {}, server {}, {})",
-                         names.at(static_cast<std::size_t>(each.kind)), each.client, each.server,
-                         each.amount);
-    }
-    out += fmt::format(" for {:.3f} s\n", static_cast<double>(each.length) / 1e9);
-  }
-  return out;
 }
 
 }  // namespace sim

@@ -2,6 +2,7 @@
 // and what goes wrong. All of it follows from a seed and a shape.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ struct Wish {
   base::Millis work{0};
   base::Millis dying{0};  // from TERM to its end
   base::Millis min_hold{0};
+  std::optional<base::Millis> max_hold{};
   bool in_steps = false;  // acquire, refresh, check and release, each a process of its own
   std::optional<base::Millis> refreshed_ttl{};  // that a step asks for, where it is another one
 };
@@ -73,6 +75,16 @@ struct Plan {
   [[nodiscard]] bool is_calm() const;
   /// The same from then on; what was disturbed before has had the time to come about again.
   [[nodiscard]] bool is_calm_from(Nanos when) const;
+  /// Calm, and all clients live on.
+  [[nodiscard]] bool nobody_dies() const;
+  /// Somebody may ask a holder to stop, or send somebody away who waits.
+  [[nodiscard]] bool stops_holders() const;
+  template <class Test>
+  [[nodiscard]] bool any_wish(const Test& test) const {
+    return std::any_of(clients.begin(), clients.end(), [&](const ClientPlan& each) {
+      return std::any_of(each.wishes.begin(), each.wishes.end(), test);
+    });
+  }
   [[nodiscard]] bool has_clock_set_back() const;
   /// Nothing happens to anybody at all.
   [[nodiscard]] bool is_still() const { return incidents.empty(); }

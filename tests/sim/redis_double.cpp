@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "commands.hpp"
 
@@ -48,17 +49,15 @@ std::optional<Reply> RedisDouble::perform(Client& client, const Words& command) 
   const CommandRule* rule = rule_of(command[0]);
   if (rule == nullptr) return no_such_command(command);
   if (!fits(*rule, command)) return wrong_count(command[0]);
-  const std::string name = lower(command[0]);
-  if (!password_.empty() && !client.authenticated && name != "auth") {
-    return Reply::error("NOAUTH Authentication required.");
-  }
+  const bool known = password_.empty() || client.authenticated;
+  if (!known && lower(command[0]) != "auth") return Reply::error("NOAUTH Authentication required.");
   if (rule->denied_without_memory && out_of_memory_) return Reply::error(errors::no_memory);
+  if (rule->act != nullptr) return rule->act(databases_.at(client.database), command);
+  const std::string name = lower(command[0]);
   if (name == "flushall") {
     for (auto& database : databases_) database.clear();
     return Reply::ok();
   }
-  if (rule->act != nullptr) return rule->act(databases_.at(client.database), command);
-
   if (name == "evalsha") return eval(client, command, true);
   if (name == "eval") return eval(client, command, false);
   if (name == "blpop") return block_in_pop(client, command);
@@ -231,8 +230,9 @@ Reply RedisDouble::eval(Client& client, const Words& command, bool by_digest) {
   }
   script_wrote_ = false;
   const std::size_t database = client.database;
-  const auto first = command.begin() + 3;
-  Reply reply = engine_->run(digest, {first, first + *count}, {first + *count, command.end()},
+  const auto words_of = std::span{command}.subspan(3);
+  const auto keys = static_cast<std::size_t>(*count);
+  Reply reply = engine_->run(digest, words_of.first(keys), words_of.subspan(keys),
                              [&](const Words& words) { return call_from_script(client, words); });
   client.database = database;
   return reply;
@@ -254,6 +254,12 @@ Reply RedisDouble::call_from_script(Client& client, const Words& command) {
   script_wrote_ = script_wrote_ || rule->writes;
   if (rule->act != nullptr) return rule->act(databases_.at(client.database), command);
   return *perform(client, command);
+}
+
+void RedisDouble::load_script(std::string_view digest, std::string_view body) {
+  const std::string name{digest};
+  if (const auto wrong = engine_->compile(name, body)) throw std::runtime_error{*wrong};
+  scripts_.insert(name);
 }
 
 Reply RedisDouble::script(const Words& command) {

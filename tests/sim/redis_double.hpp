@@ -64,6 +64,9 @@ class RedisDouble {
   /// The connection is gone. What it was blocked in ends unanswered.
   void forget(Client& client);
 
+  /// SCRIPT LOAD of one whose digest is known.
+  void load_script(std::string_view digest, std::string_view body);
+
   // What can happen to a server.
   void restart(Data data);  // scripts are gone either way; forget() its clients first
   void set_out_of_memory(bool yes) { out_of_memory_ = yes; }

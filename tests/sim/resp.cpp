@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <stdexcept>
 
@@ -17,18 +19,27 @@ std::int64_t number_in(std::string_view text) {
   return number;
 }
 
+void append(std::string& out, char kind, std::int64_t number) {
+  std::array<char, 24> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  out += kind;
+  out.append(text.data(), end);
+  out += "\r\n";
+}
+
 void append(std::string& out, const Reply& reply) {
   switch (reply.kind) {
-    case Reply::Kind::status: out += '+' + reply.text + "\r\n"; return;
-    case Reply::Kind::error: out += '-' + reply.text + "\r\n"; return;
-    case Reply::Kind::integer: out += ':' + std::to_string(reply.integer) + "\r\n"; return;
+    case Reply::Kind::status: (out += '+').append(reply.text) += "\r\n"; return;
+    case Reply::Kind::error: (out += '-').append(reply.text) += "\r\n"; return;
+    case Reply::Kind::integer: append(out, ':', reply.integer); return;
     case Reply::Kind::nil: out += "$-1\r\n"; return;
     case Reply::Kind::nil_array: out += "*-1\r\n"; return;
     case Reply::Kind::bulk:
-      out += '$' + std::to_string(reply.text.size()) + "\r\n" + reply.text + "\r\n";
+      append(out, '$', static_cast<std::int64_t>(reply.text.size()));
+      out.append(reply.text) += "\r\n";
       return;
     case Reply::Kind::array:
-      out += '*' + std::to_string(reply.elements.size()) + "\r\n";
+      append(out, '*', static_cast<std::int64_t>(reply.elements.size()));
       for (const Reply& each : reply.elements) append(out, each);
   }
 }
@@ -146,14 +157,26 @@ std::optional<Reply> RespReader::take_reply() {
 }
 
 std::optional<Words> RespReader::take_command() {
-  auto whole = take_reply();
-  if (!whole) return std::nullopt;
-  if (whole->kind != Reply::Kind::array) throw std::runtime_error{"a command is an array"};
+  std::size_t at = at_;
+  auto head = line(at);
+  if (!head) return std::nullopt;
+  if (head->front() != '*') throw std::runtime_error{"a command is an array"};
+  const auto count = number_in(head->substr(1));
   Words command;
-  for (Reply& word : whole->elements) {
-    if (word.kind != Reply::Kind::bulk) throw std::runtime_error{"a command is of bulk strings"};
-    command.push_back(std::move(word.text));
+  // A client says how many, and may not be believed.
+  command.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, 64)));
+  for (std::int64_t i = 0; i < count; ++i) {
+    head = line(at);
+    if (!head) return std::nullopt;
+    if (head->front() != '$') throw std::runtime_error{"a command is of bulk strings"};
+    const auto size = number_in(head->substr(1));
+    if (size < 0) throw std::runtime_error{"a command is of bulk strings"};
+    const auto length = static_cast<std::size_t>(size);
+    if (buffer_.size() < at + length + 2) return std::nullopt;
+    command.emplace_back(buffer_, at, length);
+    at += length + 2;
   }
+  consume(at);
   return command;
 }
 

@@ -13,6 +13,7 @@
 #include "judge.hpp"
 #include "os/fd.hpp"
 #include "os/signals.hpp"
+#include "store/lock_admin.hpp"
 #include "store/redis/server.hpp"
 
 namespace sim {
@@ -68,6 +69,7 @@ class Run {
   void end_job(const std::shared_ptr<RunningJob>& job, int status);
 
   std::unique_ptr<store::LockStore> open_store() const;
+  std::unique_ptr<store::LockAdmin> open_admin() const;
   void happen(const Incident& incident);
   void crash(Client& client);
   void operate(const Incident& incident);

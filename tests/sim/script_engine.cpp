@@ -181,7 +181,7 @@ int protected_call(lua_State* lua) {
   return lua_gettop(lua);
 }
 
-void set_words(lua_State* lua, const char* name, const Words& words) {
+void set_words(lua_State* lua, const char* name, std::span<const std::string> words) {
   lua_pushstring(lua, name);
   lua_createtable(lua, static_cast<int>(words.size()), 0);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -191,19 +191,24 @@ void set_words(lua_State* lua, const char* name, const Words& words) {
   lua_rawset(lua, LUA_GLOBALSINDEX);
 }
 
-/// The arguments of redis.call(); nothing if one is no string and no number.
-std::optional<Words> arguments_of(lua_State* lua) {
-  Words words;
-  for (int i = 1; i <= lua_gettop(lua); ++i) {
+/// The arguments of redis.call() go into `words`, whose memory is used again; false if one is no
+/// string and no number.
+bool take_arguments(lua_State* lua, Words& words) {
+  const int count = lua_gettop(lua);
+  words.resize(static_cast<std::size_t>(count));
+  for (int i = 1; i <= count; ++i) {
+    std::string& word = words[static_cast<std::size_t>(i) - 1];
     if (lua_type(lua, i) == LUA_TNUMBER) {
-      words.push_back(number_text(lua_tonumber(lua, i)));
+      word = number_text(lua_tonumber(lua, i));
     } else if (lua_isstring(lua, i) != 0) {
-      words.push_back(text_at(lua, i));
+      std::size_t size = 0;
+      const char* text = lua_tolstring(lua, i, &size);
+      word.assign(text, size);
     } else {
-      return std::nullopt;
+      return false;
     }
   }
-  return words;
+  return true;
 }
 
 }  // namespace
@@ -250,16 +255,16 @@ ScriptEngine::ScriptEngine() : lua_{luaL_newstate()} {
 }
 
 bool ScriptEngine::call_out(lua_State* lua) {
-  const auto words = arguments_of(lua);
+  const bool whole = take_arguments(lua, words_);
   if (lua_gettop(lua) == 0) {
     push_field(lua, "err", "ERR Please specify at least one argument for this redis lib call");
     return true;
   }
-  if (!words) {
+  if (!whole) {
     push_field(lua, "err", "ERR Lua redis lib command arguments must be strings or integers");
     return true;
   }
-  const Reply reply = (*call_)(*words);
+  const Reply reply = (*call_)(words_);
   push(lua, reply);
   return reply.is_error();
 }
@@ -281,11 +286,10 @@ const std::string& ScriptEngine::digest_of(const std::string& body) {
   return digest;
 }
 
-std::optional<std::string> ScriptEngine::compile(const std::string& digest,
-                                                 const std::string& body) {
+std::optional<std::string> ScriptEngine::compile(const std::string& digest, std::string_view body) {
   if (functions_.contains(digest)) return std::nullopt;
   lua_State* lua = lua_.get();
-  std::string text = body;
+  std::string text{body};
   if (const auto at = from_.empty() ? std::string::npos : body.find(from_);
       at != std::string::npos) {
     text.replace(at, from_.size(), to_);
@@ -318,8 +322,8 @@ void ScriptEngine::count_lines() {
   lua_sethook(lua, note, LUA_MASKLINE, 0);
 }
 
-Reply ScriptEngine::run(const std::string& digest, const Words& keys, const Words& arguments,
-                        const ScriptCall& call) {
+Reply ScriptEngine::run(const std::string& digest, std::span<const std::string> keys,
+                        std::span<const std::string> arguments, const ScriptCall& call) {
   lua_State* lua = lua_.get();
   call_ = &call;
   running_ = &digest;

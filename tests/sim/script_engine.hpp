@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -40,10 +41,10 @@ class ScriptEngine {
   /// The SHA1 of a script, reckoned once.
   const std::string& digest_of(const std::string& body);
   /// Nothing, or what is wrong with the script.
-  std::optional<std::string> compile(const std::string& digest, const std::string& body);
+  std::optional<std::string> compile(const std::string& digest, std::string_view body);
   /// Runs what has been compiled.
-  Reply run(const std::string& digest, const Words& keys, const Words& arguments,
-            const ScriptCall& call);
+  Reply run(const std::string& digest, std::span<const std::string> keys,
+            std::span<const std::string> arguments, const ScriptCall& call);
 
  private:
   struct Close {
@@ -60,6 +61,7 @@ class ScriptEngine {
   std::unordered_map<std::string, std::string> digests_;  // by body
   const ScriptCall* call_ = nullptr;                      // of the script that runs
   const std::string* running_ = nullptr;                  // its digest
+  Words words_;                                           // of the call that it makes
   std::string from_;
   std::string to_;
   std::size_t rewritten_ = 0;

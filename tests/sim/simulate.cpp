@@ -1,10 +1,15 @@
 // Runs of many clients against servers of our own, in virtual time: the program's own code, the
 // real scripts, and all that can go wrong, by seed. See scripts/simulate.
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -18,6 +23,7 @@
 #include "mutants.hpp"
 #include "plan.hpp"
 #include "scripts.hpp"
+#include "shrink.hpp"
 
 namespace sim {
 namespace {
@@ -30,6 +36,7 @@ struct Options {
   std::uint64_t seconds = 0;  // 0: the seeds decide
   std::uint64_t jobs = 1;
   std::string shape;
+  std::string only;  // mistakes whose name has it
   bool tells = false;
   bool mutants = false;
   bool lines = false;
@@ -51,6 +58,10 @@ std::optional<Options> options_in(int count, char** words) {
     }
     if (i + 1 == count) return std::nullopt;
     const std::string value = words[++i];
+    if (name == "--only") {
+      options.only = value;
+      continue;
+    }
     if (name == "--shape") {
       const auto& all = shapes();
       if (std::find(all.begin(), all.end(), value) == all.end()) return std::nullopt;
@@ -65,51 +76,58 @@ std::optional<Options> options_in(int count, char** words) {
   return options;
 }
 
+// ---- processes of its own
+// ------------------------------------------------------------------------------
+
+// A mistake may make a schedule endless, or greedy.
+constexpr time_t longest_schedule = 60;  // s of a processor
+constexpr time_t longest_search = 120;   // for one mistake
+constexpr rlim_t most_memory = rlim_t{4} << 30U;
+
+/// SIGPROF ends this process after so many seconds of a processor.
+void limit_processor(time_t seconds) {
+  const itimerval limit{{}, {seconds, 0}};
+  ::setitimer(ITIMER_PROF, &limit, nullptr);
+}
+
+/// Written by processes that are forked from here on, and read by this one.
+template <class Item>
+Item* share(std::size_t count) {
+  void* memory = ::mmap(nullptr, count * sizeof(Item), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) std::abort();
+  return static_cast<Item*>(memory);
+}
+
+template <class Work>
+pid_t fork_worker(const Work& work) {
+  std::fflush(stdout);
+  const pid_t pid = ::fork();
+  if (pid < 0) std::abort();
+  if (pid != 0) return pid;
+#ifndef __SANITIZE_ADDRESS__  // which takes terabytes of addresses
+  const rlimit limit{most_memory, most_memory};
+  ::setrlimit(RLIMIT_AS, &limit);
+#endif
+  const int status = work();
+  std::fflush(stdout);
+  std::exit(status);
+}
+
+/// Waits for it. Nothing if it ended by itself.
+std::optional<std::string> death_of(pid_t pid) {
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  if (!WIFSIGNALED(status)) {
+    if (WEXITSTATUS(status) == EXIT_SUCCESS) return std::nullopt;
+    return fmt::format("ended with {}", WEXITSTATUS(status));
+  }
+  if (WTERMSIG(status) == SIGPROF) return "took too long";
+  return fmt::format("died of signal {}", WTERMSIG(status));
+}
+
 // ---- a found failure
 // -----------------------------------------------------------------------------
-
-/// What was violated, without the numbers.
-std::string kind_of(const std::string& violation) {
-  std::string kind;
-  for (const char c : violation) {
-    if (c < '0' || c > '9') kind += c;
-  }
-  return kind;
-}
-
-/// A plan with less in it that violates the same.
-Plan shrunk(Plan plan, const std::string& kind, const std::shared_ptr<ScriptEngine>& engine,
-            const Sabotage& sabotage) {
-  const auto fails = [&](const Plan& each) {
-    const auto outcome = carry_out(each, engine, sabotage, false);
-    return outcome.violation && kind_of(*outcome.violation) == kind;
-  };
-  for (bool shorter = true; shorter;) {
-    shorter = false;
-    const auto take = [&](Plan&& candidate) {
-      if (!fails(candidate)) return false;
-      plan = std::move(candidate);
-      return shorter = true;
-    };
-    for (std::size_t i = plan.incidents.size(); i-- > 0;) {
-      Plan candidate = plan;
-      candidate.incidents.erase(candidate.incidents.begin() + static_cast<std::ptrdiff_t>(i));
-      take(std::move(candidate));
-    }
-    for (std::size_t i = plan.clients.size(); i-- > 0;) {
-      Plan candidate = plan;
-      candidate.clients.erase(candidate.clients.begin() + static_cast<std::ptrdiff_t>(i));
-      if (take(std::move(candidate))) continue;
-      for (std::size_t n = plan.clients[i].wishes.size(); n-- > 0;) {
-        Plan fewer = plan;
-        auto& wishes = fewer.clients[i].wishes;
-        wishes.erase(wishes.begin() + static_cast<std::ptrdiff_t>(n));
-        take(std::move(fewer));
-      }
-    }
-  }
-  return plan;
-}
 
 void tell_failure(std::uint64_t seed, const std::string& shape) {
   const auto engine = std::make_shared<ScriptEngine>();
@@ -119,7 +137,7 @@ void tell_failure(std::uint64_t seed, const std::string& shape) {
     fmt::print("seed {}: fails only behind others, which must not be\n", seed);
     return;
   }
-  plan = shrunk(plan, kind_of(*outcome.violation), engine, {});
+  plan = shrunk(plan, *outcome.violation, engine, {});
   const auto told = carry_out(plan, engine, {}, true);
   fmt::print("seed {}: {}\nThe least of it that fails:\n{}{}  {}\n\n", seed, *outcome.violation,
              shown(plan), told.history, told.violation.value_or("(does not fail when it is told)"));
@@ -135,16 +153,18 @@ struct Totals {
   double hours = 0;
   std::uint64_t fingerprint = 0;
   std::uint64_t first_failed = 0;
+  std::uint64_t seed = 0;  // the one at hand
 };
 
 /// What crashed clients had in memory is never freed; so each process does not do too many.
 constexpr std::uint64_t most_per_process = 2'000;
 
-Totals run_some(std::uint64_t first, std::uint64_t step, std::uint64_t end, Clock::time_point until,
-                const Options& options) {
+void run_some(std::uint64_t first, std::uint64_t step, std::uint64_t end, Clock::time_point until,
+              const Options& options, Totals& totals) {
   const auto engine = std::make_shared<ScriptEngine>();
-  Totals totals;
   for (auto seed = first; seed < end && Clock::now() < until; seed += step) {
+    totals.seed = seed;
+    limit_processor(longest_schedule);
     const Plan plan = plan_of(seed, options.shape);
     const auto outcome = carry_out(plan, engine, {}, options.tells);
     if (options.tells) fmt::print("{}{}", shown(plan), outcome.history);
@@ -154,10 +174,9 @@ Totals run_some(std::uint64_t first, std::uint64_t step, std::uint64_t end, Cloc
     totals.fingerprint += outcome.fingerprint * (2 * seed + 1);
     if (!outcome.violation) continue;
     fmt::print("seed {} ({}): {}\n", seed, plan.shape, *outcome.violation);
+    std::fflush(stdout);
     if (totals.failed++ == 0) totals.first_failed = seed;
   }
-  std::fflush(stdout);
-  return totals;
 }
 
 /// In processes of their own, `jobs` at a time.
@@ -166,37 +185,28 @@ Totals run_all(const Options& options) {
   const auto until = options.seconds == 0 ? Clock::time_point::max()
                                           : Clock::now() + std::chrono::seconds{options.seconds};
   const auto end = options.seconds == 0 ? options.seed + options.seeds : ~std::uint64_t{0};
+  auto* const shared = share<Totals>(options.jobs);
   for (auto first = options.seed; first < end && Clock::now() < until && all.failed == 0;) {
     const auto last = std::min(end, first + options.jobs * most_per_process);
-    std::vector<std::pair<pid_t, int>> workers;
+    std::vector<pid_t> workers;
     for (std::uint64_t i = 0; i < options.jobs; ++i) {
-      int ends[2];
-      if (::pipe(ends) != 0) std::abort();
-      const pid_t pid = ::fork();
-      if (pid < 0) std::abort();
-      if (pid == 0) {
-        const auto totals = run_some(first + i, options.jobs, last, until, options);
-        const bool written = ::write(ends[1], &totals, sizeof totals) == sizeof totals;
-        std::exit(written ? EXIT_SUCCESS : EXIT_FAILURE);
-      }
-      ::close(ends[1]);
-      workers.emplace_back(pid, ends[0]);
+      shared[i] = {};
+      workers.push_back(fork_worker([&] {
+        run_some(first + i, options.jobs, last, until, options, shared[i]);
+        return EXIT_SUCCESS;
+      }));
     }
-    for (const auto& [pid, from] : workers) {
-      Totals totals;
-      const bool whole = ::read(from, &totals, sizeof totals) == sizeof totals;
-      ::close(from);
-      int status = 0;
-      ::waitpid(pid, &status, 0);
-      if (!whole || status != 0) {
-        fmt::print("a process of the simulator died ({}), with seeds from {}\n", status, first);
-        ++all.failed;
+    for (std::uint64_t i = 0; i < options.jobs; ++i) {
+      Totals& totals = shared[i];
+      if (const auto died = death_of(workers[i])) {
+        fmt::print("seed {}: the simulator {}\n", totals.seed, *died);
+        ++totals.failed;
       }
       all.schedules += totals.schedules;
       all.grants += totals.grants;
       all.hours += totals.hours;
       all.fingerprint += totals.fingerprint;
-      if (totals.failed > 0 && all.first_failed == 0) all.first_failed = totals.first_failed;
+      if (totals.first_failed != 0 && all.first_failed == 0) all.first_failed = totals.first_failed;
       all.failed += totals.failed;
     }
     first = last;
@@ -219,39 +229,48 @@ int simulate(const Options& options) {
 // ---- planted mistakes
 // ------------------------------------------------------------------------------
 
-/// Whether it is found; in a process of its own, which it may bring down.
-bool find(const Mutant& mutant, const Options& options) {
-  const pid_t pid = ::fork();
-  if (pid != 0) {
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    return status == 0;
-  }
+/// Looks for it, in a process of its own; with --tell, tells the least schedule that shows it.
+int look_for(const Mutant& mutant, const Options& options) {
   const auto engine = std::make_shared<ScriptEngine>();
   if (!mutant.from.empty()) engine->rewrite(mutant.from, mutant.to);
   const auto began = Clock::now();
-  std::uint64_t grants = 0;
+  std::uint64_t steps = 0;
+  limit_processor(longest_search);
   for (auto seed = options.seed; seed < options.seed + options.seeds; ++seed) {
-    const auto outcome = carry_out(plan_of(seed, mutant.shape), engine, mutant.sabotage, false);
-    grants += outcome.grants;
+    Plan plan = plan_of(seed, mutant.shape);
+    const auto outcome = carry_out(plan, engine, mutant.sabotage, false);
+    steps += outcome.steps;
     if (!outcome.violation) continue;
     const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
-    fmt::print("found    {:<58} {:>5} schedules, {:>6} grants, {:>4.1f} s: {}\n", mutant.name,
-               seed - options.seed + 1, grants, seconds, *outcome.violation);
-    std::fflush(stdout);
-    std::exit(EXIT_SUCCESS);
+    fmt::print("found    {:<58} seed {:>5} {:<14} {:>5} schedules {:>8} steps {:>4.1f} s: {}\n",
+               mutant.name, seed, plan.shape, seed - options.seed + 1, steps, seconds,
+               *outcome.violation);
+    if (!options.tells) return EXIT_SUCCESS;
+    limit_processor(longest_search);
+    plan = shrunk(plan, *outcome.violation, engine, mutant.sabotage);
+    fmt::print("{}{}", shown(plan), carry_out(plan, engine, mutant.sabotage, true).history);
+    return EXIT_SUCCESS;
   }
   const bool fits = mutant.from.empty() || engine->rewritten() > 0;
-  fmt::print("{} {}\n", fits ? "MISSED  " : "NOT MADE", mutant.name);
-  std::fflush(stdout);
-  std::exit(EXIT_FAILURE);
+  fmt::print("{} {} in {} schedules, {} steps\n", fits ? "MISSED  " : "NOT MADE", mutant.name,
+             options.seeds, steps);
+  return EXIT_FAILURE;
 }
 
 int find_mutants(const Options& options) {
   std::size_t found = 0;
-  for (const Mutant& each : mutants()) found += find(each, options) ? 1U : 0U;
-  fmt::print("{} of {} mistakes found\n", found, mutants().size());
-  return found == mutants().size() ? EXIT_SUCCESS : EXIT_FAILURE;
+  std::size_t planted = 0;
+  for (const Mutant& each : mutants()) {
+    if (each.name.find(options.only) == std::string::npos) continue;
+    ++planted;
+    const auto died = death_of(fork_worker([&] { return look_for(each, options); }));
+    if (!died) ++found;
+    if (died && *died != fmt::format("ended with {}", EXIT_FAILURE)) {
+      fmt::print("MISSED   {}: the simulator {}\n", each.name, *died);
+    }
+  }
+  fmt::print("{} of {} mistakes found\n", found, planted);
+  return found == planted && planted > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---- lines of the scripts
@@ -313,7 +332,7 @@ int main(int count, char** words) {
   if (!options) {
     fmt::print(stderr,
                "usage: {} [--seed N] [--seeds N] [--seconds N] [--shape NAME] [--jobs N]\n"
-               "       [--tell | --mutants | --lines]\n",
+               "       [--tell | --mutants [--only NAME] | --lines]\n",
                words[0]);
     return 64;
   }

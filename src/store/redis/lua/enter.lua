@@ -91,8 +91,9 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
     drop(id)
     -- After a hand-off the witness looks by itself; here nobody was told, or there is more room.
     if mode or not was_told then tell_first(claim) end
-    -- The lease may end before that of the holder which they saw.
-    if was_told and ttl < HEARTBEAT then tell_lookers(1) end
+    -- The lease may end before that of the holder which they saw; or before the reservation, which
+    -- the new first one may have been told of.
+    if was_told and ttl < HEARTBEAT then tell_lookers(ttl < claim and 0 or 1) end
   end
   return {'granted', digits(number)}
 end

@@ -20,8 +20,9 @@ if #removed == 0 then
   local who, left, since, kind, more = occupant()
   return {'changed', string.sub(who, 1, 400), left, since, kind, more}
 end
-if mode then settle() end
+local sooner = mode and settle()
 if mode then tell_first(claim) else handoff(claim) end
+if sooner then tell_lookers(1) end
 if reply ~= '' then
   for _, token in ipairs(removed) do post(token, 'lost ' .. reply .. ' ' .. by) end
 end

@@ -14,10 +14,11 @@ local number = mode and redis.call('ZSCORE', grants, token)
 if owner == id or number then
   -- A grant in the future (the clock was set back) must not make it longer than it was meant.
   local granted = tonumber(number or owner == last_token and last_fence or now_us)
+  local sooner = false
   local stays = math.ceil(min_hold - math.max(0, now_us - granted) / 1000)
   if number then
     if stays > 0 then redis.call('ZADD', held, now + stays, token) else drop_holder(token) end
-    settle()
+    sooner = settle()
   elseif stays > 0 then
     redis.call('PEXPIRE', lock, stays)
   end
@@ -26,15 +27,22 @@ if owner == id or number then
     redis.pcall('SET', mailbox .. token, 'kept', 'PX', stays)  -- for people: see is_kept
   end
   if not mode and stays <= 0 then handoff(claim) else tell_first(claim) end
-  if stays > 0 then tell_lookers(1) end  -- it ends sooner than they were told
+  if stays > 0 or sooner then tell_lookers(1) end  -- it ends sooner than they were told
   return 1
 end
 if how == 'release' then
   return owner and -1 or 0
 end
 if not owner then
-  handoff(claim)
-elseif rank and rank < 2 then
-  tell_first(claim)
+  roll_call(math.floor(claim / 4), id)  -- others were here before: see enter
+elseif rank then
+  if rank < 2 then tell_first(claim) end
+  -- One of the witnesses goes (see tell_witnesses), and the first one has not come yet.
+  local heads = redis.call('ZRANGE', queue, 0, 1)
+  local was_witness = rank == 1 or rank == redis.call('ZCARD', queue)
+  if heads[2] and was_witness and
+     tonumber(redis.call('ZSCORE', alive, heads[1]) or 0) <= now + claim + 1 then
+    tell_witnesses(heads[2])
+  end
 end
 return 1

@@ -59,6 +59,7 @@ local function drop_holder(token)
 end
 
 -- Several hold: the marker stays as long as the last of their leases, and goes with the last holder.
+-- Says whether that is sooner than it was: those who look at the end of a lease were told another.
 local function settle()
   local last = redis.call('ZRANGE', held, -1, -1, 'WITHSCORES')[2]
   if not last then
@@ -67,9 +68,11 @@ local function settle()
     return
   end
   local left = math.max(1, tonumber(last) - now)
+  local sooner = left < redis.call('PTTL', lock)
   redis.call('SET', lock, 'rlock:' .. mode, 'PX', left)
   redis.call('PEXPIRE', held, left + 1000)
   redis.call('PEXPIRE', grants, left + 1000)
+  return sooner
 end
 
 -- Those who hold the lock now, if they are rlocks.

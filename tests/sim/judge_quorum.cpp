@@ -1,0 +1,112 @@
+// What the judge sees of several servers together: who has most of them, and since when nobody has.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bounds.hpp"
+#include "judge.hpp"
+#include "scripts.hpp"
+
+namespace sim {
+
+/// Until when most of the servers keep a key for this token; 0 where they do not.
+Nanos Judge::kept_by_most(const std::string& key, const std::string& token) const {
+  std::vector<Nanos> ends;
+  for (std::size_t server = 0; server < plan_.servers; ++server) {
+    const auto lock = locks_.find({server, key});
+    if (lock == locks_.end()) continue;
+    const auto there = lock->second.holders.find(token);
+    if (there != lock->second.holders.end() && there->second > world_.now()) {
+      ends.push_back(there->second);
+    }
+  }
+  const auto most = plan_.servers / 2 + 1;
+  if (ends.size() < most) return 0;
+  std::sort(ends.begin(), ends.end(), std::greater<>{});
+  return ends[most - 1];
+}
+
+/// After each step at one of the servers.
+void Judge::look_at_majority(const Lock& lock, const std::string& key) {
+  Majority& known = majorities_[key];
+  // Who has this server may have most of them now; whoever had most of them before may not.
+  std::string token = known.token;
+  Nanos until = token.empty() ? 0 : kept_by_most(key, token);
+  for (const auto& [other, ends] : lock.holders) {
+    if (until > 0 || other == token) continue;
+    until = kept_by_most(key, other);
+    if (until > 0) token = other;
+  }
+  if (until == 0) {
+    known.until = std::min(known.until, world_.now());
+    return;
+  }
+  if (token != known.token || known.until < world_.now()) {
+    // A try of the same client that it gave up leaves the lock as free as it was.
+    const bool tries_on = client_of(token) == client_of(known.token) && !known.has_job;
+    if (!tries_on) {
+      known.free_since = std::min(known.until, world_.now());
+      known.since = world_.now();
+    }
+    known.has_job = false;
+    known.token = token;
+  }
+  known.until = until;
+}
+
+/// Those who want it of a quorum ask again and again, and may be in each other's way.
+void Judge::see_idle_quorum(const Job& job) {
+  if (plan_.servers == 1 || job.client == 0) return;
+  Nanos wanted = wanted_.at(job.client);
+  for (std::size_t i = 0; i < job.keys.size(); ++i) {
+    Majority& lock = majorities_[job.keys[i]];
+    if (lock.token != job.tokens[i]) return;
+    lock.has_job = true;
+    // Of several locks the next one is asked for when the one before is there.
+    const Nanos had = i + 1 == job.keys.size() ? world_.now() : lock.since;
+    const Nanos idle = had - std::max(wanted, lock.free_since);
+    if (plan_.nobody_dies() && idle > between_bids) {
+      throw Violation{fmt::format("client {} has '{}', which was free, after {} ms only",
+                                  job.client, job.keys[i], idle / ms)};
+    }
+    wanted = std::max(wanted, lock.since);  // an earlier try of its own may have had it
+  }
+}
+
+/// Nobody had most of the servers for as long as it takes to ask again, and it asked for one lock.
+void Judge::gave_up_idle_quorum(int client, const std::string& key) {
+  if (!plan_.nobody_dies()) return;
+  const Majority& lock = majorities_[key];
+  const Nanos idle = world_.now() - std::max({wanted_.at(client), lock.until, forced_last_});
+  if (idle > between_bids) {
+    throw Violation{
+        fmt::format("client {} gives up '{}', which was free for {} ms", client, key, idle / ms)};
+  }
+}
+
+/// What one server says is not so: most of them decide.
+void Judge::lost(const Job& job, const std::string& key) const {
+  if (plan_.servers == 1) return;
+  const auto at = std::find(job.keys.begin(), job.keys.end(), key) - job.keys.begin();
+  const std::string& token = job.tokens.at(static_cast<std::size_t>(at));
+  const auto forced = forced_at_.find(token);
+  const std::size_t servers = forced == forced_at_.end() ? 0 : forced->second.size();
+  if (servers <= plan_.servers / 2 && kept_by_most(key, token) > world_.now() + at_once) {
+    throw Violation{
+        fmt::format("client {} gives up '{}', which most servers keep for it", job.client, key)};
+  }
+}
+
+/// Whoever is told that a lock was taken from these holders: none of them has it any more.
+void Judge::took_away(const std::string& key, const std::vector<store::Token>& tokens) const {
+  if (!plan_.nobody_dies()) return;
+  for (const store::Token& each : tokens) {
+    const Nanos until = kept_by_most(key, each.text());
+    if (until > world_.now()) {
+      throw Violation{fmt::format("client {} keeps for {} ms what was taken from it",
+                                  client_of(each.text()), (until - world_.now()) / ms)};
+    }
+  }
+}
+
+}  // namespace sim
