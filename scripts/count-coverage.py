@@ -1,4 +1,4 @@
-"""Tables out of gcov's counts. Called by scripts/coverage.
+"""Tables out of gcov's counts, without the branches that only an exception takes. Called by scripts/coverage.
 
 usage: count-coverage.py units|rooms|simulator DIRECTORY      units: by file, those that tests/unit includes; rooms: by
 room; simulator: by file, of the rooms that it runs, and the lines that were not executed
@@ -9,12 +9,50 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
+
+
+def below_top(directory, name):
+    return os.path.relpath(os.path.join(directory, name), TOP)
+
+
+def unwinding(note):
+    """{(file below src, line): [whether only an exception gets there, of each of its branches]}, of one object.
+
+    Where an exception may pass, the compiler adds blocks that destroy what there is by then, with branches of their
+    own ("was it made already?"), on lines that say nothing of it, such as a closing brace. gcov knows these blocks, but
+    tells of them only in its text, where "$$$$$" marks one that no other way leads to, and only if it was not executed;
+    so it gets the notes of the object without the counts. The code of a handler stands on lines of its own, on which
+    every block is such a one: its branches count.
+    """
+    blocks = collections.defaultdict(list)  # of a line: [only an exception gets there, branches that leave it]
+    with tempfile.TemporaryDirectory() as work:
+        shutil.copy(f"{os.path.splitext(note)[0]}.gcno", work)
+        text = subprocess.run(["gcov", "--all-blocks", "--branch-probabilities", "--stdout", "--relative-only",
+                               "--source-prefix", TOP, os.path.basename(note)],
+                              cwd=work, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    at = None
+    for row_of_text in text.splitlines():
+        source = re.match(r" +-: +0:Source:(.*)", row_of_text)
+        line = re.match(r" *([^ :]+): *([0-9]+)(:|-block)", row_of_text)
+        if source:
+            path, at = below_top(TOP, source[1]), None
+        elif line and line[3] == ":":
+            at = (path, int(line[2]))
+            # What leaves a line without a block of its own: the last block of the line before goes on here.
+            blocks[at].append([False, 0])
+        elif line:
+            blocks[at].append([line[1] == "$$$$$", 0])
+        elif at and row_of_text.startswith("branch"):
+            blocks[at][-1][1] += 1
+    return {at: [only and not all(each for each, _ in these[1:]) for only, branches in these for _ in range(branches)]
+            for at, these in blocks.items()}
 
 
 def counted(directory):
@@ -26,17 +64,22 @@ def counted(directory):
         for note in notes:
             subprocess.run(["gcov", "--json-format", "--branch-probabilities", os.path.abspath(note)], cwd=work,
                            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            unwound = unwinding(note)
             for name in os.listdir(work):
                 with gzip.open(os.path.join(work, name)) as file:
                     document = json.load(file)
                 os.unlink(os.path.join(work, name))
                 for each in document["files"]:
-                    path = os.path.relpath(os.path.join(document["current_working_directory"], each["file"]), TOP)
+                    path = below_top(document["current_working_directory"], each["file"])
                     if not path.startswith("src/"):
                         continue
                     for line in each["lines"]:
                         lines[path][line["line_number"]] += line["count"]
-                        taken = [branch for branch in line["branches"] if not branch["throw"]]
+                        ways = line["branches"]
+                        only_unwinding = unwound.get((path, line["line_number"]), [])
+                        if len(only_unwinding) != len(ways):  # of a template: its instances stand side by side
+                            only_unwinding = [False] * len(ways)
+                        taken = [branch for branch, skip in zip(ways, only_unwinding) if not branch["throw"] and not skip]
                         for number, branch in enumerate(taken):
                             branches[path][line["line_number"], number] += branch["count"]
     return {path: (lines[path], branches[path]) for path in sorted(lines)}

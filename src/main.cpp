@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "cmd/parse.hpp"
 #include "cmd/present.hpp"
-#include "cmd/scrub_argv.hpp"
+#include "cmd/server_options.hpp"
 
 /// Of the leak sanitizer, where the program is built with it.
 extern "C" void __lsan_do_leak_check() __attribute__((weak));

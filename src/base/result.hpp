@@ -43,6 +43,7 @@ class [[nodiscard]] Result {
   T value_or(T other) && { return *this ? std::get<0>(std::move(held_)) : std::move(other); }
 
   /// Only where there is no value.
+  [[nodiscard]] E& error() & { return std::get<1>(held_); }
   [[nodiscard]] const E& error() const& { return std::get<1>(held_); }
   [[nodiscard]] E&& error() && { return std::get<1>(std::move(held_)); }
 

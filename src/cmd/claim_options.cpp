@@ -140,7 +140,10 @@ std::optional<store::Ttl> ttl_in(const Settings& settings) {
   const auto setting = settings.value("ttl");
   if (setting.text.empty() && setting.origin == Setting::Origin::standard) return std::nullopt;
   const auto ttl = store::Ttl::from(duration_of(setting));
-  if (!ttl) throw not_accepted(setting, "100ms to 365d");
+  if (!ttl) {
+    throw not_accepted(setting, fmt::format("{} to {}", base::format_duration(store::Ttl::shortest),
+                                            base::format_duration(store::Ttl::longest)));
+  }
   return *ttl;
 }
 

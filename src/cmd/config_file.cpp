@@ -54,9 +54,9 @@ void read_line(Config& config, const std::string& path, std::size_t file, std::s
   }
   const std::string text{trimmed(line.substr(equals + 1))};
   const auto [entry, is_new] = config.try_emplace(name, ConfigValue{text, where, file});
-  if (is_new || !entry->second.where.starts_with(base::printable(path) + ':')) return;
+  if (is_new || entry->second.file != file) return;
   if (!may_repeat_in_config(name)) {
-    throw not_accepted(where, name, "each name once, but server, of which several are a quorum",
+    throw not_accepted(where, name, "each name once, but for " + names_to_repeat_in_config(),
                        ExitCode::bad_config);
   }
   entry->second.text += ' ' + text;

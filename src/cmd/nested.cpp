@@ -42,7 +42,7 @@ std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
     if (const auto* now = std::get_if<store::Elsewhere>(&standing)) {
       base::log::error("'{}' is not held by {}, the run around this one, any more: it is {}",
                        base::printable(key.text()), token.shown(),
-                       now->occupant ? hold::describe(now->occupant) : "free");
+                       now->holder ? hold::describe(now->holder) : "free");
       return ExitCode::lost;
     }
     const auto& ours = std::get<store::StillOurs>(standing);

@@ -20,9 +20,8 @@ namespace {
 using Holders = std::vector<store::HolderReport>;
 using Tokens = std::vector<store::Token>;
 
-std::variant<store::LockReport, store::Fault> look(const ServerChoice& server,
-                                                   store::LockAdmin& admin,
-                                                   const store::LockName& key) {
+store::Result<store::LockReport> look(const ServerChoice& server, store::LockAdmin& admin,
+                                      const store::LockName& key) {
   return server.ask([&](const os::CallLimit& limit) { return admin.inspect(key, limit); });
 }
 
@@ -38,12 +37,9 @@ struct InspectPlan {
 int execute(const InspectPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
   const auto answer = look(plan.server, *admin, plan.key);
-  if (const auto* fault = std::get_if<store::Fault>(&answer)) {
-    return report_fault(plan.server, *fault);
-  }
-  const auto& report = std::get<store::LockReport>(answer);
-  if (plan.quiet) return !report.holders.empty() ? ExitCode::ok : ExitCode::not_found_here;
-  print(plan.json ? as_json(report) : as_table(report));
+  if (!answer) return report_fault(plan.server, answer.error());
+  if (plan.quiet) return !answer->holders.empty() ? ExitCode::ok : ExitCode::not_found_here;
+  print(plan.json ? as_json(*answer) : as_table(*answer));
   return ExitCode::ok;
 }
 
@@ -68,18 +64,15 @@ int execute(const ListPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
   const auto answer = admin->list(plan.pattern, plan.server.longest_answer,
                                   {base::Deadline::after(base::now(), list_answers_within)});
-  if (const auto* fault = std::get_if<store::Fault>(&answer)) {
-    return report_fault(plan.server, *fault);
-  }
-  const auto& reports = std::get<std::vector<store::LockReport>>(answer);
+  if (!answer) return report_fault(plan.server, answer.error());
   if (plan.json) {
-    print(as_json(reports));
-  } else if (reports.empty()) {
+    print(as_json(*answer));
+  } else if (answer->empty()) {
     const bool all = plan.pattern == "*";
     base::log::notice("no lock{} is held or waited for",
                       all ? "" : fmt::format(" that matches '{}'", shown_word(plan.pattern)));
   } else {
-    print(as_table(reports));
+    print(as_table(*answer));
   }
   return ExitCode::ok;
 }
@@ -103,24 +96,24 @@ std::optional<store::Token> chosen_token(const Settings& settings) {
 Holders chosen_holders(const store::LockReport& report, const std::optional<store::Token>& only) {
   Holders chosen = report.holders;
   std::erase_if(chosen,
-                [&](const auto& each) { return only && each.occupant.token != only->text(); });
+                [&](const auto& each) { return only && each.holder.token != only->text(); });
   return chosen;
 }
 
 Tokens tokens_of(const Holders& holders) {
   Tokens tokens;
   tokens.reserve(holders.size());
-  for (const auto& each : holders) tokens.push_back(store::Token::foreign(each.occupant.token));
+  for (const auto& each : holders) tokens.push_back(store::Token::foreign(each.holder.token));
   return tokens;
 }
 
-bool is_kept(const store::Holder& occupant) {
-  return occupant.kind == store::Holder::Kind::kept;
+bool is_kept(const store::Holder& holder) {
+  return holder.kind == store::Holder::Kind::kept;
 }
 
 /// Whether it may have a job, and an rlock that hears of us.
-bool can_stop(const store::HolderReport& holder) {
-  return !is_kept(holder.occupant) && store::Token::foreign(holder.occupant.token).parts();
+bool can_stop(const store::HolderReport& one) {
+  return !is_kept(one.holder) && store::Token::foreign(one.holder.token).parts();
 }
 
 int report_not_held(const store::LockName& name, const std::optional<store::Token>& only) {
@@ -164,11 +157,10 @@ constexpr base::Millis look_again{500};
 /// Those of `asked` that still hold the lock, as far as the server answers.
 Tokens still_holding(const CancelPlan& plan, store::LockAdmin& admin, Tokens asked) {
   const auto answer = look(plan.server, admin, plan.key);
-  const auto* report = std::get_if<store::LockReport>(&answer);
-  if (report == nullptr) return asked;
+  if (!answer) return asked;
   std::erase_if(asked, [&](const store::Token& token) {
-    return std::none_of(report->holders.begin(), report->holders.end(),
-                        [&](const auto& each) { return each.occupant.token == token.text(); });
+    return std::none_of(answer->holders.begin(), answer->holders.end(),
+                        [&](const auto& each) { return each.holder.token == token.text(); });
   });
   return asked;
 }
@@ -211,14 +203,12 @@ int execute(const CancelPlan& plan) {
   const std::string key = base::printable(plan.key.text());
   const auto admin = store::open_admin(plan.server.spec);
   const auto answer = look(plan.server, *admin, plan.key);
-  if (const auto* fault = std::get_if<store::Fault>(&answer)) {
-    return report_fault(plan.server, *fault);
-  }
-  const auto holders = chosen_holders(std::get<store::LockReport>(answer), plan.only);
+  if (!answer) return report_fault(plan.server, answer.error());
+  const auto holders = chosen_holders(*answer, plan.only);
   if (holders.empty()) return report_not_held(plan.key, plan.only);
   const auto tokens = tokens_of(holders);
   if (std::none_of(holders.begin(), holders.end(), can_stop)) {
-    const auto& first = holders.front().occupant;
+    const auto& first = holders.front().holder;
     base::log::error(
         "'{}' is {}; {}, to take it away: rlock force-release {}", key, hold::describe(first),
         is_kept(first) ? "no job runs under it any more" : "only an rlock can be asked to stop",
@@ -228,9 +218,7 @@ int execute(const CancelPlan& plan) {
   const auto asked = plan.server.ask([&](const os::CallLimit& limit) {
     return admin->ask_to_stop(plan.key, tokens, "cancelled by " + plan.by, limit);
   });
-  if (const auto* fault = std::get_if<store::Fault>(&asked)) {
-    return report_fault(plan.server, *fault);
-  }
+  if (!asked) return report_fault(plan.server, asked.error());
   return wait_for_release(plan, *admin, tokens);
 }
 
@@ -263,11 +251,11 @@ void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin, const
   std::size_t listening = 0;
   for (const auto& each : holders) {
     print(fmt::format("released '{}', which was {} {}\n", base::printable(plan.key.text()),
-                      is_kept(each.occupant) ? "kept by --min-hold after the job of" : "held by",
-                      store::Token::foreign(each.occupant.token).shown()));
+                      is_kept(each.holder) ? "kept by --min-hold after the job of" : "held by",
+                      store::Token::foreign(each.holder.token).shown()));
     if (can_stop(each)) {
       ++listening;
-    } else if (!is_kept(each.occupant)) {
+    } else if (!is_kept(each.holder)) {
       print("the holder is a foreign client, which nobody could tell: it may still be running\n");
     }
   }
@@ -283,8 +271,8 @@ void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin, const
 }
 
 /// An empty value and one that is no string cannot be told apart, nor compared with what was shown.
-bool has_no_token(const store::HolderReport& holder) {
-  return holder.occupant.token.empty();
+bool has_no_token(const store::HolderReport& one) {
+  return one.holder.token.empty();
 }
 
 int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Holders& holders) {
@@ -293,30 +281,24 @@ int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Holde
     ++asked;
     return admin.force_release(plan.key, tokens_of(holders), plan.by, limit);
   });
-  const auto removed = [&](const store::Removed&) -> int {
-    report_removed(plan, admin, holders);
-    return ExitCode::ok;
-  };
-  return base::match(
-      removal, removed,
-      [&](const store::Changed& changed) -> int {
-        // None of those that were shown has it, and our first question may be why.
-        if (asked > 1) return removed({});
-        base::log::error("'{}' has changed hands meanwhile and is now {}; nothing was changed",
-                         base::printable(plan.key.text()),
-                         changed.occupant ? hold::describe(changed.occupant) : "free");
-        return ExitCode::busy;
-      },
-      [&](const store::Fault& fault) { return report_fault(plan.server, fault); });
+  if (!removal) return report_fault(plan.server, removal.error());
+  const auto* changed = std::get_if<store::Changed>(&*removal);
+  // Where none of those that were shown has it, our first question may be why.
+  if (changed != nullptr && asked == 1) {
+    base::log::error("'{}' has changed hands meanwhile and is now {}; nothing was changed",
+                     base::printable(plan.key.text()),
+                     changed->holder ? hold::describe(changed->holder) : "free");
+    return ExitCode::busy;
+  }
+  report_removed(plan, admin, holders);
+  return ExitCode::ok;
 }
 
 int execute(const ForceReleasePlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = look(plan.server, *admin, plan.key);
-  if (const auto* fault = std::get_if<store::Fault>(&answer)) {
-    return report_fault(plan.server, *fault);
-  }
-  auto report = std::get<store::LockReport>(answer);
+  auto answer = look(plan.server, *admin, plan.key);
+  if (!answer) return report_fault(plan.server, answer.error());
+  store::LockReport& report = *answer;
   report.holders = chosen_holders(report, plan.only);
   if (report.holders.empty()) return report_not_held(plan.key, plan.only);
   if (std::any_of(report.holders.begin(), report.holders.end(), has_no_token)) {

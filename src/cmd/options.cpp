@@ -6,13 +6,10 @@
 #include <cctype>
 #include <numeric>
 
+#include "hold/environment.hpp"
+
 namespace cmd {
 namespace {
-
-// What rlock tells a job of its lock, and what scripts call the program itself.
-constexpr std::array<std::string_view, 7> no_options{"RLOCK_KEY",    "RLOCK_TOKEN", "RLOCK_FENCE",
-                                                     "RLOCK_FENCES", "RLOCK_HELD",  "RLOCK_HOLDS",
-                                                     "RLOCK_BIN"};
 
 const char* heading(Group group) {
   switch (group) {
@@ -65,6 +62,17 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return steps[a.size()][b.size()];
 }
 
+/// Of the rows that `are_meant`, each name once: "server, password-file, ...".
+template <class Meant>
+std::string names_of(const Meant& are_meant) {
+  std::vector<std::string_view> names;
+  for (const Option& each : options) {
+    const bool told = std::find(names.begin(), names.end(), each.name) != names.end();
+    if (are_meant(each) && !told) names.push_back(each.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::vector<const Option*> options_of(Commands commands) {
@@ -101,12 +109,11 @@ bool may_repeat_in_config(std::string_view name) {
 }
 
 std::string names_in_config() {
-  std::vector<std::string_view> names;
-  for (const Option& each : options) {
-    const bool told = std::find(names.begin(), names.end(), each.name) != names.end();
-    if (each.from == From::anywhere && !told) names.push_back(each.name);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names_of([](const Option& each) { return each.from == From::anywhere; });
+}
+
+std::string names_to_repeat_in_config() {
+  return names_of([](const Option& each) { return each.from == From::anywhere && each.repeated; });
 }
 
 std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view>& environment,
@@ -117,7 +124,9 @@ std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view
     const auto end = entry.find('=');
     if (!entry.starts_with("RLOCK_") || end == entry.npos || end + 1 == entry.size()) continue;
     const auto name = entry.substr(0, end);
-    if (std::find(no_options.begin(), no_options.end(), name) != no_options.end()) continue;
+    // What rlock tells a job, and what scripts call the program itself, mean what they say.
+    const auto& told = hold::job_variables;
+    if (std::find(told.begin(), told.end(), name) != told.end() || name == "RLOCK_BIN") continue;
     const Option* known = nullptr;
     bool read_by_some = false;
     bool ours = false;

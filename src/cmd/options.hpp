@@ -15,7 +15,8 @@ using Commands = unsigned;
 namespace of {
 inline constexpr Commands run = 1, acquire = 2, refresh = 4, release = 8, check = 16, inspect = 32,
                           list = 64, cancel = 128, force_release = 256, doctor = 512;
-inline constexpr Commands claims = run | acquire, steps = refresh | release | check, all = 1023;
+inline constexpr Commands claims = run | acquire, steps = refresh | release | check,
+                          all = claims | steps | inspect | list | cancel | force_release | doctor;
 }  // namespace of
 
 /// Where a value may come from, besides the command line.
@@ -93,7 +94,7 @@ inline constexpr std::array options{
     Option{"supersede", 0, "", "", From::command_line, Group::waiting, of::claims,
            "newest wins: ask the holder to stop, send older waiters away, take the turn"},
     Option{"local-gate", 0, "", "", From::anywhere, Group::waiting, of::claims,
-           "of this user's that wait on this host, only one does so at the server"},
+           "of this user's waiters on this host only one waits at the server"},
 
     Option{"c", 'c', "STRING", "", From::command_line, Group::job, of::run,
            "run $SHELL -c STRING in place of COMMAND"},
@@ -109,7 +110,7 @@ inline constexpr std::array options{
     Option{"yes", 'y', "", "", From::command_line, Group::result, of::force_release,
            "do not ask; required where there is no terminal"},
     Option{"conflict-exit-code", 'E', "N", "75", From::anywhere, Group::result, of::claims,
-           "exit code when the lock was not had"},
+           "exit code if the lock is busy or the wait ends"},
     Option{"status-file", 0, "FILE", "", From::command_line, Group::result, of::run,
            "write there as JSON what became of the run"},
     Option{"reason", 0, "TEXT", "", From::command_line, Group::result, of::cancel | of::force_release,
@@ -164,11 +165,14 @@ std::vector<const Option*> options_of(Commands commands);
 std::string written(const Option& option);
 /// "RLOCK_TTL"
 std::string variable_of(std::string_view name);
+/// Whether a config file may have it.
 bool may_stand_in_config(std::string_view name);
-/// The same, several times: the values are one, with blanks between them.
+/// Whether it may have it several times; the values are then joined with blanks.
 bool may_repeat_in_config(std::string_view name);
-/// All that may: "server, password-file, ...".
+/// All names that a config file may have: "server, password-file, ...".
 std::string names_in_config();
+/// Those of them that may repeat.
+std::string names_to_repeat_in_config();
 
 /// A RLOCK_* variable that is set but does not mean what somebody may believe.
 struct VariableDoubt {

@@ -23,14 +23,14 @@ constexpr std::size_t longest_token = 1024;
 
 const char* state_of(const LockReport& report) {
   if (report.holders.empty()) return "free";
-  const auto kind = report.holders.front().occupant.kind;
+  const auto kind = report.holders.front().holder.kind;
   return kind == Holder::Kind::reserved ? "reserved" : "held";
 }
 
-std::string shown_holder(const Holder& occupant) {
-  if (occupant.token.empty()) return "a foreign client (its value is empty or no string)";
-  std::string who = store::Token::foreign(occupant.token).shown();
-  switch (occupant.kind) {
+std::string shown_holder(const Holder& holder) {
+  if (holder.token.empty()) return "a foreign client (its value is empty or no string)";
+  std::string who = store::Token::foreign(holder.token).shown();
+  switch (holder.kind) {
     case Holder::Kind::foreign: return who + " (a foreign client)";
     case Holder::Kind::kept: return who + " (its job has ended; --min-hold keeps the lock)";
     default: return who;
@@ -45,10 +45,10 @@ std::string since(base::Millis ago) {
                      base::format_duration(ago));
 }
 
-std::string until(const Holder& occupant) {
-  if (!occupant.expires_in) return "it is released: it has no expiry";
-  return fmt::format("{} from now{}", base::format_duration(*occupant.expires_in),
-                     occupant.kind == Holder::Kind::kept ? "" : ", unless refreshed");
+std::string until(const Holder& holder) {
+  if (!holder.expires_in) return "it is released: it has no expiry";
+  return fmt::format("{} from now{}", base::format_duration(*holder.expires_in),
+                     holder.kind == Holder::Kind::kept ? "" : ", unless refreshed");
 }
 
 const char* name_of(store::Mode::Kind kind) {
@@ -78,12 +78,12 @@ Json person(const std::string& text) {
   return json;
 }
 
-Json holder_of(const store::HolderReport& holder) {
-  Json json = person(holder.occupant.token);
-  json["held_ms"] = milliseconds(holder.occupant.held_for);
-  json["ttl_ms"] = milliseconds(holder.occupant.expires_in);
-  json["fence"] = or_null(holder.fence);
-  json["job_ended"] = holder.occupant.kind == Holder::Kind::kept;
+Json holder_of(const store::HolderReport& one) {
+  Json json = person(one.holder.token);
+  json["held_ms"] = milliseconds(one.holder.held_for);
+  json["ttl_ms"] = milliseconds(one.holder.expires_in);
+  json["fence"] = or_null(one.fence);
+  json["job_ended"] = one.holder.kind == Holder::Kind::kept;
   return json;
 }
 
@@ -96,7 +96,7 @@ Json waiter_of(const store::Waiter& waiter) {
 
 Json object(const LockReport& report) {
   const bool held = !report.holders.empty();
-  const auto longest = held ? report.holders.front().occupant : Holder{};
+  const auto longest = held ? report.holders.front().holder : Holder{};
   const bool permits = report.mode && report.mode->kind == store::Mode::Kind::permits;
   Json json;
   json["key"] = report.name.text();
@@ -121,7 +121,7 @@ std::string mode_text(const store::Mode& mode) {
 
 std::string holders_in_short(const LockReport& report) {
   if (report.holders.empty()) return "-";
-  std::string first = shown_holder(report.holders.front().occupant);
+  std::string first = shown_holder(report.holders.front().holder);
   if (report.holders.size() == 1) return first;
   return fmt::format("{} and {} more", first, report.holders.size() - 1);
 }
@@ -136,11 +136,11 @@ std::string as_table(const LockReport& report) {
   row("key", base::printable(report.name.text()));
   row("state", state_of(report));
   if (report.mode) row("mode", mode_text(*report.mode));
-  for (const auto& [occupant, fence] : report.holders) {
-    row("holder", shown_holder(occupant));
-    row("token", base::printable(occupant.token, longest_token));
-    if (occupant.held_for) row("since", since(*occupant.held_for));
-    row("until", until(occupant));
+  for (const auto& [holder, fence] : report.holders) {
+    row("holder", shown_holder(holder));
+    row("token", base::printable(holder.token, longest_token));
+    if (holder.held_for) row("since", since(*holder.held_for));
+    row("until", until(holder));
     if (report.holders.size() > 1 && fence) row("fence", std::to_string(*fence));
   }
   if (report.holders.size() < 2 && report.fence) row("fence", std::to_string(*report.fence));
@@ -167,7 +167,7 @@ std::string as_table(const std::vector<LockReport>& reports) {
       return millis ? base::format_duration(*millis) : std::string{"-"};
     };
     const bool held = !report.holders.empty();
-    const auto longest = held ? report.holders.front().occupant : Holder{};
+    const auto longest = held ? report.holders.front().holder : Holder{};
     text +=
         fmt::format("{:<{}}  {:<8}  {:>7}  {:>7}  {:>7}  {}\n", base::printable(report.name.text()),
                     width, state_of(report), length(longest.held_for), length(longest.expires_in),

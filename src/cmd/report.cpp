@@ -36,7 +36,7 @@ std::string use_of(const store::Mode& mode) {
 }
 
 void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
-  const std::string who = hold::describe(gave_up.occupant);
+  const std::string who = hold::describe(gave_up.holder);
   switch (gave_up.why) {
     case hold::GaveUp::Why::busy:
       base::log::notice("'{}' is {}; to queue for it: --wait 10m, to see more: rlock inspect {}",

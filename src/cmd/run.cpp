@@ -40,11 +40,11 @@ struct RunPlan {
 };
 
 constexpr base::Millis longest_default_grace{5'000};
-// As that of a TTL.
+// A shorter time is as hard to keep as a shorter TTL.
 constexpr base::Millis shortest_max_hold = store::Ttl::shortest;
 
-/// The stop begins so long before the end; where the job has little time, it must not begin at
-/// once.
+/// The time between TERM and KILL. With a short --max-hold it is shortened, so that the stop does
+/// not begin at once.
 base::Millis grace_in(const Settings& settings, store::Ttl ttl,
                       const std::optional<base::Millis>& max_hold) {
   const auto setting = settings.find("grace");
@@ -65,7 +65,9 @@ std::optional<base::Millis> max_hold_in(const Settings& settings, base::Millis m
   const auto setting = settings.find("max-hold");
   if (!setting) return std::nullopt;
   const base::Millis length = duration_of(*setting);
-  if (length < shortest_max_hold) throw not_accepted(*setting, "100ms or more");
+  if (length < shortest_max_hold) {
+    throw not_accepted(*setting, base::format_duration(shortest_max_hold) + " or more");
+  };
   if (length < min_hold) throw not_accepted(*setting, "no less than --min-hold");
   return length;
 }
@@ -140,8 +142,8 @@ RunPlan plan_in(const Settings& settings, const std::vector<std::string>& operan
 
 int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRecord& record) {
   if (failure.stage == Stage::interrupted) {
-    note(record, hold::Interrupted{failure.error});
-    return os::ExitStatus::signal_code(failure.error);
+    note(record, hold::Interrupted{failure.number});
+    return os::ExitStatus::signal_code(failure.number);
   }
   if (failure.stage == Stage::late) {
     record.outcome = RunRecord::Outcome::lost;
@@ -150,11 +152,11 @@ int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRe
     return ExitCode::lost;
   }
   record.outcome = RunRecord::Outcome::not_started;
-  record.why = os::describe(failure.error);
+  record.why = os::describe(failure.number);
   base::log::error("cannot run '{}': {}", shown_word(plan.command.front()),
-                   os::describe(failure.error));
+                   os::describe(failure.number));
   if (failure.stage == Stage::fork) return ExitCode::system_refused;
-  return failure.error == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable;
+  return failure.number == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable;
 }
 
 void release_lock(hold::Held& held, base::Millis min_hold, RunRecord& record,

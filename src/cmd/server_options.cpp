@@ -86,25 +86,24 @@ ServerChoice resolve_server(const Settings& settings) {
   std::vector<store::ServerSpec> servers;
   for (const auto& each : store::urls_in(url)) {
     auto parsed = store::parse_server(each);
-    if (const auto* bad = std::get_if<store::BadUrl>(&parsed)) {
+    if (!parsed) {
       throw UsageError{ExitCode::bad_config,
                        fmt::format("{}: saw '{}' ({}), accepted: {}", chosen->source,
-                                   base::printable(store::without_secret(each), 200), bad->why,
-                                   store::accepted_servers())};
+                                   base::printable(store::without_secret(each), 200),
+                                   parsed.error().why, store::accepted_servers())};
     }
-    servers.push_back(std::get<store::ServerSpec>(std::move(parsed)));
+    servers.push_back(*std::move(parsed));
   }
   auto together = store::together(std::move(servers));
-  if (const auto* bad = std::get_if<store::BadUrl>(&together)) {
-    throw UsageError{
-        ExitCode::usage,
-        fmt::format("{}: saw '{}' ({}), accepted: one server, or an odd number of "
-                    "independent Redis servers",
-                    chosen->source, base::printable(store::without_secret(url), 400), bad->why)};
+  if (!together) {
+    throw UsageError{ExitCode::usage,
+                     fmt::format("{}: saw '{}' ({}), accepted: one server, or an odd number of "
+                                 "independent Redis servers",
+                                 chosen->source, base::printable(store::without_secret(url), 400),
+                                 together.error().why)};
   }
-  ServerChoice choice{std::get<store::ServerSpec>(std::move(together)),
-                      base::printable(store::without_secret(url)), std::nullopt,
-                      longest_answer_in(settings)};
+  ServerChoice choice{*std::move(together), base::printable(store::without_secret(url)),
+                      std::nullopt, longest_answer_in(settings)};
   store::default_password(choice.spec, password_beside_the_url(settings));
   if (chosen) {
     // A config file's secret stays there; argv and the environment can be seen anyway.
@@ -125,6 +124,16 @@ void require(const ServerChoice& server, store::Feature feature, std::string_vie
       ExitCode::usage,
       fmt::format("{}: not with {}; rlock(1), SERVER URLS, says which kind of server can", option,
                   server.shown)};
+}
+
+void scrub_argv(std::span<char*> words) {
+  for (char* word : words) {
+    const std::string_view text{word};
+    if (text == "--") return;
+    for (const auto& [begin, end] : store::secrets_in(text)) {
+      std::fill(word + begin, word + end, '*');
+    }
+  }
 }
 
 }  // namespace cmd

@@ -1,7 +1,9 @@
-// What every command takes: which server, which password, how much to say.
+// What every command takes: which server, which password, how much to say; and that no password
+// stays in argv.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "cmd/settings.hpp"
@@ -16,7 +18,7 @@ struct ServerChoice {
   store::ServerSpec spec;
   std::string shown;                    // for messages: never holds a secret
   std::optional<std::string> exported;  // RLOCK_SERVER for the job, if one was chosen
-  base::Millis longest_answer{5'000};
+  base::Millis longest_answer;          // --connect-timeout
 
   /// For one question of a command that waits for no lock.
   [[nodiscard]] os::CallLimit limit() const {
@@ -30,11 +32,11 @@ struct ServerChoice {
     const auto asked_at = base::now();
     const os::CallLimit within{base::Deadline::after(asked_at, longest_answer)};
     auto answer = question(within);
-    auto* fault = std::get_if<store::Fault>(&answer);
+    store::Fault* fault = store::fault_in(answer);
     const bool cut_off = fault != nullptr && fault->kind == store::Fault::Kind::silent;
     if (cut_off && !within.until.passed(base::now())) {
       answer = question(within);
-      fault = std::get_if<store::Fault>(&answer);
+      fault = store::fault_in(answer);
     }
     if (fault != nullptr) store::say_limit(*fault, asked_at, within.until);
     return answer;
@@ -53,5 +55,10 @@ ServerChoice resolve_server(const Settings& settings);
 void warn_of_default_server(const ServerChoice& server);
 /// Throws UsageError if the option that needs it cannot be had with that kind of server.
 void require(const ServerChoice& server, store::Feature feature, std::string_view option);
+
+/// Overwrites the passwords of URLs in these words, up to a "--", with asterisks: what ps(1) shows
+/// of our arguments is that memory. Until then, an instant, they can be read; so a password is
+/// better given elsewhere.
+void scrub_argv(std::span<char*> words);
 
 }  // namespace cmd

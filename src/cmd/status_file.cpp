@@ -71,15 +71,15 @@ void note(RunRecord& record, const hold::NotAcquired& not_acquired) {
       not_acquired,
       [&](const hold::GaveUp& gave_up) {
         record.outcome = Outcome::busy;
-        record.why = hold::describe(gave_up.occupant);
+        record.why = hold::describe(gave_up.holder);
       },
       [&](const hold::Dismissed& dismissed) {
         record.outcome = Outcome::busy;
         record.why = dismissed.why;
       },
-      [&](const hold::Incompatible& disagreement) {
+      [&](const hold::Incompatible& incompatible) {
         record.outcome = Outcome::mismatch;
-        record.why = "used in another way by " + disagreement.mismatch.token.shown();
+        record.why = "used in another way by " + incompatible.conflict.token.shown();
       },
       [&](const hold::Interrupted& interrupted) {
         record.outcome = Outcome::interrupted;

@@ -99,7 +99,7 @@ int report_not_ours(const StepPlan& plan, store::LockStore& store, const store::
     return report_fault(plan.server, *fault);
   }
   const auto* elsewhere = std::get_if<store::Elsewhere>(&standing);
-  return report_elsewhere(name, elsewhere ? elsewhere->occupant : std::nullopt);
+  return report_elsewhere(name, elsewhere ? elsewhere->holder : std::nullopt);
 }
 
 // ---- refresh ----------------------------------------------------------------------------------
@@ -168,9 +168,7 @@ int check(const StepPlan& plan, base::Millis at_least) {
     return base::match(
         plan.server.standing_of(store, name, plan.token),
         [&](const store::StillOurs& ours) { return long_enough(name, ours, at_least); },
-        [&](const store::Elsewhere& now) -> Failure {
-          return report_elsewhere(name, now.occupant);
-        },
+        [&](const store::Elsewhere& now) -> Failure { return report_elsewhere(name, now.holder); },
         [&](const store::Fault& fault) -> Failure { return report_fault(plan.server, fault); });
   });
 }

@@ -57,7 +57,7 @@ class Acquirer {
   std::optional<Outcome> look_after_earlier();
   /// A run that we are part of holds it alone. By its name alone that is not always seen: one
   /// server may have two names.
-  bool is_outer(const std::optional<store::Holder>& occupant) const;
+  bool is_outer(const std::optional<store::Holder>& holder) const;
   /// What is readable when a signal comes, or a notice about an earlier lock.
   std::vector<int> wakers() const;
   /// A signal that ends us, if one came; the others are dealt with.
@@ -112,17 +112,17 @@ Acquirer::Outcome Acquirer::run() {
     auto outcome = base::match(
         std::move(attempt), [&](store::Granted&& granted) { return accept(std::move(granted)); },
         [&](store::Busy&& busy) -> std::optional<Outcome> {
-          if (is_outer(busy.occupant)) {
-            return GaveUp{claim_.name, std::move(busy.occupant), busy.waiting, GaveUp::Why::nested};
+          if (is_outer(busy.holder)) {
+            return GaveUp{claim_.name, std::move(busy.holder), busy.waiting, GaveUp::Why::nested};
           }
           const bool queueing = claim_.on_busy == store::OnBusy::queue;
           // Nobody in particular has it: some of it may be ours.
-          if (!busy.occupant) store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
-          return GaveUp{claim_.name, std::move(busy.occupant), busy.waiting,
+          if (!busy.holder) store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
+          return GaveUp{claim_.name, std::move(busy.holder), busy.waiting,
                         queueing ? GaveUp::Why::crowded : GaveUp::Why::busy};
         },
-        [&](store::ModeConflict&& mismatch) -> std::optional<Outcome> {
-          return withdrawn(Incompatible{claim_.name, std::move(mismatch)});
+        [&](store::ModeConflict&& conflict) -> std::optional<Outcome> {
+          return withdrawn(Incompatible{claim_.name, std::move(conflict)});
         },
         [&](store::Queued&& place) { return queue(place); },
         [&](store::TokenExhausted&& spent) -> std::optional<Outcome> {
@@ -134,10 +134,10 @@ Acquirer::Outcome Acquirer::run() {
   }
 }
 
-bool Acquirer::is_outer(const std::optional<store::Holder>& occupant) const {
-  if (!occupant || occupant->others > 0) return false;  // another one may make room
+bool Acquirer::is_outer(const std::optional<store::Holder>& holder) const {
+  if (!holder || holder->others > 0) return false;  // another one may make room
   return std::any_of(terms_.outer.begin(), terms_.outer.end(),
-                     [&](const store::Token& each) { return each.text() == occupant->token; });
+                     [&](const store::Token& each) { return each.text() == holder->token; });
 }
 
 std::optional<Acquirer::Outcome> Acquirer::look_after_earlier() {
@@ -183,8 +183,8 @@ std::optional<Acquirer::Outcome> Acquirer::accept(store::Granted granted) {
 
 std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
   retry_ = first_retry;
-  if (is_outer(place.occupant)) {
-    return withdrawn(GaveUp{claim_.name, place.occupant, place.ahead, GaveUp::Why::nested});
+  if (is_outer(place.holder)) {
+    return withdrawn(GaveUp{claim_.name, place.holder, place.ahead, GaveUp::Why::nested});
   }
   line_.update(place, base::now());
   for (;;) {
@@ -201,7 +201,7 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
     if (const auto* notice = std::get_if<store::Notice>(&turn)) return obey(*notice);
     if (const auto* fault = std::get_if<Fault>(&turn)) return recover(*fault);
     if (terms_.wait_ends.passed(base::now())) {
-      return withdrawn(GaveUp{claim_.name, place.occupant, place.ahead, GaveUp::Why::timed_out});
+      return withdrawn(GaveUp{claim_.name, place.holder, place.ahead, GaveUp::Why::timed_out});
     }
     if (std::holds_alternative<store::ClaimAgain>(turn)) return std::nullopt;
     if (line_.due().passed(base::now())) line_.tick(base::now());

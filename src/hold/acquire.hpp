@@ -19,7 +19,7 @@ struct GaveUp {
   // crowded: too many wait already; nested: a run that we are part of holds it
   enum class Why { busy, timed_out, crowded, nested };
   store::LockName name;
-  std::optional<store::Holder> occupant;
+  std::optional<store::Holder> holder;
   std::size_t others;  // waiting (before us, if we queued)
   Why why;
 };
@@ -31,7 +31,7 @@ struct Dismissed {
 /// Somebody uses the key in a way that does not go together with ours.
 struct Incompatible {
   store::LockName name;
-  store::ModeConflict mismatch;
+  store::ModeConflict conflict;
 };
 /// A signal came that would have ended us; we are out of the queue.
 struct Interrupted {
@@ -44,7 +44,7 @@ struct Wanted {
   std::vector<store::Claim> claims;  // in the order in which everybody takes them: sorted by name
   base::Millis wait;                 // 0: one attempt; Millis::max(): forever
   base::Millis grace;
-  base::Millis longest_answer{5'000};  // a server that takes longer for one is as good as silent
+  base::Millis longest_answer;  // a server that takes longer for one is as good as silent
   std::vector<store::Token>
       outer{};  // of the runs that we are part of: we would wait for ourselves
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
 
@@ -12,9 +11,6 @@
 
 namespace hold {
 namespace {
-
-constexpr std::array<std::string_view, 6> ours{
-    "RLOCK_KEY=", "RLOCK_TOKEN=", "RLOCK_FENCE=", "RLOCK_FENCES=", "RLOCK_HELD=", "RLOCK_HOLDS="};
 
 /// A line "token TAB server TAB key TAB fence" for each; none of them holds a tab or a newline.
 std::string holds_with(const std::vector<store::Lease>& leases, const std::string& server) {
@@ -66,9 +62,10 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
                                          const std::optional<std::string>& chosen_server) {
   std::vector<std::string> result;
   for (const std::string_view text : os::environment()) {
+    const auto name = text.substr(0, text.find('='));
     const bool replaced =
-        (chosen_server && text.starts_with("RLOCK_SERVER=")) ||
-        std::any_of(ours.begin(), ours.end(), [&](auto name) { return text.starts_with(name); });
+        (chosen_server && name == "RLOCK_SERVER") ||
+        std::find(job_variables.begin(), job_variables.end(), name) != job_variables.end();
     if (!replaced) result.emplace_back(text);
   }
   if (leases.size() == 1) {

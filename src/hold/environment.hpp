@@ -1,13 +1,19 @@
 // What the job is told about the locks it runs under, and what we are told if we are such a job.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/lock_store.hpp"
 
 namespace hold {
+
+/// What a job is told of its locks.
+inline constexpr std::array<std::string_view, 6> job_variables{
+    "RLOCK_KEY", "RLOCK_TOKEN", "RLOCK_FENCE", "RLOCK_FENCES", "RLOCK_HELD", "RLOCK_HOLDS"};
 
 /// A lock that a run around us holds.
 struct OuterHold {

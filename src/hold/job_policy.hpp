@@ -82,7 +82,7 @@ class JobPolicy {
  private:
   enum class Phase { running, stopping, killing };
 
-  /// Of the lease or of the time that the job has, whichever is over first.
+  /// When the job must be gone: at the end of the lease or of --max-hold, whichever is first.
   [[nodiscard]] store::Deadline end() const {
     return std::min(terms_.valid_until, terms_.latest_end);
   }

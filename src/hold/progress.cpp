@@ -17,11 +17,11 @@ constexpr base::Millis elsewhere{60'000};
 
 }  // namespace
 
-std::string describe(const std::optional<store::Holder>& occupant) {
-  if (!occupant) return "free, but others wait for it";
-  const std::string who = store::Token::foreign(occupant->token).shown();
+std::string describe(const std::optional<store::Holder>& holder) {
+  if (!holder) return "free, but others wait for it";
+  const std::string who = store::Token::foreign(holder->token).shown();
   std::string text;
-  switch (occupant->kind) {
+  switch (holder->kind) {
     case store::Holder::Kind::holder: text = fmt::format("held by {}", who); break;
     case store::Holder::Kind::kept:
       text = fmt::format("kept by --min-hold after the job of {}", who);
@@ -29,13 +29,13 @@ std::string describe(const std::optional<store::Holder>& occupant) {
     case store::Holder::Kind::reserved: text = fmt::format("reserved for {}", who); break;
     case store::Holder::Kind::neighbour: text = fmt::format("behind {} of this host", who); break;
     case store::Holder::Kind::foreign:
-      text = occupant->token.empty() ? "held by a foreign client (its value is empty or no string)"
-                                     : fmt::format("held by a foreign client ({})", who);
-      if (!occupant->expires_in) text += ", without expiry";
+      text = holder->token.empty() ? "held by a foreign client (its value is empty or no string)"
+                                   : fmt::format("held by a foreign client ({})", who);
+      if (!holder->expires_in) text += ", without expiry";
       break;
   }
-  if (occupant->others > 0) text += fmt::format(" and {} more", occupant->others);
-  if (occupant->held_for) text += " for " + base::format_duration(*occupant->held_for);
+  if (holder->others > 0) text += fmt::format(" and {} more", holder->others);
+  if (holder->held_for) text += " for " + base::format_duration(*holder->held_for);
   return text;
 }
 
@@ -43,7 +43,7 @@ std::string waiting_text(const store::LockName& name, const store::Queued& place
                          const std::string& trouble, std::optional<std::size_t> columns) {
   const std::string key = base::printable(name.text());
   const std::string state =
-      trouble.empty() ? describe(place.occupant)
+      trouble.empty() ? describe(place.holder)
                       : fmt::format("cannot reach the server ({}); trying again", trouble);
   const std::string position =
       trouble.empty() ? fmt::format(", position {}", place.ahead + 1) : std::string{};
@@ -80,8 +80,8 @@ void WaitingLine::tick(base::Moment now) {
   due_ = base::Deadline::after(now, terminal_ ? on_terminal : elsewhere);
   if (base::log::level() == base::log::Level::quiet) return;
   store::Queued place = place_;
-  if (place.occupant && place.occupant->held_for) {
-    *place.occupant->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);
+  if (place.holder && place.holder->held_for) {
+    *place.holder->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);
   }
   if (!terminal_) return base::log::line(waiting_text(name_, place, trouble_, std::nullopt));
   // A background job does not write over the prompt.

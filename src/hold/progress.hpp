@@ -8,7 +8,7 @@
 namespace hold {
 
 /// "held by app@web1:42/job.sh for 3m12s", "reserved for …", "held by a foreign client (…)".
-std::string describe(const std::optional<store::Holder>& occupant);
+std::string describe(const std::optional<store::Holder>& holder);
 
 /// "waiting for 'a': held by …, position 2"; with `columns` it is one line of a terminal that wide,
 /// which begins with what changes: "waiting for 'a', position 2: held by …". `trouble`, unless

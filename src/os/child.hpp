@@ -41,7 +41,7 @@ struct NotStarted {
   // late: the command was still being loaded when its time was over; interrupted: when we were told
   // to stop.
   enum class Stage { fork, exec, late, interrupted } stage;
-  int error;  // errno; for interrupted, the signal
+  int number;  // of the error (errno); where interrupted, of the signal
 };
 
 /// What became of a process of ours since we last asked.

@@ -138,7 +138,7 @@ Report::Kind kind_of(NotStarted::Stage stage) {
 void GuardianProcess::start_job(const Program& program) {
   const auto spawned = Child::spawn(program, signals_, {line_.descriptor(), until_});
   if (!spawned) {
-    line_.send(Report{kind_of(spawned.error().stage), 0, spawned.error().error});
+    line_.send(Report{kind_of(spawned.error().stage), 0, spawned.error().number});
     ::_exit(0);
   }
   job_ = spawned->pid();

@@ -117,7 +117,8 @@ class Guardian {
   /// What became of the job's process; all our other children that ended are reaped on the way.
   /// A job whose end was not reported was killed. Never blocks.
   std::optional<Change> take();
-  /// It ended before the job did: was killed, that is, by a person or for want of memory.
+  /// Whether the guardian ended before the job did: a person or the kernel (out of memory) killed
+  /// it.
   [[nodiscard]] bool was_killed() const { return killed_; }
 
  private:

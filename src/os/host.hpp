@@ -15,7 +15,7 @@ std::string host_name();
 int process_id();
 /// The effective user id, in digits.
 std::string user_number();
-/// Where locks of this host lie that need not outlive it: the same for cron and for a login.
+/// The directory for locks that need not outlive this host's uptime; cron and a login get the same.
 std::string runtime_directory();
 /// "NAME=value" each, in order; valid until the environment changes.
 std::vector<std::string_view> environment();

@@ -12,7 +12,8 @@
 namespace os {
 namespace {
 
-/// Pipes and terminals can be opened once more, with a mode of our own; but not those of others.
+/// A pipe or a terminal can be opened a second time, with a mode of our own, unless it belongs to
+/// another user.
 ssize_t write_to_a_second_one(std::string_view text) {
   const int again = ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (again >= 0) {

@@ -12,14 +12,14 @@ namespace os {
 // has the command that mends it. A named pipe that nobody writes to within a moment is refused, and
 // so is what has no end, such as /dev/zero.
 
-/// What only we or root can have written: file and directory are ours or root's, no other user may
-/// write to the one, or rename in the other. Every rule looks at what was opened, so that nothing
-/// can be exchanged in between.
+/// The contents of a file that only we or root can have written: file and directory belong to us or
+/// to root, and no other user may write to the file or rename in the directory. Every rule looks at
+/// the opened file, so that nobody can exchange it in between.
 Result<std::string> contents_of_ours(const std::string& path);
 
-/// What only those may read who were meant to: the owner, and a group if the file is root's.
+/// The contents of a file that only its owner may read, or a group if the file is root's.
 Result<std::string> contents_of_secret(const std::string& path);
-/// The same for a file that a library will read: whether it may be used.
+/// Whether a file that a library will read is such a file.
 Result<Done> check_secret(const std::string& path);
 
 }  // namespace os

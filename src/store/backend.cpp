@@ -3,23 +3,20 @@
 #include <algorithm>
 
 #include "store/gate/gated_store.hpp"
-#include "store/local/store.hpp"
-#include "store/quorum/admin.hpp"
-#include "store/quorum/store.hpp"
+#include "store/local/local.hpp"
+#include "store/quorum/quorum.hpp"
 #include "store/redis/redis.hpp"
-#include "store/zookeeper/admin.hpp"
-#include "store/zookeeper/store.hpp"
+#include "store/zookeeper/zookeeper.hpp"
 
 namespace store {
 namespace {
 
-using Parsed = std::variant<ServerSpec, BadUrl>;
+using Parsed = base::Result<ServerSpec, BadUrl>;
 
 template <class Server>
-Parsed widened(std::variant<Server, BadUrl> server) {
-  return base::match(
-      std::move(server), [](Server&& good) -> Parsed { return ServerSpec{std::move(good)}; },
-      [](BadUrl&& bad) -> Parsed { return std::move(bad); });
+Parsed widened(base::Result<Server, BadUrl> server) {
+  if (!server) return std::move(server).error();
+  return ServerSpec{*std::move(server)};
 }
 
 std::vector<std::unique_ptr<LockStore>> open_nodes(const Quorum& quorum) {

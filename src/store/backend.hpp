@@ -27,9 +27,9 @@ std::string accepted_servers();
 
 /// User name and password are percent-decoded. `why` never repeats the URL, which may hold a
 /// secret.
-std::variant<ServerSpec, BadUrl> parse_server(std::string_view url);
+base::Result<ServerSpec, BadUrl> parse_server(std::string_view url);
 /// Several are a quorum, which only some kinds can be part of.
-std::variant<ServerSpec, BadUrl> together(std::vector<ServerSpec> servers);
+base::Result<ServerSpec, BadUrl> together(std::vector<ServerSpec> servers);
 
 /// Puts `password` where the URL gave none.
 void default_password(ServerSpec& server, const base::Secret& password);

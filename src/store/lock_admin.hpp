@@ -17,7 +17,7 @@ struct Waiter {
 
 /// One of those who have a lock.
 struct HolderReport {
-  Holder occupant;
+  Holder holder;
   std::optional<Fence> fence;
 };
 
@@ -30,17 +30,12 @@ struct LockReport {
   std::vector<Waiter> waiters;        // in queue order
 };
 
-struct Removed {
-  std::size_t holders;
-};
+struct Removed {};
 /// Nobody holds it (any more), or somebody else does: nothing was changed.
 struct Changed {
-  std::optional<Holder> occupant;
+  std::optional<Holder> holder;
 };
-using Removal = std::variant<Removed, Changed, Fault>;
-
-/// How many of the holders were told to stop.
-using Asked = std::variant<std::size_t, Fault>;
+using Removal = std::variant<Removed, Changed>;
 
 /// What became of a holder that was told.
 enum class LastWord { stopped, silence };
@@ -53,19 +48,19 @@ class LockAdmin {
   LockAdmin& operator=(const LockAdmin&) = delete;
   virtual ~LockAdmin() = default;
 
-  virtual std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) = 0;
+  virtual Result<LockReport> inspect(const LockName& name, const CallLimit& limit) = 0;
   /// Locks that are held or waited for, sorted by name; `pattern` is a glob (* ? [a-z] \). The list
   /// may take long, but `each_answer` of it no longer than that.
-  virtual std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern,
-                                                            Millis each_answer,
-                                                            const CallLimit& limit) = 0;
+  virtual Result<std::vector<LockReport>> list(const std::string& pattern, Millis each_answer,
+                                               const CallLimit& limit) = 0;
   /// Removes those of the holders `shown` that still hold it, tells them (with `by`, who did it)
   /// and hands the lock to the queue.
-  virtual Removal force_release(const LockName& name, const std::vector<Token>& shown,
-                                const std::string& by, const CallLimit& limit) = 0;
-  /// Asks the `holders` to stop their jobs and to give the lock back; `why` is for them.
-  virtual Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                            const std::string& why, const CallLimit& limit) = 0;
+  virtual Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
+                                        const std::string& by, const CallLimit& limit) = 0;
+  /// Asks the `holders` to stop their jobs and to give the lock back; `why` is for them. Says
+  /// how many of them were there to be asked.
+  virtual Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                                          const std::string& why, const CallLimit& limit) = 0;
   /// After either: waits for the word of one of them that its job has stopped.
   virtual LastWord await_last_word(const LockName& name, const CallLimit& limit) = 0;
 };

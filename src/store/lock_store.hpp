@@ -100,6 +100,16 @@ struct Fault {
 template <typename T>
 using Result = base::Result<T, Fault>;
 
+/// The Fault in an answer; nullptr if there is none.
+template <typename T>
+Fault* fault_in(Result<T>& answer) {
+  return answer ? nullptr : &answer.error();
+}
+template <typename... Outcomes>
+Fault* fault_in(std::variant<Outcomes...>& answer) {
+  return std::get_if<Fault>(&answer);
+}
+
 /// Adds how long the question had, if that time was up: a user wants to know what was waited for.
 inline void say_limit(Fault& fault, Moment asked_at, Deadline due) {
   if (!due.passed(base::now())) return;
@@ -143,12 +153,12 @@ struct Granted {
   std::string flaw{};  // unless empty, why it must not be used: withdraw it
 };
 struct Queued {
-  std::optional<Holder> occupant;
+  std::optional<Holder> holder;
   std::size_t ahead;              // waiters before us
   std::optional<Millis> look_in;  // when something may have happened of which nobody tells
 };
 struct Busy {
-  std::optional<Holder> occupant;
+  std::optional<Holder> holder;
   std::size_t waiting;
 };
 /// Somebody uses the key in a way that does not go together with ours.
@@ -180,7 +190,7 @@ struct StillOurs {
   std::optional<Fence> fence;
 };
 struct Elsewhere {
-  std::optional<Holder> occupant;
+  std::optional<Holder> holder;
 };
 using Standing = std::variant<StillOurs, Elsewhere, Fault>;
 

@@ -15,7 +15,7 @@ bool may_be_host(std::string_view host, bool is_address) {
   });
 }
 
-std::variant<HostPort, BadUrl> host_in(std::string_view host, std::string_view usual_port) {
+base::Result<HostPort, BadUrl> host_in(std::string_view host, std::string_view usual_port) {
   std::string_view port;
   const bool bracketed = host.starts_with('[');
   if (bracketed) {  // an IPv6 address
@@ -199,13 +199,13 @@ std::optional<int> number_between(std::string_view text, int least, int most) {
   return value;
 }
 
-std::variant<std::vector<HostPort>, BadUrl> hosts_in(std::string_view text,
+base::Result<std::vector<HostPort>, BadUrl> hosts_in(std::string_view text,
                                                      std::string_view usual_port) {
   std::vector<HostPort> hosts;
   do {
     auto host = host_in(next(text, ','), usual_port);
-    if (auto* bad = std::get_if<BadUrl>(&host)) return std::move(*bad);
-    hosts.push_back(std::get<HostPort>(std::move(host)));
+    if (!host) return std::move(host).error();
+    hosts.push_back(*std::move(host));
   } while (!text.empty());
   return hosts;
 }

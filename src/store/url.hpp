@@ -7,8 +7,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
+
+#include "base/result.hpp"
 
 namespace store {
 
@@ -44,7 +45,7 @@ struct HostPort {
   bool operator==(const HostPort&) const = default;
 };
 /// "host[:port],[IPv6]:port...", at least one.
-std::variant<std::vector<HostPort>, BadUrl> hosts_in(std::string_view text,
+base::Result<std::vector<HostPort>, BadUrl> hosts_in(std::string_view text,
                                                      std::string_view usual_port);
 
 /// "user:password", decoded; the password is empty if there is no colon. Nothing for a broken

@@ -42,10 +42,10 @@ void look_at(const Reply& reply) {
   fuzz::promise(depth_of(reply) <= ReplyLimits::deepest + 1, "no deeper than allowed");
   fuzz::promise(reply.size() <= ReplyLimits::most_elements, "no longer than allowed");
   for (std::size_t first = 0; first < 3; ++first) {
-    const auto occupant = holder_in(reply, first);
-    if (!occupant) continue;
+    const auto holder = holder_in(reply, first);
+    if (!holder) continue;
     constexpr store::Millis century{std::int64_t{1000} * 60 * 60 * 24 * 365 * 100};
-    for (const auto& length : {occupant->held_for, occupant->expires_in}) {
+    for (const auto& length : {holder->held_for, holder->expires_in}) {
       fuzz::promise(!length || (*length >= store::Millis{0} && *length <= century), "a length");
     }
   }

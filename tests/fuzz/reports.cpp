@@ -22,17 +22,16 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (!name) return 0;
   const std::string holder{fuzz::next(text, '\n')};
   const store::Millis length{std::int64_t{1000} * 60 * 60 * 24 * 365 * 100 * figure / 255};
-  const store::Holder occupant{static_cast<store::Holder::Kind>(figure % 4), holder, length,
-                               length};
+  const store::Holder holder{static_cast<store::Holder::Kind>(figure % 4), holder, length, length};
   const store::Mode mode{static_cast<store::Mode::Kind>(figure % 3), 7};
   const store::LockReport report{*name,
                                  mode,
-                                 {{occupant, figure}},
+                                 {{holder, figure}},
                                  figure,
                                  {{store::Token::foreign(std::string{text}), mode, length}}};
   fuzz::promise_clean(cmd::as_table(report), "a table is clean");
   fuzz::promise_clean(cmd::as_table(std::vector{report, report}), "a list is clean");
-  fuzz::promise(base::is_printable(hold::describe(occupant)), "a sentence is clean");
+  fuzz::promise(base::is_printable(hold::describe(holder)), "a sentence is clean");
   for (const auto& json : {cmd::as_json(report), cmd::as_json(std::vector{report})}) {
     fuzz::promise(is_ascii(json), "JSON is ASCII");
     const auto document = nlohmann::json::parse(json, nullptr, false);

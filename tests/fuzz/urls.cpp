@@ -58,17 +58,18 @@ void read(const std::string& text) {
   std::vector<store::ServerSpec> specs;
   for (const auto& url : store::urls_in(text)) {
     auto parsed = store::parse_server(url);
-    if (const auto* bad = std::get_if<store::BadUrl>(&parsed)) {
-      fuzz::promise(!bad->why.empty() && bad->why.size() < 200, "a reason, in short");
-      fuzz::promise_clean(bad->why, "the reason is clean");
+    if (!parsed) {
+      const std::string& why = parsed.error().why;
+      fuzz::promise(!why.empty() && why.size() < 200, "a reason, in short");
+      fuzz::promise_clean(why, "the reason is clean");
       return;
     }
-    has_secret = look_at(std::get<store::ServerSpec>(parsed)) || has_secret;
+    has_secret = look_at(*parsed) || has_secret;
     specs.push_back(std::get<store::ServerSpec>(std::move(parsed)));
   }
   fuzz::promise(!has_secret || !shows(store::without_secret(text)), "no password is shown");
   const auto all = store::together(std::move(specs));
-  if (const auto* spec = std::get_if<store::ServerSpec>(&all)) (void)look_at(*spec);
+  if (all) (void)look_at(*all);
 }
 
 }  // namespace

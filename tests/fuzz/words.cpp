@@ -3,7 +3,7 @@
 
 #include "cmd/parse.hpp"
 #include "cmd/report.hpp"
-#include "cmd/scrub_argv.hpp"
+#include "cmd/server_options.hpp"
 #include "property.hpp"
 
 namespace {

@@ -51,7 +51,7 @@ TEST_CASE("several servers are a quorum, every other name stands once in a file"
 TEST_CASE("a value that an earlier file has stays") {
   auto config = config_of("ttl = 1s\n");
   CHECK(config.at("ttl").text == "1s");
-  cmd::read_config_text(config, "/g", "ttl = 3s\nwait = 4s\n");
+  cmd::read_config_text(config, "/g", "ttl = 3s\nwait = 4s\n", 1);
   CHECK(config.at("ttl").where == "/f:1");
   CHECK(config.at("wait").where == "/g:2");
 }

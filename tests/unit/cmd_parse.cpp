@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "cmd/scrub_argv.hpp"
+#include "cmd/server_options.hpp"
 
 namespace unit::cmd_parse {
 

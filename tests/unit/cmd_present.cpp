@@ -63,7 +63,7 @@ TEST_CASE("several holders have their own fences, and permits their number") {
 
 TEST_CASE("a lock that --min-hold keeps has no job, and nobody refreshes it") {
   auto report = held_lock();
-  report.holders.front().occupant.kind = Holder::Kind::kept;
+  report.holders.front().holder.kind = Holder::Kind::kept;
   const std::string table = cmd::as_table(report);
   CHECK(table.find("(its job has ended; --min-hold keeps the lock)\n") != std::string::npos);
   CHECK(table.find("until    28s from now\n") != std::string::npos);
@@ -72,9 +72,9 @@ TEST_CASE("a lock that --min-hold keeps has no job, and nobody refreshes it") {
 
 TEST_CASE("a reserved lock and a value that is no string are shown as such") {
   auto report = held_lock();
-  report.holders.front().occupant.kind = Holder::Kind::reserved;
+  report.holders.front().holder.kind = Holder::Kind::reserved;
   CHECK(cmd::as_table(report).find("state    reserved\n") != std::string::npos);
-  report.holders.front().occupant = {Holder::Kind::foreign, "", std::nullopt, std::nullopt, 0};
+  report.holders.front().holder = {Holder::Kind::foreign, "", std::nullopt, std::nullopt, 0};
   CHECK(cmd::as_table(report).find("a foreign client (its value is empty or no string)") !=
         std::string::npos);
 }

@@ -36,8 +36,7 @@ store::LockName name(std::string_view text) {
 }
 
 cmd::ClaimPlan plan() {
-  cmd::ServerChoice server{std::get<store::ServerSpec>(store::parse_server("redis://h")),
-                           "redis://h", std::nullopt};
+  cmd::ServerChoice server{*store::parse_server("redis://h"), "redis://h", std::nullopt};
   return {server,
           {name("deploy"), name("a\n")},
           {},

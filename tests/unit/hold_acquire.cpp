@@ -90,7 +90,7 @@ TEST_CASE("a single attempt gives up where another holds the lock") {
   run.answer(store::Busy{holder("ann"), 2});
   const auto gave_up = std::get<GaveUp>(run.refused());
   CHECK(gave_up.why == GaveUp::Why::busy);
-  CHECK(gave_up.occupant->token == "ann");
+  CHECK(gave_up.holder->token == "ann");
   CHECK(gave_up.others == 2);
   CHECK(run.script.calls == Calls{"acquire a"});
 }

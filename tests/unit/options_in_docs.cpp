@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cmd/options.hpp"
+#include "store/url.hpp"
 
 namespace unit::options_in_docs {
 
@@ -177,6 +178,28 @@ TEST_CASE("the README's table has each option of a run, with its letter, argumen
     CAPTURE(first);
     REQUIRE(rows.contains(first));
     CHECK(rows[first].find(each->standard) != std::string::npos);
+  }
+}
+
+TEST_CASE("the man page and the README have each option that may stand in a URL, and no other") {
+  std::set<std::string> known;
+  for (const auto& each : store::url_options) known.emplace(each.name);
+  for (const char* file : {"man/rlock.1", "README.md"}) {
+    CAPTURE(file);
+    // "?db=N", "&cert=FILE", "Ql insecure-skip-verify=yes": a name between one of these and a '='.
+    std::set<std::string> shown;
+    for (const auto& line : lines_in(file)) {
+      if (line.find("://") == std::string::npos && line.find("Ql ") == std::string::npos) continue;
+      for (auto equals = line.find('='); equals != std::string::npos;
+           equals = line.find('=', equals + 1)) {
+        const auto begin = line.find_last_not_of("abcdefghijklmnopqrstuvwxyz-", equals - 1);
+        if (begin == std::string::npos || begin + 1 == equals) continue;
+        const auto name = line.substr(begin + 1, equals - begin - 1);
+        const bool in_query = line[begin] == '?' || line[begin] == '&';
+        if (in_query || known.contains(name)) shown.insert(name);
+      }
+    }
+    CHECK(fmt::format("{}", fmt::join(shown, " ")) == fmt::format("{}", fmt::join(known, " ")));
   }
 }
 

@@ -40,8 +40,8 @@ Fault fault(Fault::Kind kind) {
 
 std::optional<std::string> busy_with(const Attempt& attempt) {
   const auto* found = std::get_if<Busy>(&attempt);
-  if (found == nullptr || !found->occupant) return std::nullopt;
-  return found->occupant->token;
+  if (found == nullptr || !found->holder) return std::nullopt;
+  return found->holder->token;
 }
 
 }  // namespace
@@ -258,7 +258,7 @@ TEST_CASE("a report names the holders that a majority has or may have") {
   };
   auto all = merged(name, {report("a", 5), report("a", 5), report("b", 9)}, 3);
   REQUIRE(all.holders.size() == 1);
-  CHECK(all.holders[0].occupant.token == "a");
+  CHECK(all.holders[0].holder.token == "a");
   CHECK(all.holders[0].fence == 5);
   CHECK(all.fence == 5);  // 9 was given to nobody who holds it
   CHECK(all.mode == Mode{});
@@ -268,9 +268,9 @@ TEST_CASE("a report names the holders that a majority has or may have") {
   CHECK(all.holders.size() == 2);
 
   auto told = report("a", 5);  // the others have not heard yet that its job has ended
-  told.holders[0].occupant.kind = Holder::Kind::kept;
+  told.holders[0].holder.kind = Holder::Kind::kept;
   all = merged(name, {report("a", 5), told, report("a", 5)}, 3);
-  CHECK(all.holders[0].occupant.kind == Holder::Kind::kept);
+  CHECK(all.holders[0].holder.kind == Holder::Kind::kept);
 
   all = merged(name, {report("", 5), report("", 7), report("b", 9)}, 3);
   CHECK(all.holders.empty());

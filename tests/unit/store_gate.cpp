@@ -113,7 +113,7 @@ TEST_CASE_FIXTURE(Fixture, "behind others of this host nothing is asked of the s
   const auto attempt = store->try_acquire(claim(OnBusy::queue), limit);
   const auto& place = std::get<Queued>(attempt);
   CHECK(place.ahead == 3);
-  CHECK(place.occupant->kind == Holder::Kind::neighbour);
+  CHECK(place.holder->kind == Holder::Kind::neighbour);
   (void)store->await_turn(claim(OnBusy::queue), limit);
   store->withdraw(claim(OnBusy::queue), limit);
   CHECK(said() == Said{"gate queue", "gate await", "gate withdraw"});

@@ -82,7 +82,7 @@ class GatedStore final : public LockStore {
 
   /// Whoever holds the gate waits as we do, and does not hold the lock.
   static Queued behind_others(Queued place) {
-    if (place.occupant) place.occupant->kind = Holder::Kind::neighbour;
+    if (place.holder) place.holder->kind = Holder::Kind::neighbour;
     ++place.ahead;
     return place;
   }

@@ -1,4 +1,4 @@
-#include "store/local/store.hpp"
+#include "store/local/local.hpp"
 
 #include <fnmatch.h>
 
@@ -18,13 +18,13 @@ class LocalAdmin final : public LockAdmin {
  public:
   explicit LocalAdmin(LocalDirectory directory) : directory_{std::move(directory)} {}
 
-  std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
-  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern, Millis each_answer,
-                                                    const CallLimit& limit) override;
-  Removal force_release(const LockName& name, const std::vector<Token>& shown,
-                        const std::string& by, const CallLimit& limit) override;
-  Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
-                    const CallLimit& limit) override;
+  Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
+  Result<std::vector<LockReport>> list(const std::string& pattern, Millis each_answer,
+                                       const CallLimit& limit) override;
+  Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
+                                const std::string& by, const CallLimit& limit) override;
+  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                                  const std::string& why, const CallLimit& limit) override;
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
@@ -35,7 +35,7 @@ class LocalAdmin final : public LockAdmin {
   bool unwatched_ = false;    // some were told that we do not watch
 };
 
-std::variant<LockReport, Fault> LocalAdmin::inspect(const LockName& name, const CallLimit& limit) {
+Result<LockReport> LocalAdmin::inspect(const LockName& name, const CallLimit& limit) {
   auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
   if (!lock) return std::move(lock).error();
   LockReport report{name, std::nullopt, {}, lock->last_fence(), {}};
@@ -51,9 +51,8 @@ std::variant<LockReport, Fault> LocalAdmin::inspect(const LockName& name, const 
   return report;
 }
 
-std::variant<std::vector<LockReport>, Fault> LocalAdmin::list(const std::string& pattern,
-                                                              Millis each_answer,
-                                                              const CallLimit& limit) {
+Result<std::vector<LockReport>> LocalAdmin::list(const std::string& pattern, Millis each_answer,
+                                                 const CallLimit& limit) {
   std::vector<LockName> names;
   std::error_code error;
   for (const auto& each : std::filesystem::directory_iterator{directory_.path, error}) {
@@ -67,18 +66,17 @@ std::variant<std::vector<LockReport>, Fault> LocalAdmin::list(const std::string&
   std::vector<LockReport> reports;
   for (const LockName& name : names) {
     auto report = inspect(name, limit.at_most(Deadline::after(base::now(), each_answer)));
-    if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
-    auto& found = std::get<LockReport>(report);
-    if (!found.holders.empty() || !found.waiters.empty()) reports.push_back(std::move(found));
+    if (!report) return std::move(report).error();
+    if (!report->holders.empty() || !report->waiters.empty()) reports.push_back(*std::move(report));
   }
   return reports;
 }
 
-Removal LocalAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                  const std::string& by, const CallLimit& limit) {
+Result<Removal> LocalAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
+                                          const std::string& by, const CallLimit& limit) {
   auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
   if (!lock) return std::move(lock).error();
-  std::size_t removed = 0;
+  bool removed = false;
   for (const Token& token : shown) {
     const QueueEntry* entry = lock->queue().find(token);
     if (entry == nullptr || !entry->holds()) continue;
@@ -86,16 +84,17 @@ Removal LocalAdmin::force_release(const LockName& name, const std::vector<Token>
     watch(*lock, ticket);
     lock->post(ticket, message::lost + by);
     lock->queue().remove(ticket);
-    ++removed;
+    removed = true;
   }
-  if (removed == 0)
-    return Changed{first_holder(lock->queue().holders(), Token::foreign(""), wall_now())};
+  if (!removed) {
+    return Removal{Changed{first_holder(lock->queue().holders(), Token::foreign(""), wall_now())}};
+  }
   lock->wake_first();  // also if it may not hold yet: it has others to watch now
-  return Removed{removed};
+  return Removal{Removed{}};
 }
 
-Asked LocalAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                              const std::string& why, const CallLimit& limit) {
+Result<std::size_t> LocalAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                                            const std::string& why, const CallLimit& limit) {
   auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
   if (!lock) return std::move(lock).error();
   std::size_t asked = 0;

@@ -25,7 +25,7 @@ constexpr std::size_t longest_file_name = 255;
 
 }  // namespace
 
-std::optional<std::variant<LocalDirectory, BadUrl>> directory_in(const Url& url) {
+std::optional<base::Result<LocalDirectory, BadUrl>> directory_in(const Url& url) {
   if (url.scheme != "file") return std::nullopt;
   if (url.has_user_info || !url.host.empty() || !url.query.empty()) {
     return BadUrl{"file: wants an absolute path and nothing else: file:///directory"};

@@ -63,11 +63,11 @@ class LockDir {
   /// Has the first waiter that answers look again, once the directory is unlocked: before, it would
   /// find it locked. If this process dies in between, the end of its pipe says as much.
   void wake_first();
-  /// The same, if it may hold now; says so.
+  /// The same, if that waiter may hold the lock now; returns whether it may.
   bool wake_next();
-  /// Of a gate those who hold it must answer, too.
+  /// Whether this is a gate, whose holders must answer, too.
   [[nodiscard]] bool is_gate() const { return is_gate_; }
-  /// To say whether they answer.
+  /// Writes to the holders; lives() then says whether they read it.
   void ask_holders();
   /// A waiter that has not read for so long what was posted to it was stopped, or hangs: others
   /// pass it.

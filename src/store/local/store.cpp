@@ -1,4 +1,4 @@
-#include "store/local/store.hpp"
+#include "store/local/local.hpp"
 
 #include <algorithm>
 

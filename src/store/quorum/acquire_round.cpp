@@ -109,8 +109,8 @@ Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
     return Servers::two;
   }
   const auto* elsewhere = std::get_if<Elsewhere>(&seen);
-  const bool sees_the_mark = elsewhere != nullptr && elsewhere->occupant &&
-                             elsewhere->occupant->token == marked.token.text();
+  const bool sees_the_mark =
+      elsewhere != nullptr && elsewhere->holder && elsewhere->holder->token == marked.token.text();
   return sees_the_mark ? Servers::one : Servers::unclear;
 }
 
@@ -144,9 +144,9 @@ Fault counted_twice(const Nodes::Pair& pair) {
 Attempt enter(LockStore& node, const Claim& claim, const CallLimit& limit) {
   auto attempt = node.try_acquire(claim, limit);
   const auto* busy = std::get_if<Busy>(&attempt);
-  if (busy == nullptr || !busy->occupant) return attempt;
+  if (busy == nullptr || !busy->holder) return attempt;
   Claim earlier = claim;
-  earlier.token = Token::foreign(busy->occupant->token);
+  earlier.token = Token::foreign(busy->holder->token);
   if (!earlier.token.same_claim(claim.token)) return attempt;
   node.withdraw(earlier, limit);
   return node.try_acquire(claim, limit);

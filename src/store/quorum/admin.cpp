@@ -1,4 +1,4 @@
-#include "store/quorum/admin.hpp"
+#include "store/quorum/quorum.hpp"
 
 #include <fmt/format.h>
 
@@ -15,9 +15,6 @@ namespace {
 // one. A node that hears too late of a removal keeps the lock until its TTL is over.
 constexpr Millis for_the_late{500};
 
-using Inspection = std::variant<LockReport, Fault>;
-using Listing = std::variant<std::vector<LockReport>, Fault>;
-
 using Verdict = Finding::Verdict;
 
 // Fences grow as long as the clocks agree better than the time between two grants.
@@ -30,19 +27,21 @@ class QuorumAdmin final : public LockAdmin {
     std::iota(all_.begin(), all_.end(), std::size_t{0});
   }
 
-  std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
-  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern, Millis each_answer,
-                                                    const CallLimit& limit) override;
-  Removal force_release(const LockName& name, const std::vector<Token>& shown,
-                        const std::string& by, const CallLimit& limit) override;
-  Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
-                    const CallLimit& limit) override;
+  Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
+  Result<std::vector<LockReport>> list(const std::string& pattern, Millis each_answer,
+                                       const CallLimit& limit) override;
+  Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
+                                const std::string& by, const CallLimit& limit) override;
+  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                                  const std::string& why, const CallLimit& limit) override;
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
-  template <class Good, class Answer>
-  Answers<Answer> ask(typename FanOut<Answer>::Ask question, const CallLimit& limit) {
-    FanOut<Answer> fan_out{all_, nodes_.size(), std::move(question), limit};
+  /// What all nodes say, or those that are not late once a majority says `Good`.
+  template <class Good, class Answer = Good>
+  Answers<Result<Answer>> ask(typename FanOut<Result<Answer>>::Ask question,
+                              const CallLimit& limit) {
+    FanOut<Result<Answer>> fan_out{all_, nodes_.size(), std::move(question), limit};
     fan_out.wait([&](const auto& all) {
       return count<Good>(all) >= majority(nodes_.size()) || late(all).empty();
     });
@@ -54,22 +53,21 @@ class QuorumAdmin final : public LockAdmin {
   std::vector<std::size_t> all_;
 };
 
-Inspection QuorumAdmin::inspect(const LockName& name, const CallLimit& limit) {
-  const auto answers = ask<LockReport, Inspection>(
+Result<LockReport> QuorumAdmin::inspect(const LockName& name, const CallLimit& limit) {
+  const auto answers = ask<LockReport>(
       [&](std::size_t node, const CallLimit& share) { return nodes_[node]->inspect(name, share); },
       limit);
   if (count<LockReport>(answers) < majority(nodes_.size())) return summary(answers);
   std::vector<LockReport> reports;
   for (const auto& each : answers) {
-    if (each && std::holds_alternative<LockReport>(*each)) {
-      reports.push_back(std::get<LockReport>(*each));
-    }
+    if (const auto* report = given<LockReport>(each)) reports.push_back(*report);
   }
   return merged(name, reports, nodes_.size());
 }
 
-Listing QuorumAdmin::list(const std::string& pattern, Millis each_answer, const CallLimit& limit) {
-  const auto answers = ask<std::vector<LockReport>, Listing>(
+Result<std::vector<LockReport>> QuorumAdmin::list(const std::string& pattern, Millis each_answer,
+                                                  const CallLimit& limit) {
+  const auto answers = ask<std::vector<LockReport>>(
       [&](std::size_t node, const CallLimit& share) {
         return nodes_[node]->list(pattern, each_answer, share);
       },
@@ -77,8 +75,9 @@ Listing QuorumAdmin::list(const std::string& pattern, Millis each_answer, const 
   if (count<std::vector<LockReport>>(answers) < majority(nodes_.size())) return summary(answers);
   std::map<LockName, std::vector<LockReport>> by_name;
   for (const auto& each : answers) {
-    if (!each || !std::holds_alternative<std::vector<LockReport>>(*each)) continue;
-    for (const auto& report : std::get<std::vector<LockReport>>(*each)) {
+    const auto* reports = given<std::vector<LockReport>>(each);
+    if (reports == nullptr) continue;
+    for (const auto& report : *reports) {
       by_name[report.name].push_back(report);
     }
   }
@@ -90,8 +89,8 @@ Listing QuorumAdmin::list(const std::string& pattern, Millis each_answer, const 
   return result;
 }
 
-Removal QuorumAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                   const std::string& by, const CallLimit& limit) {
+Result<Removal> QuorumAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
+                                           const std::string& by, const CallLimit& limit) {
   const auto answers = ask<Removed, Removal>(
       [&](std::size_t node, const CallLimit& share) {
         return nodes_[node]->force_release(name, shown, by, share);
@@ -100,19 +99,20 @@ Removal QuorumAdmin::force_release(const LockName& name, const std::vector<Token
   // With fewer than this many nodes left to them, the holders have no majority any more.
   const auto needed = majority(nodes_.size());
   if (count<Removed>(answers) > 0 && count<Removed>(answers) + count<Changed>(answers) >= needed) {
-    return Removed{shown.size()};
+    return Removal{Removed{}};
   }
   if (count<Changed>(answers) < needed) return summary(answers);
   for (const auto& each : answers) {
     const auto* changed = given<Changed>(each);
-    if (changed != nullptr && changed->occupant) return *changed;
+    if (changed != nullptr && changed->holder) return Removal{*changed};
   }
-  return Changed{};
+  return Removal{Changed{}};
 }
 
-Asked QuorumAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                               const std::string& why, const CallLimit& limit) {
-  const auto answers = ask<std::size_t, Asked>(
+Result<std::size_t> QuorumAdmin::ask_to_stop(const LockName& name,
+                                             const std::vector<Token>& holders,
+                                             const std::string& why, const CallLimit& limit) {
+  const auto answers = ask<std::size_t>(
       [&](std::size_t node, const CallLimit& share) {
         return nodes_[node]->ask_to_stop(name, holders, why, share);
       },
@@ -120,9 +120,7 @@ Asked QuorumAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& h
   if (count<std::size_t>(answers) < majority(nodes_.size())) return summary(answers);
   std::size_t most = 0;
   for (const auto& each : answers) {
-    if (each && std::holds_alternative<std::size_t>(*each)) {
-      most = std::max(most, std::get<std::size_t>(*each));
-    }
+    if (const auto* asked = given<std::size_t>(each)) most = std::max(most, *asked);
   }
   return most;
 }
@@ -161,9 +159,9 @@ Finding enough_fit(const Answers<Findings>& answers) {
 Finding distinct(const std::vector<Claim>& claims, const Answers<Attempt>& answers) {
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto* busy = given<Busy>(answers[i]);
-    if (busy == nullptr || !busy->occupant) continue;
+    if (busy == nullptr || !busy->holder) continue;
     for (std::size_t j = 0; j < claims.size(); ++j) {
-      if (busy->occupant->token != claims[j].token.text()) continue;
+      if (busy->holder->token != claims[j].token.text()) continue;
       return {Verdict::fail, "distinct",
               fmt::format("{} and {} are the same server", std::min(i, j) + 1, std::max(i, j) + 1),
               "name servers that fail independently of each other"};

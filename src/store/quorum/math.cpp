@@ -78,8 +78,8 @@ Attempt why_not(const Answers<Attempt>& answers) {
   std::map<std::string, std::size_t> nodes_of;
   for (const auto& each : answers) {
     const auto* busy = given<Busy>(each);
-    if (busy == nullptr || !busy->occupant) continue;
-    if (++nodes_of[busy->occupant->token] >= most) return Busy{busy->occupant, 0};
+    if (busy == nullptr || !busy->holder) continue;
+    if (++nodes_of[busy->holder->token] >= most) return Busy{busy->holder, 0};
   }
   if (told(answers) >= most) return Busy{std::nullopt, 0};
   return summary(answers);
@@ -149,21 +149,21 @@ LockReport merged(const LockName& name, const std::vector<LockReport>& reports, 
   const auto silent = of - reports.size();
   for (const LockReport& report : reports) {
     if (report.fence) result.fence = std::max(result.fence.value_or(0), *report.fence);
-    for (const HolderReport& holder : report.holders) {
-      auto& same = seen[holder.occupant.token];
-      same.push_back(holder);
+    for (const HolderReport& one : report.holders) {
+      auto& same = seen[one.holder.token];
+      same.push_back(one);
       if (same.size() + silent != majority(of)) continue;
-      result.holders.push_back(holder);
+      result.holders.push_back(one);
       result.mode = report.mode;
     }
   }
-  for (HolderReport& holder : result.holders) {
+  for (HolderReport& one : result.holders) {
     std::vector<Fence> numbers;
-    for (const HolderReport& each : seen[holder.occupant.token]) {
-      if (each.occupant.kind == Holder::Kind::kept) holder.occupant.kind = Holder::Kind::kept;
+    for (const HolderReport& each : seen[one.holder.token]) {
+      if (each.holder.kind == Holder::Kind::kept) one.holder.kind = Holder::Kind::kept;
       if (each.fence) numbers.push_back(*each.fence);
     }
-    holder.fence = fence_among(numbers, of);
+    one.fence = fence_among(numbers, of);
   }
   // A node that granted late gave a number that no lease carries.
   if (!result.holders.empty()) result.fence = result.holders.front().fence;

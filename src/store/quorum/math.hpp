@@ -23,6 +23,20 @@ template <class Kind, class Answer>
 const Kind* given(const std::optional<Answer>& answer) {
   return answer ? std::get_if<Kind>(&*answer) : nullptr;
 }
+/// The same, where the answer may be a Fault: that, what there is in its place, or one kind of it.
+template <class Kind, class T>
+const Kind* given(const std::optional<Result<T>>& answer) {
+  if (!answer) return nullptr;
+  if constexpr (std::is_same_v<Kind, Fault>) {
+    return *answer ? nullptr : &answer->error();
+  } else if (!*answer) {
+    return nullptr;
+  } else if constexpr (std::is_same_v<Kind, T>) {
+    return &**answer;
+  } else {
+    return std::get_if<Kind>(&**answer);
+  }
+}
 
 template <class Kind, class Answer>
 std::size_t count(const Answers<Answer>& answers) {
@@ -96,7 +110,7 @@ Fault summary(const Answers<Answer>& answers) {
   for (const auto& each : answers) {
     if (!each) {
       faults.push_back({Fault::Kind::silent, "no answer in time"});
-    } else if (const auto* fault = std::get_if<Fault>(&*each)) {
+    } else if (const auto* fault = given<Fault>(each)) {
       faults.push_back(*fault);
     }
   }

@@ -25,7 +25,7 @@ bool meet(const RedisServer& one, const RedisServer& other) {
 
 }  // namespace
 
-std::variant<Quorum, BadUrl> quorum_of(std::vector<RedisServer> servers) {
+base::Result<Quorum, BadUrl> quorum_of(std::vector<RedisServer> servers) {
   if (servers.size() % 2 == 0) {
     return BadUrl{"an even number of servers: one more would tolerate as many failures"};
   }

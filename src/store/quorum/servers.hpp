@@ -1,7 +1,6 @@
 // Several independent Redis servers, of which more than half must agree.
 #pragma once
 
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -17,7 +16,7 @@ struct Quorum {
 namespace quorum {
 
 /// `why` if these cannot be one.
-std::variant<Quorum, BadUrl> quorum_of(std::vector<RedisServer> servers);
+base::Result<Quorum, BadUrl> quorum_of(std::vector<RedisServer> servers);
 
 }  // namespace quorum
 }  // namespace store

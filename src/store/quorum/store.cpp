@@ -1,4 +1,4 @@
-#include "store/quorum/store.hpp"
+#include "store/quorum/quorum.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -144,10 +144,10 @@ Attempt QuorumStore::try_acquire(const Claim& claim, const CallLimit& limit) {
     }
     if (claim.token_stays) stop_asking(unsettled);
     const auto* busy = std::get_if<Busy>(&attempt);
-    const bool split = busy != nullptr && !busy->occupant;
+    const bool split = busy != nullptr && !busy->holder;
     if (!split || tries == most_splits || limit.until.passed(base::now())) {
       if (busy == nullptr || claim.on_busy == OnBusy::give_up) return attempt;
-      return Queued{busy->occupant, 0, std::nullopt};
+      return Queued{busy->holder, 0, std::nullopt};
     }
     const Millis pause{os::random_between(shortest_pause, longest_pause)};
     os::wait_any({limit.interrupt}, Deadline::after(base::now(), pause));
@@ -255,7 +255,7 @@ Standing QuorumStore::check(const LockName& name, const Token& token, const Call
   if (count<Elsewhere>(answers) <= nodes_.size() - majority(nodes_.size())) return summary(answers);
   for (const auto& each : answers) {
     const auto* elsewhere = given<Elsewhere>(each);
-    if (elsewhere != nullptr && elsewhere->occupant) return *elsewhere;
+    if (elsewhere != nullptr && elsewhere->holder) return *elsewhere;
   }
   return Elsewhere{};
 }

@@ -41,13 +41,13 @@ class RedisAdmin final : public LockAdmin {
  public:
   explicit RedisAdmin(const RedisServer& server) : access_{server.access}, client_{server} {}
 
-  std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
-  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern, Millis each_answer,
-                                                    const CallLimit& limit) override;
-  Removal force_release(const LockName& name, const std::vector<Token>& shown,
-                        const std::string& by, const CallLimit& limit) override;
-  Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
-                    const CallLimit& limit) override;
+  Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
+  Result<std::vector<LockReport>> list(const std::string& pattern, Millis each_answer,
+                                       const CallLimit& limit) override;
+  Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
+                                const std::string& by, const CallLimit& limit) override;
+  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                                  const std::string& why, const CallLimit& limit) override;
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
@@ -72,19 +72,18 @@ std::vector<HolderReport> holders_in(const Reply& reply) {
   }
   std::vector<HolderReport> holders;
   for (std::size_t i = 0; i + 4 < several.size(); i += 5) {
-    HolderReport holder{*first, unsigned_in(several[i + 3])};
-    holder.occupant.others = 0;
-    holder.occupant.kind =
-        several[i + 4].integer() == 1 ? Holder::Kind::kept : Holder::Kind::holder;
-    holder.occupant.token = several[i].text();
-    holder.occupant.expires_in = length_in(several[i + 1]);
-    holder.occupant.held_for = length_in(several[i + 2]);
-    holders.push_back(std::move(holder));
+    HolderReport one{*first, unsigned_in(several[i + 3])};
+    one.holder.others = 0;
+    one.holder.kind = several[i + 4].integer() == 1 ? Holder::Kind::kept : Holder::Kind::holder;
+    one.holder.token = several[i].text();
+    one.holder.expires_in = length_in(several[i + 1]);
+    one.holder.held_for = length_in(several[i + 2]);
+    holders.push_back(std::move(one));
   }
   return holders;
 }
 
-std::variant<LockReport, Fault> RedisAdmin::inspect(const LockName& name, const CallLimit& limit) {
+Result<LockReport> RedisAdmin::inspect(const LockName& name, const CallLimit& limit) {
   auto answer = client_.run_script(scripts::inspect, name, {}, limit);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
@@ -119,8 +118,8 @@ Fault too_long() {
 }
 
 /// Adds to `names` what one server knows.
-std::optional<Fault> scan(Client& client, const std::string& pattern, std::set<LockName>& names,
-                          const Asking& asking) {
+Result<base::Done> scan(Client& client, const std::string& pattern, std::set<LockName>& names,
+                        const Asking& asking) {
   std::string cursor = "0";
   std::size_t size = 0;
   do {
@@ -142,7 +141,7 @@ std::optional<Fault> scan(Client& client, const std::string& pattern, std::set<L
       if (size > longest_list) return too_long();
     }
   } while (!cursor.empty() && cursor != "0");
-  return std::nullopt;
+  return base::Done{};
 }
 
 Result<std::set<LockName>> RedisAdmin::known_locks(const std::string& pattern,
@@ -151,24 +150,23 @@ Result<std::set<LockName>> RedisAdmin::known_locks(const std::string& pattern,
   const auto nodes = masters(asking);
   for (const RedisServer& node : nodes) {
     Client client{node};
-    if (auto fault = scan(client, pattern, names, asking)) return *std::move(fault);
+    if (auto all = scan(client, pattern, names, asking); !all) return std::move(all).error();
   }
   if (nodes.empty()) {
-    if (auto fault = scan(client_, pattern, names, asking)) return *std::move(fault);
+    if (auto all = scan(client_, pattern, names, asking); !all) return std::move(all).error();
   }
   return names;
 }
 
 std::size_t size_of(const LockReport& report) {
   std::size_t size = sizeof report;
-  for (const auto& each : report.holders) size += sizeof each + each.occupant.token.size();
+  for (const auto& each : report.holders) size += sizeof each + each.holder.token.size();
   for (const auto& each : report.waiters) size += sizeof each + each.token.text().size();
   return size;
 }
 
-std::variant<std::vector<LockReport>, Fault> RedisAdmin::list(const std::string& pattern,
-                                                              Millis each_answer,
-                                                              const CallLimit& limit) {
+Result<std::vector<LockReport>> RedisAdmin::list(const std::string& pattern, Millis each_answer,
+                                                 const CallLimit& limit) {
   const Asking asking{each_answer, limit};
   auto names = known_locks(pattern, asking);
   if (!names) return std::move(names).error();
@@ -176,11 +174,10 @@ std::variant<std::vector<LockReport>, Fault> RedisAdmin::list(const std::string&
   std::size_t size = 0;
   for (const LockName& name : *names) {
     auto report = inspect(name, asking.one());
-    if (auto* fault = std::get_if<Fault>(&report)) return std::move(*fault);
-    auto& found = std::get<LockReport>(report);
-    size += size_of(found);
+    if (!report) return std::move(report).error();
+    size += size_of(*report);
     if (size > longest_list) return too_long();
-    if (!found.holders.empty() || !found.waiters.empty()) reports.push_back(std::move(found));
+    if (!report->holders.empty() || !report->waiters.empty()) reports.push_back(*std::move(report));
   }
   return reports;
 }
@@ -189,8 +186,8 @@ void append(std::vector<std::string>& arguments, const std::vector<Token>& token
   for (const Token& token : tokens) arguments.push_back(token.text());
 }
 
-Removal RedisAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                  const std::string& by, const CallLimit& limit) {
+Result<Removal> RedisAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
+                                          const std::string& by, const CallLimit& limit) {
   // Only an rlock reads a mailbox.
   const bool listens = std::any_of(shown.begin(), shown.end(),
                                    [](const Token& token) { return token.parts().has_value(); });
@@ -199,15 +196,13 @@ Removal RedisAdmin::force_release(const LockName& name, const std::vector<Token>
   auto answer = client_.run_script(scripts::force_release, name, arguments, limit);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
-  if (reply[0].text() == "removed") {
-    return Removed{static_cast<std::size_t>(std::max<std::int64_t>(reply[1].integer(), 0))};
-  }
-  if (reply[0].text() == "changed") return Changed{holder_in(reply, 1)};
+  if (reply[0].text() == "removed") return Removal{Removed{}};
+  if (reply[0].text() == "changed") return Removal{Changed{holder_in(reply, 1)}};
   return nonsense();
 }
 
-Asked RedisAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                              const std::string& why, const CallLimit& limit) {
+Result<std::size_t> RedisAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                                            const std::string& why, const CallLimit& limit) {
   std::vector<std::string> arguments{reply_id_, why};
   append(arguments, holders);
   auto answer = client_.run_script(scripts::ask_to_stop, name, arguments, limit);

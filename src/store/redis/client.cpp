@@ -165,16 +165,16 @@ Result<Connection> Client::open_node(const RedisServer::Nodes& given, const Call
   return std::move(opened->connection);
 }
 
-std::optional<Fault> Client::connect(const CallLimit& limit) {
+Result<base::Done> Client::connect(const CallLimit& limit) {
   if (connection_ && !connection_->hung_up()) {
     limit.note_connected();
-    return std::nullopt;
+    return base::Done{};
   }
   drop();
   auto opened = open(limit);
   if (!opened) return std::move(opened).error();
   connection_ = *std::move(opened);
-  return std::nullopt;
+  return base::Done{};
 }
 
 bool Client::follow(std::string_view error) {
@@ -254,7 +254,7 @@ Result<Reply> Client::ask_redirected(const Command& command, const CallLimit& li
 }
 
 Result<Reply> Client::ask_one_node(const Command& command, const CallLimit& limit) {
-  if (auto fault = connect(limit)) return *std::move(fault);
+  if (auto connected = connect(limit); !connected) return std::move(connected).error();
   auto answer = connection_->ask(command, limit);
   const auto& sent_to = route_.sent_to();
   if (!answer && sent_to) return named(*sent_to, std::move(answer).error());
@@ -278,11 +278,11 @@ Result<Reply> Client::ask_importing_node(std::string_view error, const Command& 
   return lost_way(answer->text());
 }
 
-std::optional<Fault> Client::send(const Command& command, const CallLimit& limit) {
-  auto fault = connect(limit);
-  if (!fault) fault = connection_->send(command, limit);
-  if (fault) leave();
-  return fault;
+Result<base::Done> Client::send(const Command& command, const CallLimit& limit) {
+  auto sent = connect(limit);
+  if (sent) sent = connection_->send(command, limit);
+  if (!sent) leave();
+  return sent;
 }
 
 Result<std::optional<Reply>> Client::receive(const CallLimit& limit) {

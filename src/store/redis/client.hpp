@@ -74,7 +74,7 @@ class Client {
 
   /// The two halves of ask(), for commands that block on the server. As there, receive() says
   /// nothing when the limit ends first, and may be called again.
-  std::optional<Fault> send(const Command& command, const CallLimit& limit);
+  Result<base::Done> send(const Command& command, const CallLimit& limit);
   Result<std::optional<Reply>> receive(const CallLimit& limit);
 
   /// Asks the sentinels, if there are any, and leaves a master that they have replaced. To be
@@ -91,14 +91,14 @@ class Client {
   [[nodiscard]] int descriptor() const { return connection_ ? connection_->descriptor() : -1; }
 
  private:
-  std::optional<Fault> connect(const CallLimit& limit);
+  Result<base::Done> connect(const CallLimit& limit);
   Result<Connection> open(const CallLimit& limit);
   Result<Connection> open_node(const RedisServer::Nodes& given, const CallLimit& limit);
   [[nodiscard]] std::size_t beginnings() const;
 
   /// Asks the node that we are connected to, or connect to.
   Result<Reply> ask_one_node(const Command& command, const CallLimit& limit);
-  /// That, and follows its redirections.
+  /// Asks that node, and follows its redirections.
   Result<Reply> ask_redirected(const Command& command, const CallLimit& limit);
   /// Asks the node that an ASK names, for this once: the slot of the key is on its way there.
   Result<Reply> ask_importing_node(std::string_view error, const Command& command,

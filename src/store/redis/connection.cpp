@@ -176,13 +176,14 @@ Result<Connection> Connection::open(const RedisServer::Address& address,
   const auto* tcp = std::get_if<RedisServer::Tcp>(&address);
   connection.may_want_tls_ = tcp != nullptr && !access.tls;
   if (tcp != nullptr && access.tls) {
-    if (auto fault = start_tls(*context, *access.tls, tcp->host, limit)) return *std::move(fault);
+    auto secured = start_tls(*context, *access.tls, tcp->host, limit);
+    if (!secured) return std::move(secured).error();
   }
-  if (auto fault = connection.greet(access, limit)) return *std::move(fault);
+  if (auto greeted = connection.greet(access, limit); !greeted) return std::move(greeted).error();
   return connection;
 }
 
-std::optional<Fault> Connection::greet(const RedisServer::Access& access, const CallLimit& limit) {
+Result<base::Done> Connection::greet(const RedisServer::Access& access, const CallLimit& limit) {
   const auto& [login, database, tls] = access;
   std::vector<Command> commands;
   // A user without a password is one all the same: without AUTH we would be the default user.
@@ -202,7 +203,7 @@ std::optional<Fault> Connection::greet(const RedisServer::Access& access, const 
       return fault;
     }
   }
-  return std::nullopt;
+  return base::Done{};
 }
 
 Fault Connection::broken() const {
@@ -216,7 +217,7 @@ bool Connection::hung_up() const {
   return os::is_hung_up(descriptor());
 }
 
-std::optional<Fault> Connection::send(const Command& command, const CallLimit& limit) {
+Result<base::Done> Connection::send(const Command& command, const CallLimit& limit) {
   std::vector<const char*> texts;
   std::vector<std::size_t> sizes;
   for (const std::string& word : command) {
@@ -227,7 +228,7 @@ std::optional<Fault> Connection::send(const Command& command, const CallLimit& l
                          sizes.data());
   for (int done = 0;;) {
     if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return broken();
-    if (done != 0) return std::nullopt;
+    if (done != 0) return base::Done{};
     const auto ready = os::wait_for(descriptor(), os::Want::write, limit);
     if (ready != os::Ready::yes) return unanswered(ready);
   }
@@ -259,7 +260,7 @@ Result<std::optional<Reply>> Connection::receive(const CallLimit& limit) {
 }
 
 Result<Reply> Connection::ask(const Command& command, const CallLimit& limit) {
-  if (auto fault = send(command, limit)) return *std::move(fault);
+  if (auto sent = send(command, limit); !sent) return std::move(sent).error();
   auto answer = receive(limit);
   if (!answer) return std::move(answer).error();
   if (!*answer) {

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "store/lock_store.hpp"
@@ -97,7 +96,7 @@ class Connection {
                                  const RedisServer::Access& access, const CallLimit& limit);
 
   /// Hands the command to the kernel.
-  std::optional<Fault> send(const Command& command, const CallLimit& limit);
+  Result<base::Done> send(const Command& command, const CallLimit& limit);
   /// The next answer; nothing when the limit ended first, in which case it may be asked for again.
   Result<std::optional<Reply>> receive(const CallLimit& limit);
   /// Both; a limit that ends is a Fault here. An error the server answers is one, too, except
@@ -114,7 +113,7 @@ class Connection {
     void operator()(redisContext* context) const { redisFree(context); }
   };
   explicit Connection(redisContext* context) : context_{context} {}
-  std::optional<Fault> greet(const RedisServer::Access& access, const CallLimit& limit);
+  Result<base::Done> greet(const RedisServer::Access& access, const CallLimit& limit);
 
   [[nodiscard]] Fault broken() const;
 
@@ -132,7 +131,7 @@ Fault classify(std::string_view error);
 
 /// What went wrong at `where`, which is one of several servers.
 Fault named(const RedisServer::Tcp& where, Fault fault);
-/// That, before it was asked anything that matters to a lock.
+/// The same, for a fault that came before any question that matters to a lock.
 Fault on_the_way(const RedisServer::Tcp& where, Fault fault);
 
 }  // namespace store::redis

@@ -33,13 +33,13 @@ Result<Tcp> ask_for_master(const Tcp& sentinel, const std::string& name,
 }
 
 /// A server that does not allow the question is believed: a replica refuses to write anyway.
-std::optional<Fault> refuse_replica(Connection& server, const CallLimit& limit) {
+Result<base::Done> must_be_master(Connection& server, const CallLimit& limit) {
   auto answer = server.ask({"ROLE"}, limit);
   if (!answer) {
-    if (answer.error().kind == Fault::Kind::denied) return std::nullopt;
+    if (answer.error().kind == Fault::Kind::denied) return base::Done{};
     return std::move(answer).error();
   }
-  if ((*answer)[0].text() == "master") return std::nullopt;
+  if ((*answer)[0].text() == "master") return base::Done{};
   return Fault{Fault::Kind::unavailable, "is named as master, and is not (yet)"};
 }
 
@@ -74,7 +74,8 @@ Result<Connection> MasterFinder::open_checked(const Tcp& master, const RedisServ
                                               const CallLimit& limit) {
   auto opened = Connection::open(master, access, limit);
   if (!opened) return on_the_way(master, std::move(opened).error());
-  if (auto fault = refuse_replica(*opened, limit)) return on_the_way(master, *std::move(fault));
+  auto is_master = must_be_master(*opened, limit);
+  if (!is_master) return on_the_way(master, std::move(is_master).error());
   current_ = master;
   return opened;
 }

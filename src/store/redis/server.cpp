@@ -17,9 +17,8 @@ Trouble take_database(std::string_view text, RedisServer& server) {
 
 Trouble take_tcp(const Url& url, RedisServer& server) {
   auto hosts = hosts_in(url.host, "6379");
-  if (auto* bad = std::get_if<BadUrl>(&hosts)) return std::move(*bad);
-  const auto& all = std::get<std::vector<HostPort>>(hosts);
-  server.where = RedisServer::Nodes(all.begin(), all.end());
+  if (!hosts) return std::move(hosts).error();
+  server.where = RedisServer::Nodes(hosts->begin(), hosts->end());
   return url.path.size() > 1 ? take_database(url.path.substr(1), server) : std::nullopt;
 }
 
@@ -36,8 +35,8 @@ Trouble take_unix(const Url& url, RedisServer& server) {
 Trouble take_sentinels(const Url& url, RedisServer& server) {
   RedisServer::Sentinels sentinels;
   auto hosts = hosts_in(url.host, "26379");
-  if (auto* bad = std::get_if<BadUrl>(&hosts)) return std::move(*bad);
-  sentinels.nodes = std::get<std::vector<HostPort>>(std::move(hosts));
+  if (!hosts) return std::move(hosts).error();
+  sentinels.nodes = *std::move(hosts);
   if (url.path.size() < 2) return BadUrl{"no master's name behind the hosts"};
   const auto path = url.path.substr(1);
   const auto slash = path.find('/');
@@ -84,13 +83,15 @@ std::string accepted_options(const Scheme& scheme) {
 }
 
 /// Only options that the scheme of the URL takes.
-Trouble take_option(UrlOption::Id id, const std::string& value, RedisServer& server) {
+Trouble take_option(const UrlOption& option, const std::string& value, RedisServer& server) {
   using Id = UrlOption::Id;
   const auto sentinel_login = [&]() -> RedisServer::Login& {
     return std::get<RedisServer::Sentinels>(server.where).login;
   };
+  const auto id = option.id;
   const bool is_file = id == Id::ca_file || id == Id::certificate || id == Id::key;
-  if (is_file && value.empty()) return BadUrl{"cacert, cert and key want the path of a file"};
+  if (is_file && value.empty())
+    return BadUrl{std::string{option.name} + " wants the path of a file"};
   switch (id) {
     case Id::database: return take_database(value, server);
     case Id::sentinel_user: sentinel_login().user = value; break;
@@ -100,7 +101,8 @@ Trouble take_option(UrlOption::Id id, const std::string& value, RedisServer& ser
     case Id::key: server.access.tls->key_file = value; break;
     case Id::server_name: server.access.tls->name = value; break;
     case Id::skip_verify:
-      if (value != "yes" && value != "no") return BadUrl{"insecure-skip-verify is yes or no"};
+      if (value != "yes" && value != "no")
+        return BadUrl{std::string{option.name} + " is yes or no"};
       server.access.tls->verify = value == "no";
       break;
   }
@@ -111,7 +113,7 @@ Trouble take_options(const Scheme& scheme, const Options& options, RedisServer& 
   for (const auto& [name, value] : options) {
     const UrlOption* option = url_option(name);
     if (option == nullptr || !takes(scheme, *option)) return BadUrl{accepted_options(scheme)};
-    if (auto bad = take_option(option->id, value, server)) return bad;
+    if (auto bad = take_option(*option, value, server)) return bad;
   }
   if (!server.access.tls) return std::nullopt;
   const auto& tls = *server.access.tls;
@@ -137,7 +139,7 @@ Trouble take(const Scheme& scheme, const Url& url, RedisServer& server) {
 
 }  // namespace
 
-std::optional<std::variant<RedisServer, BadUrl>> server_in(const Url& url) {
+std::optional<base::Result<RedisServer, BadUrl>> server_in(const Url& url) {
   for (const Scheme& scheme : schemes) {
     if (scheme.name != url.scheme) continue;
     RedisServer server;

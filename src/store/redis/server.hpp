@@ -61,7 +61,7 @@ inline constexpr std::string_view accepted_servers =
     "redis[s]+sentinel://[user:password@]host[:port],.../master-name[/db]";
 
 /// Nothing if the scheme is of another kind of store.
-std::optional<std::variant<RedisServer, BadUrl>> server_in(const Url& url);
+std::optional<base::Result<RedisServer, BadUrl>> server_in(const Url& url);
 
 }  // namespace redis
 }  // namespace store

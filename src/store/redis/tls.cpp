@@ -258,14 +258,14 @@ Fault handshake_failure(const Session& session, int error, const std::string& na
   return {Fault::Kind::unreachable, "the server ended the TLS handshake"};
 }
 
-std::optional<Fault> shake_hands(const Session& session, int socket, const std::string& name,
-                                 const CallLimit& limit) {
+Result<base::Done> shake_hands(const Session& session, int socket, const std::string& name,
+                               const CallLimit& limit) {
   const OpenSsl& library = session.library;
   library.SSL_set_fd(session.ssl.get(), socket);
   for (;;) {
     library.ERR_clear_error();
     const int done = library.SSL_connect(session.ssl.get());
-    if (done == 1) return std::nullopt;
+    if (done == 1) return base::Done{};
     const int error = library.SSL_get_error(session.ssl.get(), done);
     if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
       return handshake_failure(session, error, name);
@@ -283,8 +283,8 @@ std::optional<Fault> shake_hands(const Session& session, int socket, const std::
 
 }  // namespace
 
-std::optional<Fault> start_tls(redisContext& context, const RedisServer::Tls& tls,
-                               const std::string& host, const CallLimit& limit) {
+Result<base::Done> start_tls(redisContext& context, const RedisServer::Tls& tls,
+                             const std::string& host, const CallLimit& limit) {
   const auto& loaded = openssl();
   if (!loaded) return Fault{Fault::Kind::unusable, loaded.error()};
   const OpenSsl& library = *loaded;
@@ -293,7 +293,7 @@ std::optional<Fault> start_tls(redisContext& context, const RedisServer::Tls& tl
   // The files are on this host: asking again cannot help.
   if (!prepared) return Fault{Fault::Kind::misconfigured, prepared.error()};
   auto session = std::make_unique<Session>(Session{library, *std::move(prepared)});
-  if (auto fault = shake_hands(*session, context.fd, name, limit)) return fault;
+  if (auto shaken = shake_hands(*session, context.fd, name, limit); !shaken) return shaken;
 
   static const redisContextFuncs functions = [&] {
     redisContextFuncs own = *context.funcs;
@@ -304,7 +304,7 @@ std::optional<Fault> start_tls(redisContext& context, const RedisServer::Tls& tl
   }();
   context.funcs = &functions;
   context.privctx = session.release();
-  return std::nullopt;
+  return base::Done{};
 }
 
 bool refused_by_tls(const redisContext& context) {

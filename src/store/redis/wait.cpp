@@ -48,7 +48,7 @@ class RedisListener final : public Listener {
 
   void listen(const CallLimit& limit) override {
     client_.drop();
-    const bool failed = client_.send(blocking_pop(mailbox_, listening), limit).has_value();
+    const bool failed = !client_.send(blocking_pop(mailbox_, listening), limit);
     due_ = Deadline::after(base::now(), failed ? reconnect : listening + late_for_listener);
   }
 
@@ -66,7 +66,7 @@ class RedisListener final : public Listener {
     }
     auto notice = notice_in((**answer)[1].text());
     if (!notice) {  // a minute without any, or a wake from when we were waiting
-      const bool failed = client_.send(blocking_pop(mailbox_, listening), at_once).has_value();
+      const bool failed = !client_.send(blocking_pop(mailbox_, listening), at_once);
       due_ = Deadline::after(base::now(), failed ? reconnect : listening + late_for_listener);
     }
     return notice;
@@ -81,12 +81,12 @@ class RedisListener final : public Listener {
 }  // namespace
 
 WaitTime wait_time_for(const Queued& place) {
-  if (!place.occupant) return {second_look, std::nullopt};
+  if (!place.holder) return {second_look, std::nullopt};
   // The server knows when the one before us would have to have shown itself.
   if (place.ahead > 0) {
     return {std::min(heartbeat, place.look_in.value_or(heartbeat)), std::nullopt};
   }
-  const Holder& holder = *place.occupant;
+  const Holder& holder = *place.holder;
   if (holder.kind == Holder::Kind::foreign || !place.look_in) {
     return poll_foreign(holder.expires_in);
   }
@@ -94,7 +94,7 @@ WaitTime wait_time_for(const Queued& place) {
 }
 
 bool BlockingWait::block(const std::string& mailbox, WaitTime time, const CallLimit& limit) {
-  if (client_.send(blocking_pop(mailbox, time.server_timeout), limit)) return false;
+  if (!client_.send(blocking_pop(mailbox, time.server_timeout), limit)) return false;
   cut_ = Deadline::after(base::now(), time.cut.value_or(time.server_timeout + late_for_waiter));
   blocked_ = true;
   return true;

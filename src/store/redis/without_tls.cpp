@@ -3,8 +3,8 @@
 
 namespace store::redis {
 
-std::optional<Fault> start_tls(redisContext& /*context*/, const RedisServer::Tls& /*tls*/,
-                               const std::string& /*host*/, const CallLimit& /*limit*/) {
+Result<base::Done> start_tls(redisContext& /*context*/, const RedisServer::Tls& /*tls*/,
+                             const std::string& /*host*/, const CallLimit& /*limit*/) {
   return Fault{Fault::Kind::unusable, "this rlock was built without TLS"};
 }
 

@@ -1,4 +1,4 @@
-#include "store/zookeeper/admin.hpp"
+#include "store/zookeeper/zookeeper.hpp"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -7,7 +7,6 @@
 
 #include "base/result.hpp"
 #include "store/zookeeper/queue.hpp"
-#include "store/zookeeper/store.hpp"
 
 namespace store::zookeeper {
 namespace {
@@ -22,13 +21,13 @@ class ZooKeeperAdmin final : public LockAdmin {
  public:
   explicit ZooKeeperAdmin(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
 
-  std::variant<LockReport, Fault> inspect(const LockName& name, const CallLimit& limit) override;
-  std::variant<std::vector<LockReport>, Fault> list(const std::string& pattern, Millis each_answer,
-                                                    const CallLimit& limit) override;
-  Removal force_release(const LockName& name, const std::vector<Token>& shown,
-                        const std::string& by, const CallLimit& limit) override;
-  Asked ask_to_stop(const LockName& name, const std::vector<Token>& holders, const std::string& why,
-                    const CallLimit& limit) override;
+  Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
+  Result<std::vector<LockReport>> list(const std::string& pattern, Millis each_answer,
+                                       const CallLimit& limit) override;
+  Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
+                                const std::string& by, const CallLimit& limit) override;
+  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                                  const std::string& why, const CallLimit& limit) override;
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
@@ -55,17 +54,13 @@ Result<base::Done> ZooKeeperAdmin::connect(const CallLimit& limit) {
   return base::Done{};
 }
 
-std::variant<LockReport, Fault> ZooKeeperAdmin::inspect(const LockName& name,
-                                                        const CallLimit& limit) {
+Result<LockReport> ZooKeeperAdmin::inspect(const LockName& name, const CallLimit& limit) {
   if (auto there = connect(limit); !there) return std::move(there).error();
-  auto report = report_on(*session_, path_of(ensemble_, name), name, limit);
-  if (!report) return std::move(report).error();
-  return *std::move(report);
+  return report_on(*session_, path_of(ensemble_, name), name, limit);
 }
 
-std::variant<std::vector<LockReport>, Fault> ZooKeeperAdmin::list(const std::string& pattern,
-                                                                  Millis each_answer,
-                                                                  const CallLimit& limit) {
+Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern, Millis each_answer,
+                                                     const CallLimit& limit) {
   const auto one = [&] { return limit.at_most(Deadline::after(base::now(), each_answer)); };
   if (auto there = connect(one()); !there) return std::move(there).error();
   auto children = session_->children(ensemble_.base, one());
@@ -107,27 +102,28 @@ Result<std::vector<ZooKeeperAdmin::HeldNode>> ZooKeeperAdmin::nodes_of(
   return nodes;
 }
 
-Removal ZooKeeperAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                      const std::string& /*by*/, const CallLimit& limit) {
+Result<Removal> ZooKeeperAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
+                                              const std::string& /*by*/, const CallLimit& limit) {
   auto nodes = nodes_of(name, shown, limit);
   if (!nodes) return std::move(nodes).error();
-  std::size_t removed = 0;
+  bool removed = false;
   for (const auto& [token, node] : *nodes) {
     awaited_ = last_word_of(ensemble_, token);
     (void)session_->exists(awaited_, Session::Watch::yes, limit);
     auto erased = session_->erase(node, limit);
     if (!erased) return std::move(erased).error();
-    if (*erased) ++removed;
+    removed = removed || *erased;
   }
-  if (removed > 0) return Removed{removed};
+  if (removed) return Removal{Removed{}};
   auto report = report_on(*session_, path_of(ensemble_, name), name, limit);
   if (!report) return std::move(report).error();
-  if (report->holders.empty()) return Changed{};
-  return Changed{report->holders.front().occupant};
+  if (report->holders.empty()) return Removal{Changed{}};
+  return Removal{Changed{report->holders.front().holder}};
 }
 
-Asked ZooKeeperAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                                  const std::string& why, const CallLimit& limit) {
+Result<std::size_t> ZooKeeperAdmin::ask_to_stop(const LockName& name,
+                                                const std::vector<Token>& holders,
+                                                const std::string& why, const CallLimit& limit) {
   auto nodes = nodes_of(name, holders, limit);
   if (!nodes) return std::move(nodes).error();
   std::size_t asked = 0;

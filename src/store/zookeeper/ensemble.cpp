@@ -2,14 +2,14 @@
 
 namespace store::zookeeper {
 
-std::optional<std::variant<ZooKeeper, BadUrl>> ensemble_in(const Url& url) {
+std::optional<base::Result<ZooKeeper, BadUrl>> ensemble_in(const Url& url) {
   if (url.scheme != "zk") return std::nullopt;
   if (const char* why = unavailable()) return BadUrl{why};
   if (!url.has_host) return BadUrl{"no '//' behind the scheme"};
   ZooKeeper ensemble{"", "/rlock", "", {}};
   auto hosts = hosts_in(url.host, "2181");
-  if (auto* bad = std::get_if<BadUrl>(&hosts)) return std::move(*bad);
-  for (const HostPort& each : std::get<std::vector<HostPort>>(hosts)) {
+  if (!hosts) return std::move(hosts).error();
+  for (const HostPort& each : *hosts) {
     const bool is_ipv6 = each.host.find(':') != std::string::npos;
     ensemble.hosts += ensemble.hosts.empty() ? "" : ",";
     ensemble.hosts += (is_ipv6 ? "[" + each.host + "]" : each.host) + ":" + each.port;

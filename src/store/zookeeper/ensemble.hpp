@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "base/result.hpp"
-#include "store/names.hpp"
 #include "store/url.hpp"
 
 namespace store {
@@ -29,7 +28,7 @@ inline constexpr std::string_view accepted_servers =
 const char* unavailable();
 
 /// Nothing if the scheme is of another kind of store.
-std::optional<std::variant<ZooKeeper, BadUrl>> ensemble_in(const Url& url);
+std::optional<base::Result<ZooKeeper, BadUrl>> ensemble_in(const Url& url);
 
 }  // namespace zookeeper
 }  // namespace store

@@ -1,4 +1,4 @@
-#include "store/zookeeper/store.hpp"
+#include "store/zookeeper/zookeeper.hpp"
 
 #include "base/text.hpp"
 #include "store/zookeeper/queue.hpp"

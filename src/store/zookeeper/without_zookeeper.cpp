@@ -2,8 +2,7 @@
 // past ensemble_in(), so that nothing here is ever called but unavailable().
 #include <stdexcept>
 
-#include "store/zookeeper/admin.hpp"
-#include "store/zookeeper/store.hpp"
+#include "store/zookeeper/zookeeper.hpp"
 
 namespace store::zookeeper {
 

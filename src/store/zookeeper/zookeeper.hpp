@@ -1,8 +1,11 @@
-// A lock store on ZooKeeper: a line of ephemeral sequential nodes, the session as lease.
+// What others know of this room: locks on ZooKeeper, a queue of ephemeral sequential nodes with the
+// session as lease.
 #pragma once
 
 #include <memory>
 
+#include "store/doctor.hpp"
+#include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"
 #include "store/zookeeper/ensemble.hpp"
 
@@ -13,5 +16,9 @@ inline constexpr Features features{Feature::shared, Feature::local_gate};
 
 /// Source: https://zookeeper.apache.org/doc/current/recipes.html, "Locks" and "Shared Locks".
 std::unique_ptr<LockStore> open_store(const ZooKeeper& ensemble);
+std::unique_ptr<LockAdmin> open_admin(const ZooKeeper& ensemble);
+
+/// Takes and releases the lock `name`, unless somebody holds it.
+Findings examine(const ZooKeeper& ensemble, const LockName& name, const CallLimit& limit);
 
 }  // namespace store::zookeeper

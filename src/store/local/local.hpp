@@ -1,4 +1,4 @@
-// Locks of this host, without a server.
+// What others know of this room: locks of this host, without a server.
 #pragma once
 
 #include <memory>

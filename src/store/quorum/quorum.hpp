@@ -1,4 +1,5 @@
-// What operators ask of a quorum.
+// What others know of this room: a lock store made of stores (Redlock), and what operators ask of
+// it.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,15 @@
 #include "store/lock_store.hpp"
 
 namespace store::quorum {
+
+/// No queue: the nodes would not agree on the first waiter.
+inline constexpr Features features{Feature::steps, Feature::min_hold, Feature::local_gate};
+
+/// Source: https://redis.io/docs/latest/develop/use/patterns/distributed-locks/, with a fence: the
+/// highest of the granting majority, confirmed by a majority of nodes that still hold the lock for
+/// us and have given no higher one. (Two confirming majorities meet in a node: the second lease
+/// there was granted after the first one was confirmed, so with a higher number.)
+std::unique_ptr<LockStore> open_store(std::vector<std::unique_ptr<LockStore>> nodes);
 
 /// Asks each node; what a majority says is so.
 std::unique_ptr<LockAdmin> open_admin(std::vector<std::unique_ptr<LockAdmin>> nodes);
