@@ -66,6 +66,10 @@ simulate() {
   run -0 simulate --seed 18134061 --seeds 1 --shape force-release
 }
 
+@test "a waiter that was away and comes back with the oldest ticket joins the readers at once" {
+  run -0 simulate --seed 376730030 --seeds 1 --shape shared
+}
+
 @test "a last word does not stay for ever" {
   run -0 simulate --seed 100569 --seeds 1 --shape cancel
   run -0 simulate --seed 101682 --seeds 1 --shape cancel

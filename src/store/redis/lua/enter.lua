@@ -73,6 +73,10 @@ if ARGV[8] ~= '' and not heard then
 end
 
 local my_turn = not first or first == id
+-- One that was away for so long that it lost its place comes back before those who came after it.
+if not my_turn and ARGV[6] ~= '' then
+  my_turn = tonumber(ARGV[6]) < tonumber(redis.call('ZSCORE', queue, first))
+end
 if owner == id or my_turn and (not owner or want == mode and room()) then
   local number = math.max(last_fence + 1, now_us)
   redis.call('SET', fence, digits(number) .. ' ' .. token, 'PX', DAY + ttl)
