@@ -70,6 +70,10 @@ simulate() {
   run -0 simulate --seed 376730030 --seeds 1 --shape shared
 }
 
+@test "several locks on a quorum are had although a server is slow" {
+  run -0 simulate --seed 500074380 --seeds 1 --shape quorum-several
+}
+
 @test "a last word does not stay for ever" {
   run -0 simulate --seed 100569 --seeds 1 --shape cancel
   run -0 simulate --seed 101682 --seeds 1 --shape cancel

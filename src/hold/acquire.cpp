@@ -141,7 +141,8 @@ bool Acquirer::is_outer(const std::optional<store::Holder>& holder) const {
 }
 
 std::optional<Acquirer::Outcome> Acquirer::look_after_earlier() {
-  while (earlier_.due().passed(base::now())) {
+  // Each once at most: where a server is slow, the first is due again when the last is done.
+  for (auto left = earlier_.size(); left > 0 && earlier_.due().passed(base::now()); --left) {
     auto news = earlier_.refresh(signals_.descriptor());
     if (auto* lost = std::get_if<Lost>(&news)) return withdrawn(LostEarlier{std::move(lost->why)});
     if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
@@ -278,7 +279,7 @@ using Attempted = std::variant<HeldLocks, LostEarlier, NotAcquired>;
 std::optional<std::variant<LostEarlier, Dismissed>> freshen(HeldLocks& all,
                                                             const Acquirer::Terms& terms,
                                                             const os::Signals& signals) {
-  while (all.due().passed(base::now())) {
+  for (auto left = all.size(); left > 0 && all.due().passed(base::now()); --left) {
     const auto news = all.refresh(signals.descriptor());
     if (const auto* lost = std::get_if<Lost>(&news)) return LostEarlier{lost->why};
     if (std::holds_alternative<Trouble>(news)) break;  // what is left of the lease may be enough

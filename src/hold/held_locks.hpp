@@ -121,6 +121,7 @@ class HeldLocks {
  public:
   void add(Held held);
   [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
   /// In the order in which they came.
   [[nodiscard]] std::vector<store::Lease> leases() const;
   /// The earliest end of all leases, those of lost locks apart; never() if there are none.

@@ -30,6 +30,8 @@ void Judge::entered(Server& server, Lock& lock, const Words& words, const Reply&
       throw Violation{fmt::format("client {} queues behind {} although {} are too many",
                                   client_of(id), reply.elements[6].integer, most)};
     }
+    // What it asked before it left may be heard after that: nobody waits there.
+    if (lock.given_back.contains(token_of(id))) return;
     const double ticket = std::stod(reply.elements[7].text);
     const auto ahead = reply.elements[6].integer;
     Waiter& waiter =
@@ -329,7 +331,7 @@ void Judge::asked_to_stop(const Lock& lock, const Words& words, const Reply& rep
   answers_[words[first_argument + 1]].insert(words[first_argument]);
   const auto shown = words.end() - begin;
   const bool all = reply.integer == static_cast<std::int64_t>(shown);
-  if (!all && plan_.servers == 1) return;
+  if (!all && plan_.servers == 1 && reply.integer < holding) return;  // which ones, it does not say
   std::for_each(begin, words.end(), [&](const std::string& each) {
     // One server of several does not have all that most of them may have.
     if (all || lock.holders.contains(each)) told_to_stop_.emplace(each, world_.now());

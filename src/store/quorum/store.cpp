@@ -10,8 +10,11 @@
 namespace store::quorum {
 namespace {
 
-// No user waits for a refresh.
-constexpr Millis for_a_refresh{500};
+/// For late nodes. No user waits for a refresh; but who has many locks refreshes them one after the
+/// other within a third of the lease, and a silent node must not make that too long.
+Millis for_a_refresh(Ttl ttl) {
+  return std::min(ttl.length() / 60, Millis{500});
+}
 constexpr Millis for_healing{100};
 // After a round in which no client got a majority: at random, so that the same clients do not
 // collide again.
@@ -180,7 +183,7 @@ Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,
       [&](std::size_t node, const CallLimit& share) {
         return nodes_[node].renew(name, token, ttl, share);
       },
-      for_a_refresh, limit);
+      for_a_refresh(ttl), limit);
   const auto needed = majority(nodes_.size());
   if (count<Renewed>(answers) >= needed) {
     heal({name, token, ttl, OnBusy::give_up}, answers, limit);
