@@ -94,6 +94,7 @@ class Judge final : public Observer {
     Nanos since;
     double ticket;
     std::int64_t ahead;  // as it was told last while somebody had the lock
+    bool ghost = false;  // its question was heard after it had left: nobody waits there
   };
   /// One lock on one server.
   struct Lock {
@@ -141,6 +142,9 @@ class Judge final : public Observer {
   void see_idle_quorum(const Job& job);
   void gave_up_idle_quorum(int client, const std::string& key);
   void see_stopped(const Job& job, const std::map<std::string, Nanos>& told) const;
+  [[nodiscard]] bool is_unwell(const Waiter& waiter) const {
+    return waiter.ghost || is_unwell(waiter.client);
+  }
   [[nodiscard]] bool has_unwell(const Lock& lock) const;
   [[nodiscard]] Nanos lease_end(const Server& server, const std::string& ttl_ms) const;
   void see_idle_permit(const Lock& lock, const std::string& id);

@@ -30,13 +30,12 @@ void Judge::entered(Server& server, Lock& lock, const Words& words, const Reply&
       throw Violation{fmt::format("client {} queues behind {} although {} are too many",
                                   client_of(id), reply.elements[6].integer, most)};
     }
-    // What it asked before it left may be heard after that: nobody waits there.
-    if (lock.given_back.contains(token_of(id))) return;
     const double ticket = std::stod(reply.elements[7].text);
     const auto ahead = reply.elements[6].integer;
     Waiter& waiter =
         lock.waiters.emplace(id, Waiter{client_of(id), world_.now(), ticket, ahead}).first->second;
     if (lock.taken && world_.now() < lock.ends) waiter.ahead = ahead;
+    waiter.ghost = lock.given_back.contains(token_of(id));
   }
 }
 
@@ -73,7 +72,7 @@ Nanos Judge::lease_end(const Server& server, const std::string& ttl_ms) const {
 void Judge::see_order(const Lock& lock, const std::string& id) {
   const auto own = lock.waiters.find(id);
   for (const auto& [other, waiter] : lock.waiters) {
-    if (other == id || is_unwell(waiter.client)) continue;
+    if (other == id || is_unwell(waiter)) continue;
     if (own == lock.waiters.end() || waiter.ticket < own->second.ticket) {
       throw Violation{fmt::format("client {} overtakes client {}", client_of(id), waiter.client)};
     }
@@ -96,7 +95,7 @@ void Judge::see_idle_permit(const Lock& lock, const std::string& id) {
   const auto permits = std::stoll(id.substr(std::string_view{"permits="}.size()));
   const bool is_first =
       std::all_of(lock.waiters.begin(), lock.waiters.end(), [&](const auto& each) {
-        return each.second.ticket >= own->second.ticket || is_unwell(each.second.client);
+        return each.second.ticket >= own->second.ticket || is_unwell(each.second);
       });
   if (busy < permits && is_first) {
     throw Violation{fmt::format("a permit was idle for more than {} ms before client {} had it",
@@ -124,7 +123,7 @@ void Judge::see_idle_reader(const Lock& lock, const std::string& id) const {
 
 bool Judge::has_unwell(const Lock& lock) const {
   return std::any_of(lock.waiters.begin(), lock.waiters.end(),
-                     [&](const auto& each) { return is_unwell(each.second.client); });
+                     [&](const auto& each) { return is_unwell(each.second); });
 }
 
 /// At the end of a lease those look who know to be among the first ten; at a release the second one
@@ -134,7 +133,7 @@ std::optional<Nanos> Judge::looked_after_since(const Lock& lock, bool ended_by_i
   const Waiter* last = nullptr;
   std::optional<Nanos> since;
   const auto looks = [&](const Waiter& waiter) {
-    if (!is_unwell(waiter.client)) since = std::min(since.value_or(waiter.since), waiter.since);
+    if (!is_unwell(waiter)) since = std::min(since.value_or(waiter.since), waiter.since);
   };
   for (const auto& [id, waiter] : lock.waiters) {
     if (waiter.since > idle_since || waiter.ahead < (ended_by_itself ? 10 : 2)) looks(waiter);
@@ -151,7 +150,7 @@ void Judge::see_idle(const Lock& lock, const std::string& id) {
   const bool ended_by_itself = lock.taken || lock.ended_by_itself;
   Nanos wanted_since = world_.now();
   for (const auto& [other, waiter] : lock.waiters) {
-    if (!is_unwell(waiter.client)) wanted_since = std::min(wanted_since, waiter.since);
+    if (!is_unwell(waiter)) wanted_since = std::min(wanted_since, waiter.since);
   }
   Nanos idle = world_.now() - std::max(idle_since, wanted_since);
   Nanos bound = ended_by_itself ? by_itself : at_once;
@@ -196,7 +195,7 @@ void Judge::left(Lock& lock, const Words& words) {
     lock.idle_when_left[own->second.client] =
         is_free && !has_unwell(lock) ? world_.now() - since : 0;
     // What was reserved for one that was stopped begins anew for the next one.
-    if (is_unwell(own->second.client)) lock.idle_since = world_.now();
+    if (is_unwell(own->second)) lock.idle_since = world_.now();
   }
   if (const auto lease = lock.leases.find(token); lease != lock.leases.end()) {
     lease->second = std::min(lease->second, world_.now());
