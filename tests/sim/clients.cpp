@@ -122,8 +122,9 @@ void Run::want(Client& client, const Wish& wish) {
   const Nanos lost = client.lost_to_pauses;
   auto had = hold::acquire([this] { return open_store(); }, wanted, signals);
   if (wish.wait) {
-    // The last question and the last word; of several locks and servers, several.
-    const Nanos goodbye = plan_.is_calm() && wish.keys.size() == 1 ? 100 * ms : 9 * s;
+    // The last question and the last word: of several servers several, of each lock one.
+    const auto locks = static_cast<Nanos>(wish.keys.size());
+    const Nanos goodbye = plan_.is_calm() && locks == 1 ? 100 * ms : (4 + 5 * locks) * s;
     const Nanos longest = nanos(*wish.wait) + goodbye + client.lost_to_pauses - lost;
     if (world_.now() - began > longest) {
       throw Violation{fmt::format("client {} waited for {} ms in place of {}", number,
