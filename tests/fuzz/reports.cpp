@@ -20,9 +20,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::size_t figure = size > 0 ? data[size - 1] : 0;
   const auto name = store::LockName::from(fuzz::next(text, '\n'));
   if (!name) return 0;
-  const std::string holder{fuzz::next(text, '\n')};
+  const std::string token{fuzz::next(text, '\n')};
   const store::Millis length{std::int64_t{1000} * 60 * 60 * 24 * 365 * 100 * figure / 255};
-  const store::Holder holder{static_cast<store::Holder::Kind>(figure % 4), holder, length, length};
+  const store::Holder holder{static_cast<store::Holder::Kind>(figure % 4), token, length, length};
   const store::Mode mode{static_cast<store::Mode::Kind>(figure % 3), 7};
   const store::LockReport report{*name,
                                  mode,
@@ -36,8 +36,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fuzz::promise(is_ascii(json), "JSON is ASCII");
     const auto document = nlohmann::json::parse(json, nullptr, false);
     fuzz::promise(!document.is_discarded(), "JSON is JSON");
-    if (document.contains("holder") && base::is_printable(holder)) {
-      fuzz::promise(document["holder"]["token"] == holder, "the holder is read back");
+    if (document.contains("holder") && base::is_printable(token)) {
+      fuzz::promise(document["holder"]["token"] == token, "the holder is read back");
     }
   }
   return 0;

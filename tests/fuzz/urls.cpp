@@ -65,7 +65,7 @@ void read(const std::string& text) {
       return;
     }
     has_secret = look_at(*parsed) || has_secret;
-    specs.push_back(std::get<store::ServerSpec>(std::move(parsed)));
+    specs.push_back(*std::move(parsed));
   }
   fuzz::promise(!has_secret || !shows(store::without_secret(text)), "no password is shown");
   const auto all = store::together(std::move(specs));
