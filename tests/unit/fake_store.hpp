@@ -27,8 +27,10 @@ struct Script {
   std::deque<store::Release> releases;
   std::deque<store::Notice> notices;  // to the next that listens
   bool has_listener = true;
+  std::function<void(const std::string& call)> at_call{};  // what else happens at that moment
   std::vector<std::string> calls;
-  std::vector<std::string> tokens;  // of the claims
+  std::vector<std::string> tokens;   // of the claims
+  std::vector<base::Deadline> dues;  // of the answers to them
   os::Fd bell{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
 
   /// Leaves a notice for whoever listens.
@@ -71,9 +73,10 @@ class Store final : public store::LockStore {
  public:
   explicit Store(Script& script) : script_{script} {}
 
-  store::Attempt try_acquire(const store::Claim& claim, const os::CallLimit& /*limit*/) override {
+  store::Attempt try_acquire(const store::Claim& claim, const os::CallLimit& limit) override {
     record("acquire", claim.name);
     script_.tokens.push_back(claim.token.text());
+    script_.dues.push_back(limit.until);
     if (script_.attempts.empty()) return granted(claim);
     const auto answer = std::move(script_.attempts.front());
     script_.attempts.pop_front();
@@ -130,6 +133,7 @@ class Store final : public store::LockStore {
  private:
   void record(const std::string& call, const store::LockName& name) {
     script_.calls.push_back(call + " " + name.text());
+    if (script_.at_call) script_.at_call(script_.calls.back());
   }
 
   Script& script_;

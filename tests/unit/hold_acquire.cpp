@@ -1,76 +1,27 @@
-// Acquiring one lock and several, on a store whose answers are set.
+// Acquiring one lock, on a store whose answers are set.
 #include <doctest/doctest.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 
-#include "base/log.hpp"
-#include "fake_store.hpp"
-#include "hold/acquire.hpp"
+#include "fake_run.hpp"
 
 namespace unit::hold_acquire {
 
 namespace {
 
+using base::Deadline;
 using base::Millis;
-using fake::Script;
+using fake::Calls;
+using fake::holder;
+using fake::lost;
+using fake::Run;
+using fake::silent;
+using fake::stop;
 using hold::GaveUp;
 using store::Fault;
-using Calls = std::vector<std::string>;
-
-struct Run {
-  Script script;
-  std::vector<store::Claim> claims{fake::claim("a")};
-  Millis wait{60'000};
-  Millis grace{100};
-  std::vector<store::Token> outer{};
-
-  hold::Acquisition acquire() {
-    base::log::set_level(base::log::Level::quiet);
-    os::Signals signals;
-    sigset_t before;
-    auto result = hold::acquire([this] { return std::make_unique<fake::Store>(script); },
-                                {claims, wait, grace, Millis{5'000}, outer}, signals);
-    ::sigprocmask(SIG_SETMASK, &signals.inherited_mask(), &before);
-    base::log::set_level(base::log::Level::normal);
-    return result;
-  }
-  hold::NotAcquired refused() {
-    auto result = acquire();
-    REQUIRE(std::holds_alternative<hold::NotAcquired>(result));
-    return std::get<hold::NotAcquired>(std::move(result));
-  }
-  hold::HeldLocks held() {
-    auto result = acquire();
-    REQUIRE(std::holds_alternative<hold::HeldLocks>(result));
-    return std::get<hold::HeldLocks>(std::move(result));
-  }
-  void answer(store::Attempt attempt) {
-    script.attempts.emplace_back([attempt](const store::Claim&) { return attempt; });
-  }
-  void grant() { script.attempts.emplace_back(fake::Store::granted); }
-  void turn(store::Turn turn) {
-    script.turns.emplace_back([turn](const os::CallLimit&) { return turn; });
-  }
-  void one_attempt() {
-    wait = Millis{0};
-    claims.front().on_busy = store::OnBusy::give_up;
-  }
-};
-
-store::Holder holder(const std::string& token) {
-  return {store::Holder::Kind::holder, token, std::nullopt, std::nullopt};
-}
-Fault silent() {
-  return {Fault::Kind::silent, "no answer"};
-}
-store::Notice stop() {
-  return {store::Notice::Kind::stop, "cancelled by ann", "reply"};
-}
-store::Notice lost() {
-  return {store::Notice::Kind::lost, "force-released by ann", "reply"};
-}
 
 }  // namespace
 
@@ -169,7 +120,7 @@ TEST_CASE("a waiter whose reservation was taken away claims again") {
 }
 
 TEST_CASE("what will not help to ask again is withdrawn at once") {
-  for (const auto kind : {Fault::Kind::denied, Fault::Kind::unusable}) {
+  for (const auto kind : {Fault::Kind::denied, Fault::Kind::unusable, Fault::Kind::misconfigured}) {
     Run run;
     run.answer(Fault{kind, "no"});
     CHECK(std::get<Fault>(run.refused()).kind == kind);
@@ -193,6 +144,61 @@ TEST_CASE("a single attempt asks once more after a lost answer, and no more") {
   CHECK(unreachable.script.calls == Calls{"acquire a", "withdraw a"});
 }
 
+TEST_CASE("a single attempt whose time is over does not ask again, and says how long it took") {
+  Run run;
+  run.one_attempt();
+  run.longest_answer = Millis{20};
+  run.script.attempts.emplace_back([&](const store::Claim&) -> store::Attempt {
+    os::wait_any({}, run.script.dues.back());
+    return silent();
+  });
+  CHECK(std::get<Fault>(run.refused()).why.starts_with("no answer ("));
+  CHECK(run.script.calls == Calls{"acquire a", "withdraw a"});
+}
+
+TEST_CASE("both questions of a single attempt have the time of one") {
+  Run run;
+  run.one_attempt();
+  const auto before = base::now();
+  run.answer(silent());
+  CHECK(run.held().leases().size() == 1);
+  REQUIRE(run.script.dues.size() == 2);
+  CHECK(run.script.dues[0] >= Deadline::after(before, Millis{5'000}));
+  CHECK(run.script.dues[1] == run.script.dues[0]);
+}
+
+TEST_CASE("a question has the time of an answer, of the lease, and of what is left of the wait") {
+  struct Row {
+    int longest_answer;
+    int ttl;
+    int wait;
+    int expected;
+  };
+  for (const auto& [longest_answer, ttl, wait, expected] :
+       {Row{5'000, 30'000, 60'000, 5'000}, Row{5'000, 3'000, 60'000, 3'000},
+        Row{5'000, 150, 60'000, 1'000},  // whatever the lease, a second
+        Row{500, 150, 60'000, 500}, Row{5'000, 30'000, 2'000, 2'000},
+        Row{5'000, 30'000, 0, 1'000},  // whatever is left of the wait, a second
+        Row{500, 30'000, 0, 500}}) {
+    CAPTURE(longest_answer);
+    CAPTURE(ttl);
+    CAPTURE(wait);
+    Run run;
+    run.claims = {fake::claim("a", Millis{ttl})};
+    run.grace = Millis{1};
+    run.wait = Millis{wait};
+    run.longest_answer = Millis{longest_answer};
+    const auto before = base::now();
+    auto asked_by = before;
+    run.script.at_call = [&](const std::string& call) {
+      if (call == "acquire a") asked_by = base::now();
+    };
+    (void)run.acquire();
+    CHECK(run.script.dues.front() >= Deadline::after(before, Millis{expected}));
+    CHECK(run.script.dues.front() <= Deadline::after(asked_by, Millis{expected}));
+  }
+}
+
 TEST_CASE("a wait outlasts faults, until it is over") {
   Run run;
   run.answer(silent());
@@ -209,11 +215,7 @@ TEST_CASE("a wait outlasts faults, until it is over") {
 
 TEST_CASE("a grant that came too late is withdrawn, and claimed anew with another token") {
   Run run;
-  run.script.attempts.emplace_back([](const store::Claim& claim) -> store::Attempt {
-    const auto long_ago = base::now() - Millis{40'000};
-    return store::Granted{
-        {claim.name, claim.token, claim.ttl, store::validity(long_ago, claim.ttl), 6, long_ago}};
-  });
+  run.grant_after(Millis{40'000});
   CHECK(run.held().leases().front().fence == 7);
   CHECK(run.script.calls == Calls{"acquire a", "withdraw a", "acquire a", "release a"});
   CHECK(run.script.tokens[0] != run.script.tokens[1]);
@@ -228,6 +230,18 @@ TEST_CASE("a grant with a flaw is withdrawn, and claimed anew") {
   });
   CHECK(run.held().leases().size() == 1);
   CHECK(run.script.calls == Calls{"acquire a", "withdraw a", "acquire a", "release a"});
+}
+
+TEST_CASE("a grant that came too late for a single attempt is asked for once more") {
+  Run run;
+  run.one_attempt();
+  run.grant_after(Millis{40'000});
+  run.grant_after(Millis{40'000});
+  const auto fault = std::get<Fault>(run.refused());
+  CHECK(fault.kind == Fault::Kind::silent);
+  CHECK(fault.why == "the grant of a lease of 30s came too late to be used");
+  CHECK(run.script.count("acquire a") == 2);
+  CHECK(run.script.calls.back() == "withdraw a");
 }
 
 TEST_CASE("a server that gives shorter leases than the grace is of no use") {
@@ -258,6 +272,51 @@ TEST_CASE("a deadly signal ends the wait") {
   CHECK(run.script.calls == Calls{"acquire a", "await a", "await a", "withdraw a"});
 }
 
+TEST_CASE("a deadly signal that comes with the grant gives the lock back") {
+  Run run;
+  run.script.attempts.emplace_back([](const store::Claim& claim) {
+    ::raise(SIGINT);
+    return fake::Store::granted(claim);
+  });
+  CHECK(std::get<hold::Interrupted>(run.refused()).signal == SIGINT);
+  CHECK(run.script.calls == Calls{"acquire a", "withdraw a"});
+}
+
+TEST_CASE("a deadly signal ends the pause between two questions") {
+  Run run;
+  run.script.attempts.emplace_back([](const store::Claim&) -> store::Attempt {
+    const itimerval in_5_ms{{}, {0, 5'000}};
+    ::setitimer(ITIMER_REAL, &in_5_ms, nullptr);
+    return silent();
+  });
+  CHECK(std::get<hold::Interrupted>(run.refused()).signal == SIGALRM);
+  CHECK(run.script.calls == Calls{"acquire a", "withdraw a"});
+}
+
+TEST_CASE("a stop of the terminal stops the waiting run as it would any program") {
+  static volatile std::sig_atomic_t stopped = 0;
+  struct sigaction in_place_of_the_stop {};
+  struct sigaction before {};
+  in_place_of_the_stop.sa_handler = [](int number) { stopped = number; };
+  for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) {
+    Run run;
+    run.answer(store::Queued{holder("ann"), 0, std::nullopt});
+    run.script.turns.emplace_back([&](const os::CallLimit&) -> store::Turn {
+      ::raise(number);
+      CHECK(stopped != number);
+      return store::StillWaiting{};
+    });
+    run.script.turns.emplace_back([&](const os::CallLimit&) -> store::Turn {
+      CHECK(stopped == number);
+      return store::ClaimAgain{};
+    });
+    ::sigaction(number, &in_place_of_the_stop, &before);
+    CHECK(run.held().leases().size() == 1);
+    ::sigaction(number, &before, nullptr);
+    CHECK(run.script.calls == Calls{"acquire a", "await a", "await a", "acquire a", "release a"});
+  }
+}
+
 TEST_CASE("a signal that does not concern us and cut a question short does not count as a fault") {
   Run run;
   run.one_attempt();
@@ -268,100 +327,6 @@ TEST_CASE("a signal that does not concern us and cut a question short does not c
   run.answer(silent());
   run.grant();
   CHECK(run.held().leases().size() == 1);
-}
-
-// ---- several keys ----------------------------------------------------------------------------
-
-TEST_CASE("all locks are taken in order, or none") {
-  Run run;
-  run.claims = {fake::claim("a"), fake::claim("b")};
-  CHECK(run.held().leases().size() == 2);
-  CHECK(run.script.calls == Calls{"acquire a", "acquire b", "release a", "release b"});
-
-  Run busy;
-  busy.claims = {fake::claim("a"), fake::claim("b")};
-  busy.grant();
-  busy.answer(store::Busy{holder("ann"), 0});
-  CHECK(std::get<GaveUp>(busy.refused()).name.text() == "b");
-  CHECK(busy.script.calls == Calls{"acquire a", "acquire b", "release a"});
-}
-
-TEST_CASE("a token that is exhausted for one key is renewed for all") {
-  Run run;
-  run.claims = {fake::claim("a"), fake::claim("b")};
-  run.grant();
-  run.answer(store::TokenExhausted{"taken back"});
-  CHECK(run.held().leases().size() == 2);
-  CHECK(run.script.calls == Calls{"acquire a", "acquire b", "withdraw b", "release a", "acquire a",
-                                  "acquire b", "release a", "release b"});
-  CHECK(run.script.tokens[0] != run.script.tokens[2]);
-  CHECK(run.script.tokens[2] == run.script.tokens[3]);
-
-  Run over;
-  over.wait = Millis{0};
-  over.answer(store::TokenExhausted{"taken back"});
-  CHECK(std::get<Fault>(over.refused()).why ==
-        "a lock was lost while another was asked for: taken back");
-}
-
-TEST_CASE("a run that waits for the second lock listens for the first before it waits") {
-  Run run;
-  run.claims = {fake::claim("a"), fake::claim("b")};
-  run.grant();
-  run.answer(store::Queued{holder("ann"), 0, std::nullopt});
-  run.script.turns.emplace_back([&](const os::CallLimit& limit) -> store::Turn {
-    run.script.post(stop());
-    CHECK(os::wait_for(-1, os::Want::read, limit) == os::Ready::interrupted);
-    return store::StillWaiting{};
-  });
-  const auto dismissed = std::get<hold::Dismissed>(run.refused());
-  CHECK(dismissed.name.text() == "a");
-  CHECK(run.script.calls == Calls{"acquire a", "acquire b", "listen a", "await b", "withdraw b",
-                                  "release a", "confirm a"});
-}
-
-TEST_CASE(
-    "if the first lock is taken away meanwhile, that is confirmed and all is asked for anew") {
-  Run run;
-  run.claims = {fake::claim("a"), fake::claim("b")};
-  run.grant();
-  run.answer(store::Queued{holder("ann"), 0, std::nullopt});
-  run.script.turns.emplace_back([&](const os::CallLimit&) -> store::Turn {
-    run.script.post(lost());
-    return store::StillWaiting{};
-  });
-  CHECK(run.held().leases().size() == 2);
-  CHECK(run.script.calls == Calls{"acquire a", "acquire b", "listen a", "await b", "withdraw b",
-                                  "confirm a", "acquire a", "acquire b", "release a", "release b"});
-}
-
-TEST_CASE("a notice about the first lock that comes with the grant of the last is heard") {
-  Run run;
-  run.claims = {fake::claim("a"), fake::claim("b")};
-  run.grant();
-  run.answer(store::Queued{holder("ann"), 0, std::nullopt});
-  run.turn(store::ClaimAgain{});
-  run.script.attempts.emplace_back([&](const store::Claim& claim) {
-    run.script.post(stop());
-    return fake::Store::granted(claim);
-  });
-  CHECK(std::get<hold::Dismissed>(run.refused()).name.text() == "a");
-  CHECK(run.script.calls.back() == "release b");
-  CHECK(run.script.count("confirm a") == 1);
-}
-
-TEST_CASE("the first lock is refreshed while the second is waited for") {
-  Run run;
-  run.claims = {fake::claim("a", Millis{150}), fake::claim("b")};
-  run.grace = Millis{10};
-  run.grant();
-  run.answer(store::Queued{holder("ann"), 0, std::nullopt});
-  run.script.turns.emplace_back([](const os::CallLimit& limit) -> store::Turn {
-    os::wait_any({}, limit.until);
-    return store::StillWaiting{};
-  });
-  CHECK(run.held().leases().size() == 2);
-  CHECK(run.script.count("renew a") >= 1);
 }
 
 }  // namespace unit::hold_acquire
