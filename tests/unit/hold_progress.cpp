@@ -1,11 +1,10 @@
-// What people see while they wait, and what a job is told.
+// How a holder is described, and what a job is told.
 #include "hold/progress.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 
-#include "base/log.hpp"
 #include "hold/environment.hpp"
 
 namespace unit::hold_progress {
@@ -14,12 +13,6 @@ namespace {
 
 using base::Millis;
 using Kind = store::Holder::Kind;
-
-std::string captured;
-std::size_t capture(std::string_view text) {
-  captured += text;
-  return text.size();
-}
 
 store::Lease lease(const std::string& name, store::Fence fence) {
   return {*store::LockName::from(name),
@@ -50,31 +43,6 @@ TEST_CASE("the holder of a lock is described by its kind") {
         "held by a foreign client (its value is empty or no string)");
   CHECK(hold::describe(store::Holder{Kind::holder, "ann", Millis{192'000}, std::nullopt, 2}) ==
         "held by ann and 2 more for 3m12s");
-}
-
-TEST_CASE("a waiting line is said at the start and once a minute, with the time that passed") {
-  captured.clear();
-  const base::Moment start{std::chrono::hours{1}};
-  {
-    const base::log::NonBlockingStderr at_once{capture};
-    hold::WaitingLine line{*store::LockName::from("a\n")};
-    CHECK(line.due().is_never());
-    const store::Queued place{store::Holder{Kind::holder, "ann", Millis{1'000}, std::nullopt}, 1,
-                              std::nullopt};
-    line.update(place, start);
-    CHECK(line.due() == base::Deadline::at(start + Millis{60'000}));
-    line.update(place, start + Millis{1'000});  // nothing new to be said
-    line.tick(start + Millis{61'000});
-    line.update(store::Fault{store::Fault::Kind::silent, "no answer"}, start);
-    line.update(store::Fault{store::Fault::Kind::silent, "no answer"}, start);
-    base::log::set_level(base::log::Level::quiet);
-    line.tick(start);
-    base::log::set_level(base::log::Level::normal);
-  }
-  CHECK(captured ==
-        "rlock: waiting for 'a\\n': held by ann for 1s, position 2\n"
-        "rlock: waiting for 'a\\n': held by ann for 1m1s, position 2\n"
-        "rlock: waiting for 'a\\n': cannot reach the server (no answer); trying again\n");
 }
 
 TEST_CASE("a job is told its key and fence, and of all locks around it") {

@@ -2,8 +2,17 @@
 #include "hold/progress.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "base/log.hpp"
 #include "base/text.hpp"
+#include "os/fd.hpp"
 
 namespace unit::hold_status_line {
 
@@ -18,7 +27,180 @@ const store::Queued second{store::Holder{store::Holder::Kind::holder,
                                          base::Millis{12'000}, std::nullopt, 0},
                            1, std::nullopt};
 
+const base::Moment start{std::chrono::hours{1}};
+base::Moment at(int seconds) {
+  return start + std::chrono::seconds{seconds};
+}
+/// Held for a second when that was said.
+store::Queued behind_ann(std::size_t ahead = 1) {
+  return {store::Holder{store::Holder::Kind::holder, "ann", base::Millis{1'000}, std::nullopt},
+          ahead, std::nullopt};
+}
+store::Fault silent(const std::string& why) {
+  return {store::Fault::Kind::silent, why};
+}
+
+std::string captured;
+/// What was said since it was last asked.
+std::string said() {
+  return std::exchange(captured, {});
+}
+
+/// A stderr of another kind than that of the tests. What is said there is captured.
+class Stderr {
+ public:
+  explicit Stderr(os::Fd in_its_place)
+      : fd_{std::move(in_its_place)}, before_{::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)} {
+    REQUIRE(fd_.number() >= 0);
+    ::dup2(fd_.number(), STDERR_FILENO);
+    captured.clear();
+  }
+  Stderr(const Stderr&) = delete;
+  Stderr& operator=(const Stderr&) = delete;
+  ~Stderr() { ::dup2(before_.number(), STDERR_FILENO); }
+
+ private:
+  static std::size_t capture(std::string_view text) {
+    captured += text;
+    return text.size();
+  }
+
+  os::Fd fd_;
+  os::Fd before_;
+  base::log::NonBlockingStderr at_once_{capture};
+};
+os::Fd no_terminal() {
+  return os::Fd{::open("/dev/null", O_WRONLY | O_CLOEXEC)};
+}
+
+class Terminal {
+ public:
+  explicit Terminal(unsigned short columns) {
+    ::grantpt(screen_.number());
+    ::unlockpt(screen_.number());
+    resize(columns);
+  }
+  void resize(unsigned short columns) {
+    const winsize size{24, columns, 0, 0};
+    REQUIRE(::ioctl(screen_.number(), TIOCSWINSZ, &size) == 0);
+  }
+  [[nodiscard]] os::Fd open() const {
+    return os::Fd{::open(::ptsname(screen_.number()), O_RDWR | O_NOCTTY | O_CLOEXEC)};
+  }
+
+ private:
+  os::Fd screen_{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
+};
+const std::string again = "\r\x1b[K";  // in the same line
+
 }  // namespace
+
+TEST_CASE("elsewhere than on a terminal a line is said at the start and once a minute") {
+  const Stderr elsewhere{no_terminal()};
+  {
+    hold::WaitingLine line{name("a\n")};
+    CHECK(line.due().is_never());
+    line.update(behind_ann(), start);
+    CHECK(said() == "rlock: waiting for 'a\\n': held by ann for 1s, position 2\n");
+    CHECK(line.due() == base::Deadline::at(at(60)));
+    line.update(behind_ann(0), at(1));
+    CHECK(said().empty());
+    line.tick(at(61));
+    CHECK(said() == "rlock: waiting for 'a\\n': held by ann for 1m1s, position 1\n");
+    CHECK(line.due() == base::Deadline::at(at(121)));
+  }
+  CHECK(said().empty());
+}
+
+TEST_CASE("trouble is said once, and again after it was over") {
+  const Stderr elsewhere{no_terminal()};
+  const std::string trouble =
+      "rlock: waiting for 'a': cannot reach the server (no answer); trying again\n";
+  hold::WaitingLine line{name("a")};
+  line.update(silent("no answer"), start);
+  CHECK(said() == trouble);
+  line.update(silent("no answer"), at(1));
+  line.update(silent("refused"), at(2));
+  CHECK(said().empty());
+  line.update(behind_ann(), at(3));
+  line.update(silent("no answer"), at(4));
+  CHECK(said() == trouble);
+}
+
+TEST_CASE("the time of a holder that has none is not reckoned") {
+  const Stderr elsewhere{no_terminal()};
+  hold::WaitingLine line{name("a")};
+  line.update({std::nullopt, 0, std::nullopt}, start);
+  CHECK(said() == "rlock: waiting for 'a': free, but others wait for it, position 1\n");
+  auto place = behind_ann();
+  place.holder->held_for.reset();
+  line.update(place, at(1));
+  line.tick(at(60));
+  CHECK(said() == "rlock: waiting for 'a': held by ann, position 2\n");
+}
+
+TEST_CASE("on a terminal one line is rewritten every second, and wiped at the end") {
+  const Terminal terminal{80};
+  const Stderr there{terminal.open()};
+  {
+    hold::WaitingLine line{name("a")};
+    line.update(behind_ann(), start);
+    CHECK(said() == again + "rlock: waiting for 'a', position 2: held by ann for 1s");
+    CHECK(line.due() == base::Deadline::at(at(1)));
+    line.tick(at(1));
+    CHECK(said() == again + "rlock: waiting for 'a', position 2: held by ann for 2s");
+    CHECK(line.due() == base::Deadline::at(at(2)));
+    line.update(behind_ann(0), at(5));
+    CHECK(said() == again + "rlock: waiting for 'a', position 1: held by ann for 1s");
+    line.update(silent("no answer"), at(6));
+    CHECK(said() ==
+          again + "rlock: waiting for 'a': cannot reach the server (no answer); trying again");
+    line.update(silent("refused"), at(7));
+    CHECK(said() ==
+          again + "rlock: waiting for 'a': cannot reach the server (refused); trying again");
+  }
+  CHECK(said() == again);
+}
+
+TEST_CASE("the line leaves a column free, of as many as the terminal has then") {
+  Terminal terminal{80};
+  const Stderr there{terminal.open()};
+  hold::WaitingLine line{name("a")};
+  line.update(silent(std::string(200, 'w')), start);
+  const auto columns = [&] {
+    (void)said();
+    line.tick(start);
+    const std::string text = said();
+    REQUIRE(text.starts_with(again));
+    REQUIRE(text.ends_with("…"));  // three bytes in one column
+    return text.size() - again.size() - 2;
+  };
+  CHECK(columns() == 79);
+  terminal.resize(40);
+  CHECK(columns() == 39);
+  terminal.resize(0);  // it does not say
+  CHECK(columns() == 79);
+  terminal.resize(3);
+  line.tick(start);
+  CHECK(said() == again + "rlock: ");
+}
+
+TEST_CASE("nothing is said when quiet, on a terminal or elsewhere") {
+  const Terminal terminal{80};
+  for (const bool on_terminal : {false, true}) {
+    const Stderr there{on_terminal ? terminal.open() : no_terminal()};
+    base::log::set_level(base::log::Level::quiet);
+    {
+      hold::WaitingLine line{name("a")};
+      line.update(behind_ann(), start);
+      line.update(silent("no answer"), at(1));
+      line.tick(at(90));
+      CHECK_FALSE(line.due().passed(at(90)));
+    }
+    base::log::set_level(base::log::Level::normal);
+    CHECK(said().empty());
+  }
+}
 
 TEST_CASE("elsewhere than on a terminal the line is whole") {
   CHECK(hold::waiting_text(name("deploy"), second, "", std::nullopt) ==
