@@ -225,6 +225,18 @@ TEST_CASE("a loss while the job is stopped for a signal is said, and starts no s
   CHECK(told(killing.on_news(lost(), start)) == lost_line);
 }
 
+TEST_CASE("a tree that is waited for and stops already is not stopped again for a loss") {
+  auto running = policy(hold::OnLost::stop, true);
+  CHECK_FALSE(running.awaits_tree());
+  (void)running.on_job_ended(exited(0), start);
+  CHECK(running.awaits_tree());
+  CHECK(told(running.on_signal(by_process(SIGTERM), Heard::no, start)) == "tree 15");
+  const auto due = running.due();
+  CHECK(told(running.on_news(lost(), at(10))).empty());
+  CHECK_FALSE(running.stopped_for());
+  CHECK(running.due() == due);
+}
+
 TEST_CASE("a lease that is over already is no time for a grace") {
   auto running = policy();
   CHECK(told(running.on_news(lost(), at(10'000))) == lost_line);
@@ -234,7 +246,9 @@ TEST_CASE("a lease that is over already is no time for a grace") {
 TEST_CASE("--on-lost warn lets the job run on, and says so once") {
   auto running = policy(hold::OnLost::warn);
   CHECK(running.last_moment().is_never());
+  CHECK_FALSE(running.warned_of());
   CHECK(told(running.on_news(lost(), start)) == "say: lost the lock 'a': gone; the job runs on");
+  CHECK(running.warned_of() == "gone");
   CHECK(told(running.on_news(lost(), start)).empty());
   CHECK(running.due().is_never());
   CHECK(told(running.on_time(at(60'000))).empty());
