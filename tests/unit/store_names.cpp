@@ -40,6 +40,7 @@ TEST_CASE("a label is printable text of at most 100 bytes") {
 TEST_CASE("any text makes a tame label") {
   CHECK(Label::tamed("backup").text() == "backup");
   CHECK(Label::tamed("a b#c@d/e:fü").text() == "a_b_c_d_e_f__");
+  CHECK(Label::tamed("a\tb\x7f").text() == "a_b_");
   CHECK(Label::tamed("").text() == "_");
   CHECK(Label::tamed(std::string(200, 'x')).text().size() == 100);
 }
@@ -66,6 +67,8 @@ TEST_CASE("another try of a claim has another token of the same claim") {
   CHECK(first.same_claim(second));
   CHECK(second.another().same_claim(first));
   CHECK_FALSE(Token::foreign("x").same_claim(Token::foreign("x")));
+  CHECK_FALSE(first.same_claim(Token::foreign("x")));
+  CHECK_FALSE(Token::foreign("x").same_claim(first));
 }
 
 TEST_CASE("a foreign text is a token without parts") {

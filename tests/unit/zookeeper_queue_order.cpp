@@ -104,6 +104,8 @@ TEST_CASE("a part of a token finds no node") {
   CHECK_FALSE(place_of(queue, Token::foreign("a#" + nonce('1').substr(1))));
   CHECK_FALSE(place_of(queue, Token::foreign("a#0" + nonce('1'))));
   CHECK_FALSE(place_of(queue, Token::foreign(node('x', '1', "00"))));
+  // Another's node, whose name only begins as ours does.
+  CHECK_FALSE(place_of(queue_of({node('x', '1', "more-0000000003")}), token('1')));
 }
 
 TEST_CASE("the order goes on where ZooKeeper's numbers wrap from 2^31 - 1 to -2^31") {
@@ -113,6 +115,17 @@ TEST_CASE("the order goes on where ZooKeeper's numbers wrap from 2^31 - 1 to -2^
   Names reversed{in_order.rbegin(), in_order.rend()};
   CHECK(names_of(queue_of(reversed)) == in_order);
   CHECK(place_of(queue_of(reversed), token('3')) == 2u);
+}
+
+TEST_CASE("numbers from one end alone are as they are") {
+  const auto high = queue_of({node('x', '1', "2147483647"), node('x', '2', "2147483640")});
+  CHECK(high[0].number == 2'147'483'640);
+  CHECK(high[1].number == 2'147'483'647);
+  // Nor is it a wrap where the negative ones are near zero: those came first.
+  const Names in_order{node('x', '1', "-000000001"), node('x', '2', "2147483647")};
+  const auto queue = queue_of({in_order[1], in_order[0]});
+  CHECK(names_of(queue) == in_order);
+  CHECK(queue[0].number == -1);
 }
 
 TEST_CASE("negative numbers are in order, up to zero and beyond") {
@@ -135,6 +148,12 @@ TEST_CASE("the dash before a number of another recipe is its own, unless there a
   CHECK(number("lock--1000000000") == -1'000'000'000);
   CHECK(number("_c_12-lock--000000007") == -7);
   CHECK(number("ab__lock__-1000000000") == -1'000'000'000);
+  CHECK(number("LOCK-1000000000") == 1'000'000'000);
+  CHECK(number("LOCKZ-1000000000") == 1'000'000'000);
+  CHECK(number("lock9-1000000000") == 1'000'000'000);
+  CHECK(number("a:-1000000000") == -1'000'000'000);
+  CHECK(number("a~-1000000000") == -1'000'000'000);
+  CHECK(number("lock1000000000") == 1'000'000'000);
   CHECK(number("-1000000000") == -1'000'000'000);
   CHECK(number("1000000000") == 1'000'000'000);
 }
