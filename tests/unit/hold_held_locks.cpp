@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
+#include <new>
 #include <system_error>
 
 #include "fake_store.hpp"
@@ -89,6 +91,14 @@ TEST_CASE("a release is tried again after a silent fault, whose success it may h
   CHECK(std::holds_alternative<store::NotOurs>(held(script, "a").release(soon())));
 }
 
+TEST_CASE("a silent fault may have been the release, whatever fault came after it") {
+  Script script;
+  script.releases = {Fault{Fault::Kind::silent, ""}, Fault{Fault::Kind::unavailable, ""},
+                     store::NotOurs{"gone"}};
+  CHECK(std::holds_alternative<store::Released>(held(script, "a").release(soon())));
+  CHECK(script.count("release a") == 3);
+}
+
 TEST_CASE("a release is not tried again where that will not help, nor after its time") {
   Script script;
   script.releases = {Fault{Fault::Kind::denied, ""}};
@@ -98,6 +108,45 @@ TEST_CASE("a release is not tried again where that will not help, nor after its 
   CHECK(std::holds_alternative<Fault>(
       held(script, "a").release({Deadline::at(base::now())}, Millis{5})));
   CHECK(script.calls == Calls{"release a", "keep a"});
+}
+
+TEST_CASE("the sender of a notice can be told while the lock is held, and once it is spent") {
+  Script script;
+  {
+    Held one = held(script, "a");
+    one.confirm_stopped(notice(store::Notice::Kind::stop), soon());
+  }
+  CHECK(script.calls == Calls{"confirm a", "release a"});
+  Held spent = held(script, "b");
+  spent.give_up();
+  spent.confirm_stopped(notice(store::Notice::Kind::lost), soon());
+  CHECK(script.calls == Calls{"confirm a", "release a", "confirm b"});
+}
+
+TEST_CASE("a machine without descriptors does not keep a lock that is dropped from being left") {
+  Script script;
+  script.at_call = [](const std::string& call) {
+    if (call == "release a") throw std::system_error{EMFILE, std::generic_category()};
+  };
+  { const Held dropped = held(script, "a"); }
+  CHECK(script.calls == Calls{"release a"});
+  HeldLocks locks;
+  locks.add(held(script, "a"));
+  locks.add(held(script, "b"));
+  std::move(locks).abandon();
+  CHECK(script.calls == Calls{"release a", "release a", "release b"});
+}
+
+TEST_CASE("a machine that is broken otherwise ends it all, and the locks left are released") {
+  Script script;
+  script.at_call = [](const std::string& call) {
+    if (call == "release a") throw std::bad_alloc{};
+  };
+  HeldLocks locks;
+  locks.add(held(script, "a"));
+  locks.add(held(script, "b"));
+  CHECK_THROWS_AS(std::move(locks).abandon(), std::bad_alloc);
+  CHECK(script.calls == Calls{"release a", "release b"});
 }
 
 TEST_CASE("no locks are never due and never end") {
@@ -148,6 +197,9 @@ TEST_CASE("after a failed refresh that succeeds again, the listener connects ane
   CHECK(locks.listen_due().is_never());
   CHECK(std::holds_alternative<hold::Extended>(locks.refresh(-1)));
   CHECK(locks.listen_due().passed(base::now()));
+  locks.listen(-1);
+  CHECK(locks.listen_due().is_never());
+  CHECK(script.count("listen a") == 2);
 }
 
 TEST_CASE("a store without listeners is asked for one once") {
