@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "cmd/report.hpp"
+#include "surroundings.hpp"
 
 namespace unit::cmd_config_file {
 
@@ -62,6 +63,78 @@ TEST_CASE("a line that is none says where, and shows no more than a name") {
   CHECK(refusal("Hunter2 = x").starts_with("/f:1: saw '…', accepted: "));
   CHECK(refusal("= 5").starts_with("/f:1: saw '', accepted: "));
   CHECK(refusal("key = x").find("local-gate") != std::string::npos);
+}
+
+namespace {
+
+/// The exit code and the line of what is thrown; 0 if nothing is.
+std::pair<int, std::string> refusal_of_files(const std::optional<std::string>& named) {
+  try {
+    (void)cmd::read_config(named);
+  } catch (const cmd::UsageError& error) {
+    return {error.code, error.line};
+  }
+  return {0, ""};
+}
+
+/// The TTL of the user's file; nothing if there is none, whatever the system's file says.
+std::string users_ttl() {
+  const auto config = cmd::read_config(std::nullopt);
+  const auto found = config.find("ttl");
+  return found == config.end() || found->second.file != 1 ? "" : found->second.text;
+}
+
+}  // namespace
+
+TEST_CASE("a file that is named stands alone, and must be there") {
+  const Surroundings around;
+  (void)around.write(".config/rlock/rlock.conf", "wait = 1s\n");
+  const std::string named = around.write("named", "ttl = 5s\n");
+  const auto config = cmd::read_config(named);
+  CHECK(config.size() == 1);
+  CHECK(config.at("ttl").where == named + ":1");
+  CHECK(refusal_of_files(around / "absent").first == cmd::ExitCode::bad_config);
+  CHECK(refusal_of_files(around / "a\x1b").second ==
+        "cannot use the config file '" + around / "a\\x1b': No such file or directory");
+  CHECK(refusal_of_files("").first == cmd::ExitCode::bad_config);
+}
+
+TEST_CASE("the user's file is below XDG_CONFIG_HOME, otherwise below HOME") {
+  const Surroundings around;
+  CHECK(users_ttl().empty());
+  (void)around.write(".config/rlock/rlock.conf", "ttl = 1s\n");
+  CHECK(users_ttl() == "1s");
+  around.set("XDG_CONFIG_HOME", "");
+  CHECK(users_ttl() == "1s");
+  around.set("XDG_CONFIG_HOME", around / "xdg");
+  CHECK(users_ttl().empty());  // the one below HOME is not read then
+  (void)around.write("xdg/rlock/rlock.conf", "ttl = 2s\n");
+  CHECK(users_ttl() == "2s");
+}
+
+TEST_CASE("who has no home has no file of their own") {
+  const Surroundings around;
+  around.set("HOME", "");
+  CHECK(users_ttl().empty());
+  around.unset("HOME");
+  CHECK(users_ttl().empty());
+}
+
+TEST_CASE("a user's file that cannot be there is passed over, one that is not ours is refused") {
+  const Surroundings around;
+  around.set("XDG_CONFIG_HOME", around / "conf");  // a file
+  CHECK(refusal_of_files(std::nullopt).first == 0);
+  around.unset("XDG_CONFIG_HOME");
+  const std::string file = around.write(".config/rlock/rlock.conf", "ttl = 1s\n", 0666);
+  CHECK(refusal_of_files(std::nullopt) ==
+        std::pair<int, std::string>{78, "cannot use the config file '" + file +
+                                            "': others may write to it: chmod go-w " + file});
+  (void)around.write(".config/rlock/rlock.conf", "colour = red\n");
+  CHECK(refusal_of_files(std::nullopt).second.starts_with(file + ":1: saw 'colour'"));
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink(file, file);
+  CHECK(refusal_of_files(std::nullopt).second ==
+        "cannot use the config file '" + file + "': Too many levels of symbolic links");
 }
 
 }  // namespace unit::cmd_config_file

@@ -3,9 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-
 #include "cmd/server_options.hpp"
+#include "surroundings.hpp"
 
 namespace unit::cmd_parse {
 
@@ -26,7 +25,7 @@ Words names_of(const cmd::SplitArgv& words) {
 
 /// The error's line; of an answer its first words, of something to do "act".
 std::string outcome(const Words& argv) {
-  ::setenv("RLOCK_CONFIG", "/dev/null", 1);
+  const Surroundings around;
   try {
     const auto parsed = cmd::parse(argv);
     const auto* answer = std::get_if<cmd::Answer>(&parsed);
@@ -114,6 +113,26 @@ TEST_CASE("help and version are answers, whatever else is wrong") {
   CHECK(outcome({"-h", "check"}).starts_with("inside a job"));
   CHECK(outcome({"-V"}).starts_with("rlock "));
   CHECK(outcome({"inspect", "-V"}).starts_with("unknown option '-V'"));
+}
+
+TEST_CASE("whatever is wrong with acquire --export, its output makes the eval fail") {
+  const Surroundings around;
+  const auto act = cmd::parse({"acquire", "--export", "-k", "deploy"});
+  REQUIRE(std::holds_alternative<cmd::Act>(act));
+  std::string line;
+  {
+    const StdoutTo file{around / "stdout"};
+    try {
+      (void)std::get<cmd::Act>(act)();
+    } catch (const cmd::UsageError& error) {
+      line = error.line;
+    }
+  }
+  CHECK(around.read("stdout") == "(exit 64)\n");
+  CHECK(line.starts_with("no --ttl given"));
+  // Who evaluates nothing is told at once.
+  CHECK(outcome({"acquire", "-k", "deploy"}).starts_with("no --ttl given"));
+  CHECK(outcome({"acquire", "--export", "-h"}).starts_with("take a lock"));
 }
 
 TEST_CASE("passwords of URLs are overwritten in our own arguments, and nowhere else") {

@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "surroundings.hpp"
 
 namespace unit::cmd_present {
 
@@ -125,6 +129,45 @@ TEST_CASE("JSON is pure ASCII, whatever the key is made of") {
   for (const char c : text) CHECK(static_cast<unsigned char>(c) < 0x80);
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(Json::parse(text)["locks"].size() == 1);
+}
+
+TEST_CASE("of several holders one whose fence is not known has no line for it") {
+  auto report = held_lock();
+  report.holders.push_back({{Holder::Kind::foreign, "x", std::nullopt, std::nullopt, 0}, {}});
+  const std::string table = cmd::as_table(report);
+  CHECK(table.find("fence    7\n") != std::string::npos);
+  CHECK(table.find("fence ") == table.rfind("fence "));
+  CHECK(Json::parse(cmd::as_json(report))["holders"][1]["fence"].is_null());
+}
+
+TEST_CASE("what is printed is written at once, whole") {
+  const Surroundings around;
+  const std::string novel(100'000, 'x');
+  std::string first;
+  std::string all;
+  {
+    const StdoutTo file{around / "stdout"};
+    cmd::print("one\n");
+    first = around.read("stdout");
+    cmd::print(novel);
+    all = around.read("stdout");
+  }
+  CHECK(first == "one\n");
+  CHECK(all == first + novel);
+}
+
+TEST_CASE("what cannot be printed is an error, be it short or long") {
+  const auto error_of = [](std::string_view text) {
+    const StdoutTo full{"/dev/full"};
+    try {
+      cmd::print(text);
+    } catch (const std::system_error& error) {
+      return error.code().value();
+    }
+    return 0;
+  };
+  CHECK(error_of("one\n") == ENOSPC);
+  CHECK(error_of(std::string(100'000, 'x')) == ENOSPC);
 }
 
 }  // namespace unit::cmd_present

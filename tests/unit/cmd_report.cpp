@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "base/log.hpp"
 #include "cmd/claim_options.hpp"
+#include "surroundings.hpp"
 
 namespace unit::cmd_report {
 
@@ -13,23 +13,6 @@ using store::Holder;
 using Kind = store::Fault::Kind;
 
 namespace {
-
-std::string captured;
-
-std::size_t capture(std::string_view text) {
-  captured += text;
-  return text.size();
-}
-
-/// What is said on stderr meanwhile.
-class Said {
- public:
-  Said() : at_once_{capture} { captured.clear(); }
-  [[nodiscard]] const std::string& text() const { return captured; }
-
- private:
-  base::log::NonBlockingStderr at_once_;
-};
 
 store::LockName name(std::string_view text) {
   return *store::LockName::from(text);
@@ -67,6 +50,8 @@ TEST_CASE("a fault says whether the server was reached, and denied has its own c
   CHECK(code(Kind::unavailable) ==
         std::pair{69, std::string{"rlock: cannot use redis://h: why\n"}});
   CHECK(code(Kind::unusable) == std::pair{69, std::string{"rlock: cannot use redis://h: why\n"}});
+  CHECK(code(Kind::misconfigured) ==
+        std::pair{78, std::string{"rlock: cannot use redis://h: why\n"}});
   CHECK(code(Kind::denied) == std::pair{77, std::string{"rlock: cannot use redis://h: why\n"}});
 }
 
@@ -86,6 +71,10 @@ TEST_CASE("a lock that was not acquired is said with its holder and what to do")
   CHECK(said(hold::GaveUp{name("deploy"), holder, 3, Why::crowded}, 9) ==
         "rlock: 'deploy' is held by app@h:1/job for 12s, and 3 wait already: no more than "
         "--max-waiters allows\n");
+  CHECK(said(hold::GaveUp{name("deploy"), holder, 0, Why::nested}, 9) ==
+        "rlock: 'deploy' is held by app@h:1/job for 12s, the run that this command is part of; it "
+        "would wait for itself (to run under that lock: --reentrant, and the server named as "
+        "there)\n");
   CHECK(said(hold::Dismissed{name("deploy"), "superseded by b"}, 9) ==
         "rlock: waiting for 'deploy' was superseded by b\n");
   CHECK(said(hold::Interrupted{15}, 143).empty());
@@ -93,17 +82,22 @@ TEST_CASE("a lock that was not acquired is said with its holder and what to do")
 }
 
 TEST_CASE("a use that does not go together with ours names both") {
-  const auto said = [](store::Mode mode) {
+  const auto said = [](store::Mode theirs, store::Mode ours = {}) {
+    auto mine = plan();
+    mine.mode = ours;
     const Said all;
-    const hold::Incompatible why{name("deploy"), {mode, store::Token::foreign("b")}};
-    CHECK(cmd::report_not_acquired(plan(), why) == 78);
+    const hold::Incompatible why{name("deploy"), {theirs, store::Token::foreign("b")}};
+    CHECK(cmd::report_not_acquired(mine, why) == 78);
     return all.text();
   };
   CHECK(said({store::Mode::Kind::permits, 3}) ==
         "rlock: 'deploy' is used with --permits 3 by b, this run says --exclusive; all users of a "
         "key must agree\n");
-  CHECK(said({store::Mode::Kind::shared}).find("used as a reader/writer lock by b") !=
-        std::string::npos);
+  CHECK(said({store::Mode::Kind::shared}, {store::Mode::Kind::permits, 2}) ==
+        "rlock: 'deploy' is used as a reader/writer lock by b, this run says --permits 2; all "
+        "users of a key must agree\n");
+  CHECK(said({store::Mode::Kind::permits, 3}, {store::Mode::Kind::shared})
+            .find("with --permits 3 by b, this run says --shared; ") != std::string::npos);
 }
 
 TEST_CASE("a word of the user's is shown printable, short, and without a URL's secret") {
@@ -117,6 +111,9 @@ TEST_CASE("of a word that is no option only its name is shown") {
   CHECK(cmd::shown_option("--frob") == "--frob");
   CHECK(cmd::shown_option("--frob=secret") == "--frob…");
   CHECK(cmd::shown_option("-Z") == "-Z");
+  for (const char* glued : {"-Z5", "-Z_", "-Z{", "-Z\x1b", "-Z@"}) {
+    CHECK(cmd::shown_option(glued) == "-Z…");
+  }
   CHECK(cmd::shown_option("").empty());
 }
 

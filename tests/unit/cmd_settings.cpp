@@ -2,14 +2,9 @@
 #include "cmd/settings.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
-#include <cstdlib>
-#include <fstream>
 
 #include "cmd/parse.hpp"
+#include "surroundings.hpp"
 
 namespace unit::cmd_settings {
 
@@ -18,35 +13,6 @@ using cmd::Setting;
 using Origin = cmd::Setting::Origin;
 
 namespace {
-
-/// An environment and a config file of this test's own.
-class Surroundings {
- public:
-  Surroundings() {
-    std::array<char, 32> name{"/tmp/rlock-unit.XXXXXX"};
-    directory_ = ::mkdtemp(name.data());
-    set("RLOCK_CONFIG", file());
-    config("");
-  }
-  ~Surroundings() {
-    for (const auto& name : names_) ::unsetenv(name.c_str());
-    ::unlink(file().c_str());
-    ::rmdir(directory_.c_str());
-  }
-  void set(const std::string& name, const std::string& value) {
-    names_.push_back(name);
-    ::setenv(name.c_str(), value.c_str(), 1);
-  }
-  void config(const std::string& text) {
-    std::ofstream{file()} << text;
-    ::chmod(file().c_str(), 0600);
-  }
-  [[nodiscard]] std::string file() const { return directory_ + "/conf"; }
-
- private:
-  std::string directory_;
-  std::vector<std::string> names_;
-};
 
 cmd::Settings settings_of(const std::vector<std::string>& argv, cmd::Commands command = of::run) {
   cmd::Settings settings{"", command};
@@ -77,7 +43,7 @@ TEST_CASE("the command line goes before the environment, and that before the con
   CHECK_FALSE(settings_of({}).find("ttl"));
   around.config("ttl = 100s\n");
   CHECK(settings_of({}).find("ttl")->text == "100s");
-  CHECK(settings_of({}).find("ttl")->source == around.file() + ":1: ttl");
+  CHECK(settings_of({}).find("ttl")->source == around / "conf:1: ttl");
   CHECK(settings_of({}).find("ttl")->origin == Origin::config);
   around.set("RLOCK_TTL", "200s");
   CHECK(settings_of({}).find("ttl")->text == "200s");
@@ -141,9 +107,24 @@ TEST_CASE("a flag is on when given, or when a variable or a file says yes") {
     around.set("RLOCK_WAIT_ALL", no);
     CHECK_FALSE(settings_of({}).is_on("wait-all"));
   }
+}
+
+TEST_CASE("a flag whose value is neither yes nor no is an error of where it stands") {
+  const Surroundings around;
+  const auto refused = [](const cmd::Settings& settings) -> std::pair<int, std::string> {
+    try {
+      (void)settings.is_on("wait-all");
+    } catch (const cmd::UsageError& error) {
+      return {error.code, error.line};
+    }
+    return {};
+  };
+  const std::string accepted = "saw 'perhaps', accepted: 1, true, yes, on, 0, false, no or off";
+  (void)around.config("wait-all = perhaps");
+  CHECK(refused(settings_of({})) == std::pair{78, around / "conf:1: wait-all: " + accepted});
   around.set("RLOCK_WAIT_ALL", "perhaps");
-  const auto settings = settings_of({});
-  CHECK_THROWS_AS((void)settings.is_on("wait-all"), cmd::UsageError);
+  CHECK(refused(settings_of({})) == std::pair{64, "RLOCK_WAIT_ALL: " + accepted});
+  CHECK(refused(settings_of({"--wait-all"})).first == 0);
 }
 
 TEST_CASE("an option that is not one is named, with what was probably meant") {
@@ -154,6 +135,118 @@ TEST_CASE("an option that is not one is named, with what was probably meant") {
   CHECK(refusal({"-Z"}) == "unknown option '-Z'; accepted: see rlock --help");
   CHECK(refusal({"--pasword-file=hunter2"}).find("hunter2") == std::string::npos);
   CHECK(refusal({"--quiet=no"}) == "option '--quiet' takes no value");
+  CHECK(refusal({"--frobnicate=5"}) ==
+        "unknown option '--frobnicate…'; accepted: see rlock --help");
+  CHECK(refusal({"-Z--ttl=5"}) == "unknown option '-Z--ttl…'; accepted: see rlock --help");
+}
+
+TEST_CASE("an option is known by its letter or by its whole name") {
+  const cmd::Settings settings{"", of::run};
+  const auto name = [&](std::string_view word) {
+    const auto* option = settings.option_written(word);
+    return option == nullptr ? "" : option->name;
+  };
+  CHECK(name("-t") == "ttl");
+  CHECK(name("--ttl") == "ttl");
+  CHECK(name("-c") == "c");
+  for (const char* none : {"", "-", "--", "-tt", "--t", "--tt", "--c", "t", "ttl", "--json"}) {
+    CAPTURE(none);
+    CHECK(name(none).empty());
+  }
+}
+
+TEST_CASE("an option that has a letter alone is read and written with it") {
+  const Surroundings around;
+  const auto command = settings_of({"-c", "echo a b"}).find("c");
+  REQUIRE(command);
+  CHECK(command->text == "echo a b");
+  CHECK(command->source == "-c");
+  CHECK(settings_of({"-cecho"}).find("c")->text == "echo");
+}
+
+TEST_CASE("a config file that was named must be there and good, wherever it is named") {
+  const Surroundings around;
+  const auto refused = [&](const std::vector<std::string>& argv) -> std::pair<int, std::string> {
+    try {
+      (void)settings_of(argv);
+    } catch (const cmd::UsageError& error) {
+      return {error.code, error.line};
+    }
+    return {};
+  };
+  const std::string absent = around / "absent";
+  CHECK(refused({}).second.empty());
+  CHECK(refused({"--config", absent}) ==
+        std::pair{78, "cannot use the config file '" + absent + "': No such file or directory"});
+  around.set("RLOCK_CONFIG", absent);
+  CHECK(refused({}).first == 78);
+  CHECK(refused({"--config", around.write("other", "ttl = 5s")}).second.empty());
+  CHECK(settings_of({"--config", around / "other"}).find("ttl")->text == "5s");
+}
+
+TEST_CASE("a variable of what only this command's line can say is an error, another's is not") {
+  const Surroundings around;
+  around.set("RLOCK_SHARED", "1");
+  CHECK(refusal({}) == "RLOCK_SHARED: this option comes from the command line only");
+  CHECK(refusal({"--shared"}).starts_with("RLOCK_SHARED: "));
+  CHECK(refusal({}, of::list).empty());
+  around.set("RLOCK_SHARED", "");
+  CHECK(refusal({}).empty());
+  around.set("RLOCK_TLL", "5s");  // worth a line, no error
+  CHECK(refusal({}).empty());
+}
+
+TEST_CASE("variables that nothing reads get a line, and a job's own none") {
+  const Surroundings around;
+  const auto warnings = [](cmd::Commands command) {
+    const auto settings = settings_of({}, command);
+    const Said said;
+    settings.warn_of_unread_variables();
+    return said.text();
+  };
+  CHECK(warnings(of::run).empty());
+  around.set("RLOCK_KEY", "deploy");  // told to a job
+  around.set("RLOCK_TTL", "5s");
+  CHECK(warnings(of::list).empty());
+  around.set("RLOCK_TLL", "5s");
+  CHECK(warnings(of::run) ==
+        "rlock: RLOCK_TLL is set, and no variable of rlock's; did you mean RLOCK_TTL?\n");
+  around.unset("RLOCK_TLL");
+  around.set("RLOCK_FROBNICATE\x1b", "5s");
+  CHECK(warnings(of::run) == "rlock: RLOCK_FROBNICATE\\x1b is set, and no variable of rlock's\n");
+  around.unset("RLOCK_FROBNICATE\x1b");
+  around.set("RLOCK_SHARED", "1");
+  CHECK(warnings(of::list) ==
+        "rlock: RLOCK_SHARED is set, but --shared comes from the command line only\n");
+  // No variable reads a flag that only the command line has: it is not what was meant.
+  around.set("RLOCK_SHARE", "1");
+  CHECK(warnings(of::list).find("RLOCK_SHARE is set, and no variable of rlock's\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("what a quiet user does not want to know of variables is not said") {
+  const Surroundings around;
+  around.set("RLOCK_TLL", "5s");
+  around.set("RLOCK_SHARED", "1");
+  base::log::set_level(base::log::Level::quiet);
+  const auto settings = settings_of({}, of::list);
+  const Said said;
+  settings.warn_of_unread_variables();
+  CHECK(said.text().empty());
+}
+
+TEST_CASE("of two settings the one from the nearer place goes before, of files the lower one") {
+  const Setting config = said("x", Origin::config);
+  Setting lower = config;
+  lower.file = 1;
+  CHECK(said("x").goes_before(said("x", Origin::environment)));
+  CHECK(said("x", Origin::environment).goes_before(config));
+  CHECK(config.goes_before(said("x", Origin::standard)));
+  CHECK(config.goes_before(lower));
+  CHECK_FALSE(lower.goes_before(config));
+  CHECK_FALSE(config.goes_before(config));
+  lower.origin = Origin::environment;  // whatever the file
+  CHECK(lower.goes_before(config));
 }
 
 TEST_CASE("an option without its value is an error") {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "surroundings.hpp"
+
 namespace unit::cmd_status_file {
 
 using Json = nlohmann::json;
@@ -127,6 +129,50 @@ TEST_CASE("a record is of a run with locks if it has a token") {
   for (const char* other : {"", "old", "[1]", "{}", "{\"token\": 5}", "{\"token\": \"x\""}) {
     CHECK_FALSE(cmd::is_of_a_run_with_locks(other));
   }
+}
+
+TEST_CASE("a record is saved where a file was named, in place of what was there") {
+  const Surroundings around;
+  RunRecord record{{name("a")}};
+  const Said said;
+  cmd::save(record, std::nullopt, 71);
+  cmd::save(record, around / "status", 71);
+  CHECK(Json::parse(around.read("status"))["exit_code"] == 71);
+  record.outcome = Outcome::ran;
+  cmd::save(record, around / "status", 0);
+  CHECK(Json::parse(around.read("status"))["outcome"] == "ran");
+  CHECK(said.text().empty());
+}
+
+TEST_CASE("a run that finds its locks busy leaves the record of one that had them alone") {
+  const Surroundings around;
+  const std::string file = around / "status";
+  RunRecord busy{{name("a")}};
+  busy.outcome = Outcome::busy;
+  const auto saved = [&](const RunRecord& record) {
+    cmd::save(record, file, 75);
+    return Json::parse(around.read("status"))["outcome"];
+  };
+  CHECK(saved(busy) == "busy");  // there was none
+  RunRecord ran{{name("a")}};
+  ran.outcome = Outcome::ran;
+  CHECK(saved(ran) == "ran");
+  CHECK(saved(busy) == "busy");  // one without locks is no better
+  ran.leases = {lease("a", 7)};
+  CHECK(saved(ran) == "ran");
+  CHECK(saved(busy) == "ran");
+  RunRecord failed{{name("a")}};
+  CHECK(saved(failed) == "failed");  // more than busy: it is the news
+  (void)around.write("status", "no record");
+  CHECK(saved(busy) == "busy");
+}
+
+TEST_CASE("a record that cannot be saved is said, and nothing else happens") {
+  const Surroundings around;
+  const Said said;
+  cmd::save(RunRecord{{name("a")}}, around / "absent/status\x1b", 0);
+  CHECK(said.text() == "rlock: --status-file: cannot write '" + around / "absent/status\\x1b" +
+                           "': No such file or directory\n");
 }
 
 }  // namespace unit::cmd_status_file
