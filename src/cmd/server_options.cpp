@@ -34,8 +34,7 @@ void set_log_level(const Settings& settings) {
     const auto other = *settings.find("verbose");
     loud = other.goes_before(one);
     if (!loud && !one.goes_before(other)) {
-      const bool in_config = one.origin == Setting::Origin::config;
-      throw UsageError{in_config ? ExitCode::bad_config : ExitCode::usage,
+      throw UsageError{exit_code_for(one),
                        fmt::format("{} and {} contradict each other", one.source, other.source)};
     }
   }
@@ -96,7 +95,7 @@ ServerChoice resolve_server(const Settings& settings) {
   }
   auto together = store::together(std::move(servers));
   if (!together) {
-    throw UsageError{ExitCode::usage,
+    throw UsageError{exit_code_for(*chosen),
                      fmt::format("{}: saw '{}' ({}), accepted: one server, or an odd number of "
                                  "independent Redis servers",
                                  chosen->source, base::printable(store::without_secret(url), 400),

@@ -31,10 +31,12 @@ std::string names_for_cli11(const Option& option) {
 
 }  // namespace
 
+ExitCode exit_code_for(const Setting& mistaken) {
+  return mistaken.origin == Setting::Origin::config ? ExitCode::bad_config : ExitCode::usage;
+}
+
 UsageError not_accepted(const Setting& setting, std::string_view accepted) {
-  return not_accepted(
-      setting.source, setting.text, accepted,
-      setting.origin == Setting::Origin::config ? ExitCode::bad_config : ExitCode::usage);
+  return not_accepted(setting.source, setting.text, accepted, exit_code_for(setting));
 }
 
 Settings::Settings(std::string name, Commands command) : name_{std::move(name)}, command_{command} {

@@ -29,7 +29,9 @@ struct Setting {
   }
 };
 
-/// As the other one; a mistake in a config file has an exit code of its own.
+/// Of a mistake in it: one in a config file has an exit code of its own.
+ExitCode exit_code_for(const Setting& mistaken);
+/// As the other one, with that exit code.
 UsageError not_accepted(const Setting& setting, std::string_view accepted);
 
 class Settings {
