@@ -31,8 +31,11 @@ std::string help_of(const Option& option) {
     line += fmt::format("{}--{}", option.letter != 0 ? ", " : "  ", option.name);
   }
   if (option.takes_value()) line += fmt::format(" {}", option.argument);
-  line += line.size() + 2 > column ? "\n" + std::string(column, ' ')
-                                   : std::string(column - line.size(), ' ');
+  if (line.size() + 2 > column) {
+    line += "\n" + std::string(column, ' ');
+  } else {
+    line.resize(column, ' ');
+  }
   std::string text{option.help};
   if (!option.standard.empty()) {
     // One word for wrapped(): a default is not broken.

@@ -139,7 +139,7 @@ TEST_CASE("groups are headings in one order, and only where there is something b
   CHECK(cmd::help_of(of::list).find("Job:") == std::string::npos);
 }
 
-TEST_CASE("a long name has its help on the next line") {
+TEST_CASE("the longest name has its help beside it") {
   CHECK(cmd::help_of(of::run).find("  -E, --conflict-exit-code N  exit code") != std::string::npos);
 }
 
@@ -168,6 +168,15 @@ TEST_CASE("config files have what is for every day, and nothing that is for one 
   CHECK(names.find("ttl") == names.rfind("ttl"));
 }
 
+TEST_CASE("of what a config file may have, servers may stand there several times") {
+  CHECK(cmd::may_repeat_in_config("server"));
+  CHECK(cmd::names_to_repeat_in_config() == "server");
+  for (const char* name : {"ttl", "key", "nothing", ""}) {
+    CAPTURE(name);
+    CHECK_FALSE(cmd::may_repeat_in_config(name));
+  }
+}
+
 TEST_CASE("an option is written as on a command line") {
   CHECK(cmd::written(*cmd::options_of(of::run).front()) == "--key");
   for (const Option& each : cmd::options) {
@@ -176,8 +185,8 @@ TEST_CASE("an option is written as on a command line") {
 }
 
 TEST_CASE("a RLOCK_ variable that is no option's is doubtful") {
-  CHECK(doubts({"RLOCK_TLL=5s", "PATH=/bin", "RLOCK_EMPTY=", "RLOCKTTL=1"}, of::run) ==
-        std::vector<std::string>{"?RLOCK_TLL"});
+  CHECK(doubts({"RLOCK_TLL=5s", "PATH=/bin", "RLOCK_EMPTY=", "RLOCKTTL=1", "RLOCK_NO_VALUE"},
+               of::run) == std::vector<std::string>{"?RLOCK_TLL"});
   CHECK(
       doubts({"RLOCK_TTL=5s", "RLOCK_SERVER=file:", "RLOCK_BIN=/usr/bin/rlock"}, of::run).empty());
 }
