@@ -56,8 +56,7 @@ Deadline HeldLocks::Entry::listen_due() const {
 }
 
 void HeldLocks::add(Held held) {
-  const Pace pace{held.lease().ttl, held.lease().asked_at};
-  entries_.push_back({std::move(held), pace, nullptr});
+  entries_.emplace_back(std::move(held));
 }
 
 std::vector<store::Lease> HeldLocks::leases() const {

@@ -147,9 +147,12 @@ class HeldLocks {
 
  private:
   struct Entry {
+    explicit Entry(Held granted)
+        : held{std::move(granted)}, pace{held.lease().ttl, held.lease().asked_at} {}
+
     Held held;
     Pace pace;
-    std::unique_ptr<store::Listener> listener;
+    std::unique_ptr<store::Listener> listener{};
     bool lost = false;
     bool deaf = false;          // the store has no listener for it
     bool disturbed = false;     // the last refresh failed
