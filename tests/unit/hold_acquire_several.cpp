@@ -128,6 +128,7 @@ TEST_CASE("if the first lock turns out to be lost, all is asked for anew with an
   CHECK(run.held().leases().size() == 2);
   CHECK(run.script.calls == Calls{"acquire a", "acquire b", "renew a", "withdraw b", "acquire a",
                                   "acquire b", "release a", "release b"});
+  REQUIRE(run.script.tokens.size() == 4);
   CHECK(run.script.tokens[2] != run.script.tokens[0]);
 }
 
@@ -258,6 +259,7 @@ TEST_CASE(
         continue;
       }
       CHECK(run.held().leases().size() == 2);
+      REQUIRE(run.script.tokens.size() == 4);
       CHECK(Calls{run.script.calls.begin(), run.script.calls.begin() + 4} == given_back);
       CHECK(run.script.tokens[2] != run.script.tokens[0]);
       CHECK(run.script.tokens[3] == run.script.tokens[2]);
