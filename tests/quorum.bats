@@ -61,6 +61,11 @@ fence_is_confirmed() {
   attempt -S "$one" -S "$two" -S "file:///tmp/x" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 64
   assert_one_stderr_line 'Redis'
+  # In a file it is the file's mistake.
+  printf 'server = %s\nserver = %s\n' "$one" "$two" >"$T/conf"
+  RLOCK_SERVER='' attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/conf:1: server: " 'an even number'
   [[ ! -e $T/ran ]]
 }
 

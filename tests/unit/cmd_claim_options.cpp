@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "cmd/parse.hpp"
 #include "surroundings.hpp"
 
 namespace unit::cmd_claim_options {
@@ -17,39 +16,16 @@ namespace {
 
 const store::Ttl ttl = *store::Ttl::from(Millis{30'000});
 
-cmd::Settings settings_of(const Words& argv, cmd::Commands command = of::run) {
-  cmd::Settings settings{"", command};
-  const auto words = cmd::split_argv(argv, settings);
-  settings.parse(words.options, words.meant);
-  settings.read_elsewhere();
-  return settings;
-}
-
 cmd::ClaimPlan plan_of(Words options) {
   options.insert(options.begin(), {"-k", "deploy"});
   return cmd::resolve_claim(settings_of(options), ttl, *store::Label::from("job.sh"));
 }
 
-/// What is thrown: its exit code and its line; 0 and nothing if all is well.
-template <class Act>
-std::pair<int, std::string> thrown_by(const Act& act) {
-  try {
-    act();
-  } catch (const cmd::UsageError& error) {
-    return {error.code, error.line};
-  }
-  return {0, ""};
-}
-
 /// The line of a usage error; nothing if there is none.
 std::string refusal(const Words& options) {
-  const auto [code, line] = thrown_by([&] { (void)plan_of(options); });
+  const auto [code, line] = refusal_of([&] { (void)plan_of(options); });
   CHECK((code == 0 || code == cmd::ExitCode::usage));
   return line;
-}
-
-std::pair<int, std::string> refusal_anywhere(const Words& options) {
-  return thrown_by([&] { (void)plan_of(options); });
 }
 
 }  // namespace
@@ -161,7 +137,7 @@ TEST_CASE("a label is the beginning of what was said, and printable") {
   CHECK(refusal({"--label", ""}).starts_with("--label: saw '', accepted: printable UTF-8"));
   CHECK(refusal({"--label", "a\tb"}).starts_with("--label: saw 'a\\tb', accepted: "));
   (void)around.config("label = a\x1b");
-  const auto [code, line] = refusal_anywhere({});
+  const auto [code, line] = refusal_of([] { (void)plan_of({}); });
   CHECK(code == cmd::ExitCode::bad_config);
   CHECK(line.starts_with(around / "conf:1: label: saw 'a\\x1b', accepted: "));
 }
@@ -215,7 +191,7 @@ TEST_CASE("a TTL is the command line's, the table's or none, and within bounds")
   CHECK(length({"-t", "100ms"}, of::acquire) == Millis{100});
   CHECK(length({"-t", "365d"}) == store::Ttl::longest);
   const auto refused = [&](const Words& argv) {
-    return thrown_by([&] { (void)length(argv, of::acquire); });
+    return refusal_of([&] { (void)length(argv, of::acquire); });
   };
   CHECK(refused({"-t", "99ms"}).second == "--ttl: saw '99ms', accepted: 100ms to 365d0h");
   CHECK(refused({"-t", "99ms"}).first == 64);

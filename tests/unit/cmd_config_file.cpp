@@ -67,14 +67,8 @@ TEST_CASE("a line that is none says where, and shows no more than a name") {
 
 namespace {
 
-/// The exit code and the line of what is thrown; 0 if nothing is.
-std::pair<int, std::string> refusal_of_files(const std::optional<std::string>& named) {
-  try {
-    (void)cmd::read_config(named);
-  } catch (const cmd::UsageError& error) {
-    return {error.code, error.line};
-  }
-  return {0, ""};
+Refusal refusal_of_files(const std::optional<std::string>& named) {
+  return refusal_of([&] { (void)cmd::read_config(named); });
 }
 
 /// The TTL of the user's file; nothing if there is none, whatever the system's file says.
@@ -127,8 +121,8 @@ TEST_CASE("a user's file that cannot be there is passed over, one that is not ou
   around.unset("XDG_CONFIG_HOME");
   const std::string file = around.write(".config/rlock/rlock.conf", "ttl = 1s\n", 0666);
   CHECK(refusal_of_files(std::nullopt) ==
-        std::pair<int, std::string>{78, "cannot use the config file '" + file +
-                                            "': others may write to it: chmod go-w " + file});
+        Refusal{78, "cannot use the config file '" + file +
+                        "': others may write to it: chmod go-w " + file});
   (void)around.write(".config/rlock/rlock.conf", "colour = red\n");
   CHECK(refusal_of_files(std::nullopt).second.starts_with(file + ":1: saw 'colour'"));
   std::filesystem::remove(file);

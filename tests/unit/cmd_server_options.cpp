@@ -3,12 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include "cmd/parse.hpp"
 #include "surroundings.hpp"
 
 namespace unit::cmd_server_options {
 
-namespace of = cmd::of;
 using base::Millis;
 using base::log::Level;
 using Words = std::vector<std::string>;
@@ -16,21 +14,11 @@ using Words = std::vector<std::string>;
 namespace {
 
 cmd::ServerChoice choice_of(const Words& argv) {
-  cmd::Settings settings{"", of::run};
-  const auto words = cmd::split_argv(argv, settings);
-  settings.parse(words.options, words.meant);
-  settings.read_elsewhere();
-  return cmd::resolve_server(settings);
+  return cmd::resolve_server(settings_of(argv));
 }
 
-/// The exit code and the line of what is thrown; 0 if nothing is.
-std::pair<int, std::string> refusal(const Words& argv) {
-  try {
-    (void)choice_of(argv);
-  } catch (const cmd::UsageError& error) {
-    return {error.code, error.line};
-  }
-  return {0, ""};
+Refusal refusal(const Words& argv) {
+  return refusal_of([&] { (void)choice_of(argv); });
 }
 
 std::string password_of(const cmd::ServerChoice& choice) {
@@ -183,12 +171,10 @@ TEST_CASE("quiet and verbose set how much is said, and the nearer of two counts"
 
 TEST_CASE("quiet and verbose of the same place contradict each other") {
   const Surroundings around;
-  CHECK(refusal({"-qv"}) ==
-        std::pair<int, std::string>{64, "--quiet and --verbose contradict each other"});
+  CHECK(refusal({"-qv"}) == Refusal{64, "--quiet and --verbose contradict each other"});
   (void)around.config("verbose = on\nquiet = on\n");
-  CHECK(refusal({}) ==
-        std::pair<int, std::string>{78, around / "conf:2: quiet and " + around / "conf:1: verbose" +
-                                            " contradict each other"});
+  CHECK(refusal({}) == Refusal{78, around / "conf:2: quiet and " + around / "conf:1: verbose" +
+                                       " contradict each other"});
   // Of two files the user's goes before the system's; here both words are the user's.
   around.unset("RLOCK_CONFIG");
   (void)around.write(".config/rlock/rlock.conf", "verbose = on\nquiet = on\n");

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "cmd/parse.hpp"
 #include "surroundings.hpp"
 
 namespace unit::cmd_settings {
@@ -14,22 +13,10 @@ using Origin = cmd::Setting::Origin;
 
 namespace {
 
-cmd::Settings settings_of(const std::vector<std::string>& argv, cmd::Commands command = of::run) {
-  cmd::Settings settings{"", command};
-  const auto words = cmd::split_argv(argv, settings);
-  settings.parse(words.options, words.meant);
-  settings.read_elsewhere();
-  return settings;
-}
-
 std::string refusal(const std::vector<std::string>& argv, cmd::Commands command = of::run) {
-  try {
-    (void)settings_of(argv, command);
-  } catch (const cmd::UsageError& error) {
-    CHECK(error.code == cmd::ExitCode::usage);
-    return error.line;
-  }
-  return "";
+  const auto [code, line] = refusal_of([&] { (void)settings_of(argv, command); });
+  CHECK((code == 0 || code == cmd::ExitCode::usage));
+  return line;
 }
 
 Setting said(const std::string& text, Origin origin = Origin::command_line) {
@@ -111,19 +98,14 @@ TEST_CASE("a flag is on when given, or when a variable or a file says yes") {
 
 TEST_CASE("a flag whose value is neither yes nor no is an error of where it stands") {
   const Surroundings around;
-  const auto refused = [](const cmd::Settings& settings) -> std::pair<int, std::string> {
-    try {
-      (void)settings.is_on("wait-all");
-    } catch (const cmd::UsageError& error) {
-      return {error.code, error.line};
-    }
-    return {};
+  const auto refused = [](const cmd::Settings& settings) {
+    return refusal_of([&] { (void)settings.is_on("wait-all"); });
   };
   const std::string accepted = "saw 'perhaps', accepted: 1, true, yes, on, 0, false, no or off";
   (void)around.config("wait-all = perhaps");
-  CHECK(refused(settings_of({})) == std::pair{78, around / "conf:1: wait-all: " + accepted});
+  CHECK(refused(settings_of({})) == Refusal{78, around / "conf:1: wait-all: " + accepted});
   around.set("RLOCK_WAIT_ALL", "perhaps");
-  CHECK(refused(settings_of({})) == std::pair{64, "RLOCK_WAIT_ALL: " + accepted});
+  CHECK(refused(settings_of({})) == Refusal{64, "RLOCK_WAIT_ALL: " + accepted});
   CHECK(refused(settings_of({"--wait-all"})).first == 0);
 }
 
@@ -166,18 +148,13 @@ TEST_CASE("an option that has a letter alone is read and written with it") {
 
 TEST_CASE("a config file that was named must be there and good, wherever it is named") {
   const Surroundings around;
-  const auto refused = [&](const std::vector<std::string>& argv) -> std::pair<int, std::string> {
-    try {
-      (void)settings_of(argv);
-    } catch (const cmd::UsageError& error) {
-      return {error.code, error.line};
-    }
-    return {};
+  const auto refused = [](const std::vector<std::string>& argv) {
+    return refusal_of([&] { (void)settings_of(argv); });
   };
   const std::string absent = around / "absent";
   CHECK(refused({}).second.empty());
   CHECK(refused({"--config", absent}) ==
-        std::pair{78, "cannot use the config file '" + absent + "': No such file or directory"});
+        Refusal{78, "cannot use the config file '" + absent + "': No such file or directory"});
   around.set("RLOCK_CONFIG", absent);
   CHECK(refused({}).first == 78);
   CHECK(refused({"--config", around.write("other", "ttl = 5s")}).second.empty());

@@ -11,11 +11,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
+#include "cmd/parse.hpp"
 #include "os/fd.hpp"
 #include "os/file.hpp"
 #include "os/host.hpp"
@@ -28,12 +31,11 @@ namespace unit {
 class Surroundings {
  public:
   Surroundings() {
-    std::string name = std::filesystem::temp_directory_path() / "rlock-unit.XXXXXX";
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    directory_ = name;
-    for (const auto entry : os::environment()) environment_.emplace_back(entry);
-    for (const auto& entry : environment_) {
-      if (entry.starts_with("RLOCK_")) unset(entry.substr(0, entry.find('=')));
+    directory_ = std::filesystem::temp_directory_path() / "rlock-unit.XXXXXX";
+    REQUIRE(::mkdtemp(directory_.data()) != nullptr);
+    environment_ = environment();
+    for (const auto& [name, value] : environment_) {
+      if (name.starts_with("RLOCK_")) unset(name);
     }
     unset("REDISCLI_AUTH");
     unset("XDG_CONFIG_HOME");
@@ -42,11 +44,8 @@ class Surroundings {
   }
   ~Surroundings() {
     base::log::set_level(level_);
-    ::clearenv();
-    for (const auto& entry : environment_) {
-      const auto end = entry.find('=');
-      set(entry.substr(0, end), entry.substr(end + 1));
-    }
+    for (const auto& [name, value] : environment()) unset(name);
+    for (const auto& [name, value] : environment_) set(name, value);
     std::filesystem::remove_all(directory_);
   }
   Surroundings(const Surroundings&) = delete;
@@ -78,10 +77,41 @@ class Surroundings {
   std::string config(const std::string& text) const { return write("conf", text); }
 
  private:
+  static std::map<std::string, std::string> environment() {
+    std::map<std::string, std::string> variables;
+    for (const auto entry : os::environment()) {
+      const auto end = entry.find('=');
+      variables.emplace(entry.substr(0, end), entry.substr(end + 1));
+    }
+    return variables;
+  }
+
   std::string directory_;
-  std::vector<std::string> environment_;
+  std::map<std::string, std::string> environment_;
   base::log::Level level_ = base::log::level();
 };
+
+/// The options of a command, read from the command line and from elsewhere.
+inline cmd::Settings settings_of(const std::vector<std::string>& argv,
+                                 cmd::Commands command = cmd::of::run) {
+  cmd::Settings settings{"", command};
+  const auto words = cmd::split_argv(argv, settings);
+  settings.parse(words.options, words.meant);
+  settings.read_elsewhere();
+  return settings;
+}
+
+/// Why something cannot be done as it was asked for: the exit code, 0 if it can, and the line.
+using Refusal = std::pair<int, std::string>;
+template <class Act>
+Refusal refusal_of(const Act& act) {
+  try {
+    act();
+  } catch (const cmd::UsageError& error) {
+    return {error.code, error.line};
+  }
+  return {0, ""};
+}
 
 /// What rlock says on stderr meanwhile. One at a time.
 class Said {
