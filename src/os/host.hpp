@@ -3,13 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace os {
 
-/// LOGNAME or USER as cron and login set them, else the password database, else "uid<N>".
+/// LOGNAME or USER as cron and login set them, else as /etc/passwd knows it.
+std::optional<std::string> user_name_in_files();
+/// That one, else as another service of nsswitch.conf(5) knows it, else "uid<N>".
 std::string user_name();
 std::string host_name();
 int process_id();
