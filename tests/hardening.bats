@@ -8,7 +8,11 @@ use_server() { :; }
 
 BUILD=${RLOCK_BIN%/*}
 
-elf() { readelf --wide "$@" "$RLOCK_BIN"; }
+# A release is two programs (tests/static.bats): what is said here holds for each.
+PROGRAMS=("$RLOCK_BIN")
+[[ $(readelf --wide --program-headers "$RLOCK_BIN") == *INTERP* ]] || PROGRAMS+=("$BUILD/with-libraries/rlock")
+
+elf() { readelf --wide "$@" "$program"; }
 
 # cached NAME: what the build was configured with.
 cached() {
@@ -33,6 +37,14 @@ assert len([s for s in sources if s.startswith(root + "/src/")]) > 50, sources
 print("\n".join(u["file"] for u in units if flag not in u["command"].split()))' "$BUILD" "$(cached CMAKE_HOME_DIRECTORY)" "$flag"
 }
 
+# maps: of a run of the program, as its job sees it
+maps() {
+  # shellcheck disable=SC2016
+  RLOCK_SERVER='' "$program" -S "file://$T" -k "$K" -- sh -c 'cat "/proc/$(ps -o ppid= -p "$PPID" | tr -d " ")/maps"'
+}
+
+mapped_at() { maps | sed -n "s|^\([0-9a-f]*\)-.*$program\$|\1|p;" | head -n 1; }
+
 assert_flag() {
   local flag=$1
   run without_flag "$flag"
@@ -41,33 +53,52 @@ assert_flag() {
 }
 
 @test "it lies at another address each time" {
-  run elf --file-header
-  assert_output --regexp 'Type: +DYN'
-  run elf --dynamic
-  assert_output --regexp 'FLAGS_1.* PIE'
+  for program in "${PROGRAMS[@]}"; do
+    run elf --file-header
+    assert_output --regexp 'Type: +DYN'
+    run elf --dynamic
+    assert_output --regexp 'FLAGS_1.* PIE'
+  done
+  # And so it is, where it is not switched off for the whole system or, as for thread sanitizers, for us.
+  if is_release && [[ $(</proc/sys/kernel/randomize_va_space) != 0 && $(</proc/self/personality) != *4???? ]]; then
+    for program in "${PROGRAMS[@]}"; do
+      refute [ "$(mapped_at)" = "$(mapped_at)" ]
+    done
+  fi
 }
 
 @test "what the loader fills in is read-only before main begins" {
-  run elf --program-headers
-  assert_line --partial GNU_RELRO
-  run elf --dynamic
-  assert_output --regexp 'FLAGS_1.* NOW'
-  run elf --section-headers
-  refute_output --partial '.got.plt' # it would be what stays writable
+  for program in "${PROGRAMS[@]}"; do
+    run elf --program-headers
+    assert_line --partial GNU_RELRO
+    run elf --dynamic
+    assert_output --regexp 'FLAGS.* (BIND_)?NOW'
+    run elf --section-headers
+    refute_output --partial '.got.plt' # it would be what stays writable
+    is_release || continue
+    # What was made read-only lies between the constants and what is written to.
+    run maps
+    assert_success
+    assert_equal "$(grep -F " $program" <<<"$output" | awk '{ print $2 }' | paste -sd' ')" 'r--p r-xp r--p r--p rw-p'
+  done
 }
 
 @test "nothing is both written to and executed, the stack neither, and constants are not executed" {
   local flags
-  run elf --program-headers
-  assert_line --regexp '^ +GNU_STACK +.* RW +0x'
-  flags=$(awk '$1 == "LOAD" { sub(/.*0x[0-9a-f]+ +0x[0-9a-f]+ +/, ""); sub(/ +0x.*/, ""); print }' <<<"$output")
-  assert_equal "$flags" $'R\nR E\nR\nRW'
+  for program in "${PROGRAMS[@]}"; do
+    run elf --program-headers
+    assert_line --regexp '^ +GNU_STACK +.* RW +0x'
+    flags=$(awk '$1 == "LOAD" { sub(/.*0x[0-9a-f]+ +0x[0-9a-f]+ +/, ""); sub(/ +0x.*/, ""); print }' <<<"$output")
+    assert_equal "$flags" $'R\nR E\nR\nRW'
+  done
 }
 
 @test "libraries come from the system's places and nowhere else" {
-  run elf --dynamic
-  assert_output --partial NEEDED
-  refute_output --regexp '(RPATH|RUNPATH)'
+  for program in "${PROGRAMS[@]}"; do
+    run elf --dynamic
+    refute_output --regexp '(RPATH|RUNPATH)'
+  done
+  assert_output --partial NEEDED # the last one loads some
 }
 
 @test "the library's own checks of every index and iterator are on" {
@@ -93,7 +124,9 @@ assert_flag() {
   run nm "$BUILD/librlock_core.a"
   assert_output --partial ' U __stack_chk_fail' # an array on the stack
   assert_output --partial ' U __realpath_chk'   # a call that writes into an array
-  run elf --dyn-syms
-  assert_output --partial __stack_chk_fail
-  assert_output --partial __realpath_chk
+  for program in "${PROGRAMS[@]}"; do
+    run elf --syms
+    assert_output --partial __stack_chk_fail
+    assert_output --partial __realpath_chk
+  done
 }

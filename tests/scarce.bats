@@ -253,8 +253,10 @@ as_somebody() {
   end_watching
 }
 
-# silent_name_servers: they say nothing about *.example for 15 s, as getaddrinfo(3) sees it.
+# silent_name_servers: they say nothing about *.example for 15 s, as getaddrinfo(3) sees it. RLOCK_BIN is then a program
+# into which a library can be loaded.
 silent_name_servers() {
+  [[ ! -e ${RLOCK_BIN%/*}/with-libraries/rlock ]] || RLOCK_BIN=${RLOCK_BIN%/*}/with-libraries/rlock
   gcc -shared -fPIC -o "$T/names.so" -x c - <<'C'
 #define _GNU_SOURCE
 #include <dlfcn.h>

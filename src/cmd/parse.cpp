@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "cmd/present.hpp"
+#include "os/libraries.hpp"
 #include "version.hpp"
 
 namespace cmd {
@@ -138,6 +139,7 @@ std::string help_text(const Command& command) {
 }
 
 std::variant<Act, Answer> parse(const std::vector<std::string>& argv) {
+  os::keep_command_line(argv);
   Settings settings{run_command.name, run_command.bit};
   const SplitArgv words = split_argv(argv, settings);
   // Only -k makes the first operand a command to run, so that no program's name is ever taken for

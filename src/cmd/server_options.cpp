@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "os/libraries.hpp"
 #include "os/stdio.hpp"
 #include "os/trusted_file.hpp"
 #include "store/backend.hpp"
@@ -75,20 +76,46 @@ std::optional<Setting> chosen_server(const Settings& settings) {
   return same ? in_config : chosen;
 }
 
+using Parsed = base::Result<store::ServerSpec, store::BadUrl>;
+
+/// Where a server takes shared libraries, which this program may not be able to load: that comes
+/// first, while all that was done is to read, and a password file may be a pipe.
+void fetch_libraries(const std::vector<Parsed>& servers) {
+  if (os::loads_libraries()) return;
+  bool is_tls = false;
+  std::vector<std::string> hosts;
+  for (const Parsed& each : servers) {
+    if (!each) return;
+    is_tls = is_tls || store::takes_tls(*each);
+    for (auto& host : store::hosts_of(*each)) hosts.push_back(std::move(host));
+  }
+  if (!is_tls && !os::plugins_may_be_asked(hosts)) return;
+  const auto why_not = os::become_other_program();
+  // A name may be found without them.
+  if (!is_tls) return;
+  throw UsageError{
+      ExitCode::bad_config,
+      "TLS takes shared libraries, which this program cannot load by itself: " + why_not.text()};
+}
+
 }  // namespace
 
 ServerChoice resolve_server(const Settings& settings) {
   set_log_level(settings);
-  settings.warn_of_unread_variables();
   const auto chosen = chosen_server(settings);
   const std::string url = chosen ? chosen->text : settings.value("server").text;
+  const auto urls = store::urls_in(url);
+  std::vector<Parsed> all_parsed;
+  for (const auto& each : urls) all_parsed.push_back(store::parse_server(each));
+  fetch_libraries(all_parsed);
+  settings.warn_of_unread_variables();
   std::vector<store::ServerSpec> servers;
-  for (const auto& each : store::urls_in(url)) {
-    auto parsed = store::parse_server(each);
+  for (std::size_t i = 0; i < urls.size(); ++i) {
+    auto& parsed = all_parsed[i];
     if (!parsed) {
       throw UsageError{ExitCode::bad_config,
                        fmt::format("{}: saw '{}' ({}), accepted: {}", chosen->source,
-                                   base::printable(store::without_secret(each), 200),
+                                   base::printable(store::without_secret(urls[i]), 200),
                                    parsed.error().why, store::accepted_servers())};
     }
     servers.push_back(*std::move(parsed));

@@ -9,7 +9,9 @@
 #include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "os/file.hpp"
 #include "os/host.hpp"
+#include "os/libraries.hpp"
 
 namespace cmd {
 namespace {
@@ -111,6 +113,10 @@ void Settings::read_elsewhere() {
                      fmt::format("{}: this option comes from the command line only", doubt.name)};
   }
   const auto named = find("config");
+  // A pipe can be read once, and the other program may be wanted for what it says.
+  if (named && !os::loads_libraries() && !os::is_regular_file(named->text)) {
+    (void)os::become_other_program();
+  }
   config_ = read_config(named ? std::optional{named->text} : std::nullopt);
 }
 

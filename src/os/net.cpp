@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "os/libraries.hpp"
 #include "os/mailbox.hpp"
 
 namespace os {
@@ -44,6 +45,7 @@ Result<Addresses> resolve(const std::string& host, const std::string& port,
   auto given = look_up(host, port, AI_NUMERICHOST);
   if (given) return given;
 
+  const std::string not_asked = leave_plugins_out();
   // Shared with the thread, for as long as that takes.
   const auto answer = std::make_shared<Mailbox<Result<Addresses>>>();
   try {
@@ -56,7 +58,9 @@ Result<Addresses> resolve(const std::string& host, const std::string& port,
     case Ready::interrupted: return reason("interrupted");
     case Ready::yes: break;
   }
-  return *answer->take();
+  auto found = *answer->take();
+  if (!found && !not_asked.empty()) return reason(found.error().text() + not_asked);
+  return found;
 }
 
 // ---- connections ---------------------------------------------------------------------------

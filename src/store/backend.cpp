@@ -1,6 +1,7 @@
 #include "store/backend.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "store/gate/gated_store.hpp"
 #include "store/local/local.hpp"
@@ -17,6 +18,26 @@ template <class Server>
 Parsed widened(base::Result<Server, BadUrl> server) {
   if (!server) return std::move(server).error();
   return ServerSpec{*std::move(server)};
+}
+
+/// The Redis servers that it is made of.
+std::span<const RedisServer> redis_servers_in(const ServerSpec& server) {
+  if (const auto* redis = std::get_if<RedisServer>(&server)) return {redis, 1};
+  if (const auto* quorum = std::get_if<Quorum>(&server)) return quorum->servers;
+  return {};
+}
+
+void add_hosts(const RedisServer& server, std::vector<std::string>& hosts) {
+  base::match(
+      server.where,
+      [&](const RedisServer::Nodes& nodes) {
+        for (const auto& each : nodes) {
+          if (const auto* tcp = std::get_if<HostPort>(&each)) hosts.push_back(tcp->host);
+        }
+      },
+      [&](const RedisServer::Sentinels& sentinels) {
+        for (const auto& each : sentinels.nodes) hosts.push_back(each.host);
+      });
 }
 
 std::vector<std::unique_ptr<LockStore>> open_nodes(const Quorum& quorum) {
@@ -72,6 +93,23 @@ void default_password(ServerSpec& server, const base::Secret& password) {
         if (!ensemble.user.empty() && ensemble.password.empty()) ensemble.password = password;
       },
       [](const LocalDirectory&) {});
+}
+
+bool takes_tls(const ServerSpec& server) {
+  const auto servers = redis_servers_in(server);
+  return std::any_of(servers.begin(), servers.end(),
+                     [](const RedisServer& each) { return each.access.tls.has_value(); });
+}
+
+std::vector<std::string> hosts_of(const ServerSpec& server) {
+  std::vector<std::string> hosts;
+  for (const auto& each : redis_servers_in(server)) add_hosts(each, hosts);
+  if (const auto* ensemble = std::get_if<ZooKeeper>(&server)) {
+    if (const auto nodes = hosts_in(ensemble->hosts, "")) {
+      for (const auto& each : *nodes) hosts.push_back(each.host);
+    }
+  }
+  return hosts;
 }
 
 std::unique_ptr<LockStore> open(const ServerSpec& server) {

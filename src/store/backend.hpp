@@ -34,6 +34,11 @@ base::Result<ServerSpec, BadUrl> together(std::vector<ServerSpec> servers);
 /// Puts `password` where the URL gave none.
 void default_password(ServerSpec& server, const base::Secret& password);
 
+/// Whether it is talked to over TLS.
+bool takes_tls(const ServerSpec& server);
+/// The names and addresses that its URL has; a server may bring others up later.
+std::vector<std::string> hosts_of(const ServerSpec& server);
+
 /// Nothing is connected yet; the first call on the store does that.
 std::unique_ptr<LockStore> open(const ServerSpec& server);
 /// The same behind a gate: of all of this user who wait on this host for a lock there, one does so

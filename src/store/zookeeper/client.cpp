@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "os/file.hpp"
+#include "os/libraries.hpp"
 #include "os/net.hpp"
 #include "os/poll.hpp"
 
@@ -122,11 +123,12 @@ Result<std::unique_ptr<Session>> Session::open(const ZooKeeper& ensemble, Millis
                                                const CallLimit& limit) {
   zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // it would write to our stderr
   std::unique_ptr<Session> session{new Session{!ensemble.user.empty()}};
+  const std::string not_asked = os::leave_plugins_out();
   constexpr Millis::rep most = 1'000'000'000;
   zhandle_t* const handle =
       zookeeper_init(ensemble.hosts.c_str(), on_event,
                      static_cast<int>(std::min(timeout.count(), most)), nullptr, session.get(), 0);
-  if (handle == nullptr) return Fault{Fault::Kind::unreachable, "no such host"};
+  if (handle == nullptr) return Fault{Fault::Kind::unreachable, "no such host" + not_asked};
   session->handle_ = handle;
   // Otherwise it would ask for the hosts' addresses at every step, not only before it connects.
   zoo_set_servers_resolution_delay(handle, -1);

@@ -1,0 +1,180 @@
+// In place of with_libraries.cpp in a static program.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <netinet/in.h>
+#include <nss.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+
+#include "base/text.hpp"
+#include "os/fd.hpp"
+#include "os/file.hpp"
+#include "os/host.hpp"
+#include "os/libraries.hpp"
+#include "os/name_files.hpp"
+#include "os/places.hpp"
+
+namespace os {
+namespace {
+
+const std::vector<std::string>* words_given = nullptr;
+
+// ---- the other program ----------------------------------------------------------------------
+
+/// Of the file that runs: a link to it does not count.
+std::string own_path() {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  if (size > 0) return {path.data(), static_cast<std::size_t>(size)};
+  // Without /proc: as execve(2) was told; nobody has changed the directory yet.
+  const auto* const told = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  const bool found = told != nullptr && ::realpath(told, path.data()) != nullptr;
+  return found ? path.data() : "";
+}
+
+std::string quoted(const std::string& path) {
+  return "'" + base::printable(path) + "'";
+}
+
+/// Nobody who may not exchange this program itself can have put the file there: in /tmp anybody
+/// could make a directory of that name.
+bool is_trusted(const struct stat& status, uid_t owner) {
+  const bool is_owned =
+      status.st_uid == 0 || status.st_uid == ::geteuid() || status.st_uid == owner;
+  return is_owned && (status.st_mode & S_IWOTH) == 0;
+}
+
+/// Whether it has a loader, as this program has not: so nothing can become itself, again and again.
+bool has_loader(const Fd& file) {
+  ElfW(Ehdr) header{};
+  if (::pread(file.number(), &header, sizeof header, 0) != sizeof header) return false;
+  if (!std::equal(header.e_ident, header.e_ident + SELFMAG, ELFMAG)) return false;
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    ElfW(Phdr) segment{};
+    const auto at = static_cast<off_t>(header.e_phoff + i * sizeof segment);
+    if (::pread(file.number(), &segment, sizeof segment, at) != sizeof segment) return false;
+    if (segment.p_type == PT_INTERP) return true;
+  }
+  return false;
+}
+
+Result<Done> examine(const std::string& path, uid_t owner) {
+  struct stat status {};
+  const Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (!file || ::fstat(file.number(), &status) != 0) return last_error("reading " + quoted(path));
+  struct stat around {};
+  if (::stat(directory_of(path).c_str(), &around) != 0) return last_error(quoted(path));
+  if (!is_trusted(status, owner) || !is_trusted(around, owner)) {
+    return Error{0, fmt::format("{} is not used: others may have put it there", quoted(path))};
+  }
+  if (!S_ISREG(status.st_mode) || !has_loader(file)) {
+    return Error{0, fmt::format("{} is not rlock's program for that", quoted(path))};
+  }
+  return Done{};
+}
+
+/// Its path, or why it cannot be used.
+Result<std::string> other_program() {
+  const std::string self = own_path();
+  struct stat own {};
+  if (self.empty()) return Error{0, "without /proc it is not known where this program lies"};
+  if (::stat("/proc/self/exe", &own) != 0 && ::stat(self.c_str(), &own) != 0) {
+    return last_error(quoted(self));
+  }
+  std::string places;
+  for (const char* const place : {place_beside, place_installed}) {
+    const std::string path = directory_of(self) + place;
+    const auto examined = examine(path, own.st_uid);
+    if (examined) return path;
+    const int number = examined.error().number;
+    if (number != ENOENT && number != ENOTDIR) return examined.error();
+    places += (places.empty() ? "" : " nor ") + quoted(path);
+  }
+  return Error{0, fmt::format("there is neither {}; install that beside this program", places)};
+}
+
+// ---- names ----------------------------------------------------------------------------------
+
+std::string contents_or_nothing(const char* path) {
+  return contents_of(path).value_or({});
+}
+
+NameServices services(std::string_view database, std::initializer_list<std::string_view> built_in) {
+  return services_in(contents_or_nothing("/etc/nsswitch.conf"), database, built_in);
+}
+
+NameServices host_services() {
+  return services("hosts", {"files", "dns"});
+}
+
+bool is_address(const std::string& host) {
+  in6_addr ignored{};
+  return ::inet_pton(AF_INET, host.c_str(), &ignored) == 1 || host.find(':') != std::string::npos;
+}
+
+bool hosts_may_want_plugins(const std::vector<std::string>& hosts) {
+  const auto is_name = [](const std::string& host) { return !is_address(host); };
+  if (std::none_of(hosts.begin(), hosts.end(), is_name)) return false;
+  if (host_services().plugins.empty()) return false;
+  const std::string known = contents_or_nothing("/etc/hosts");
+  return std::any_of(hosts.begin(), hosts.end(), [&](const std::string& host) {
+    return is_name(host) && !is_in_hosts(known, host);
+  });
+}
+
+}  // namespace
+
+bool loads_libraries() {
+  return false;
+}
+
+void keep_command_line(const std::vector<std::string>& words) {
+  words_given = &words;
+}
+
+Error become_other_program() {
+  const auto program = other_program();
+  if (!program) return program.error();
+  std::vector<char*> words{program_invocation_name};
+  if (words_given != nullptr) {
+    // execve(2) does not write to them.
+    for (const auto& word : *words_given) words.push_back(const_cast<char*>(word.c_str()));
+  }
+  words.push_back(nullptr);
+  ::execve(program->c_str(), words.data(), environ);
+  // A file that is there and is not found has a loader that is not.
+  return last_error("running " + quoted(*program));
+}
+
+bool plugins_may_be_asked(const std::vector<std::string>& hosts) {
+  if (hosts_may_want_plugins(hosts)) return true;
+  return !user_name_in_files() && !services("passwd", {"files"}).plugins.empty();
+}
+
+std::string leave_plugins_out() {
+  static const std::string left_out = [] {
+    const NameServices found = host_services();
+    if (found.plugins.empty()) return std::string{};
+    const char* const kept = found.built_in.empty() ? "files dns" : found.built_in.c_str();
+    ::__nss_configure_lookup("hosts", kept);
+    const auto program = other_program();
+    return fmt::format("; '{}' of /etc/nsswitch.conf was not asked: {}", found.plugins,
+                       program ? quoted(*program) + " can" : program.error().text());
+  }();
+  return left_out;
+}
+
+std::optional<std::string> user_by_plugin() {
+  return std::nullopt;
+}
+
+}  // namespace os
