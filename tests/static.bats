@@ -105,6 +105,7 @@ in_root() {
 
 @test "names of /etc/hosts and users of /etc/passwd need no other program" {
   is_static || return 0
+  local url
   build_root
   echo '127.0.0.1 other Locks.Test # a comment' >"$T/root/etc/hosts"
   printf 'hosts: files test [NOTFOUND=return] dns\npasswd: files test\n' >"$T/root/etc/nsswitch.conf"
@@ -113,8 +114,17 @@ in_root() {
   run in_root /rlock acquire --ttl 1m -S "redis://locks.test:$PORT" -k "$K"
   assert_success
   assert_output --regexp '^root@'
-  run in_root /rlock list -S "redis://comment:$PORT"
-  assert_output 'the other one: /rlock'
+  # Every kind of URL with a name that is not there, and none with all there or without one.
+  for url in "redis://comment:$PORT" redis://127.0.0.1:1,comment:2 redis+sentinel://comment:1,other:2/one zk://comment \
+    'redis://127.0.0.1:1 redis://127.0.0.1:2 redis://comment'; do
+    run in_root /rlock inspect -S "$url" k
+    assert_output 'the other one: /rlock'
+  done
+  for url in unix:///comment redis://127.0.0.1:1 'redis://[::1]:1,other:2' redis+sentinel://other:1/comment zk://other:1; do
+    run in_root /rlock inspect --connect-timeout 100ms -S "$url" k
+    assert_equal "$status" 69
+    refute_output --partial 'the other one'
+  done
 }
 
 @test "what /etc/nsswitch.conf asks beyond files and DNS, the other program asks, else it is said" {
