@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -36,7 +37,7 @@ std::string own_path() {
   const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
   if (size > 0) return {path.data(), static_cast<std::size_t>(size)};
   // Without /proc: as execve(2) was told; nobody has changed the directory yet.
-  const auto* const told = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  const auto* const told = std::bit_cast<const char*>(::getauxval(AT_EXECFN));
   const bool found = told != nullptr && ::realpath(told, path.data()) != nullptr;
   return found ? path.data() : "";
 }
