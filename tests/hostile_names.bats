@@ -65,7 +65,7 @@ for path in sys.argv[1:]:
     for _, suffix in ipairs({"fence", "queue", "alive"}) do
       redis.call("SET", "{" .. ARGV[1] .. "}:rlock:" .. suffix, "7 u@h:1/x#'$NONCE'", "PX", 60000)
     end' 0
-  assert_equal "$(redis dbsize)" 6
+  assert_equal "$(redis dbsize)" 7
   assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json)" "[\"$K\"]"
   ask_everything
   finish holder # it was asked to stop, too

@@ -159,7 +159,7 @@ ttl_of() {
   assert_equal "$now" $((ahead + 2))
 }
 
-@test "only the fence key remains, and it expires by itself" {
+@test "only the fence and the memory of runs remain, and they expire by themselves" {
   own_server
   hold first -k "$K"
   start second -k "$K" -w 60s -- true
@@ -169,10 +169,11 @@ ttl_of() {
   let_go first
   finish second
   assert_success
-  run redis --raw keys '*'
-  assert_output "$(companion "$K" fence)"
-  assert_less "$(redis ttl "$output")" 86431 # a day after the last lease
-  assert_less 80000 "$(redis ttl "$output")"
+  only_left "$K"
+  assert_less "$(redis ttl "$(companion "$K" fence)")" 86431 # a day after the last lease
+  assert_less 80000 "$(redis ttl "$(companion "$K" fence)")"
+  assert_less "$(redis ttl "$(companion "$K" runs)")" 691201 # eight
+  assert_less 691000 "$(redis ttl "$(companion "$K" runs)")"
 }
 
 @test "companion keys share the lock's Cluster slot, with a {tag} of its own too" {
@@ -186,7 +187,8 @@ ttl_of() {
     let_go first
     finish second
     assert_success
-    redis del "$(companion "$key" fence)"
+    held "$(companion "$key" runs)"
+    redis del "$(companion "$key" fence)" "$(companion "$key" runs)"
     assert_equal "$(redis dbsize)" 0
   done
 }

@@ -225,13 +225,15 @@ note() {
   let_go two
 }
 
-@test "nothing but the fence is left behind" {
+@test "nothing but the fence and the memory of runs is left behind" {
   reader one
   queue_up writer "$K" 1 -- true
   let_go one
   finish writer
   run redis --raw keys "*$K*"
-  assert_output "$(companion "$K" fence)"
+  assert_line "$(companion "$K" fence)"
+  assert_line "$(companion "$K" runs)"
+  assert_equal "${#lines[@]}" 2
 }
 
 @test "--shared, --exclusive and --permits contradict each other" {

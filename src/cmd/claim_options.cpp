@@ -99,11 +99,11 @@ void require_features(const ClaimPlan& plan) {
 std::vector<store::Claim> ClaimPlan::claims() const {
   const auto token = store::Token::mint(label);
   const auto on_busy = wait == base::Millis{0} ? store::OnBusy::give_up : store::OnBusy::queue;
-  const std::string message = supersede ? "superseded by " + token.shown() : "";
+  const std::string message = supersede ? std::string{store::superseded_by} + token.shown() : "";
   std::vector<store::Claim> result;
   for (const auto& key : keys) {
-    result.push_back(
-        {key, token, ttl, on_busy, mode, max_waiters, sync_replicas, keys.size() > 1, message});
+    result.push_back({key, token, ttl, on_busy, mode, max_waiters, sync_replicas, keys.size() > 1,
+                      message, history});
   }
   return result;
 }
@@ -132,8 +132,21 @@ ClaimPlan resolve_claim(const Settings& settings, store::Ttl ttl, const store::L
                  settings.is_on("supersede"),
                  settings.is_on("local-gate"),
                  conflict_exit_code_in(settings)};
+  plan.history = history_in(settings, plan.server);
   require_features(plan);
   return plan;
+}
+
+base::Millis history_in(const Settings& settings, const ServerChoice& server) {
+  const auto setting = settings.value("history");
+  const auto length = duration_of(setting);
+  if (length > store::Ttl::longest) {
+    throw not_accepted(setting, "up to " + base::format_duration(store::Ttl::longest));
+  }
+  if (setting.origin != Setting::Origin::standard && length > base::Millis{0}) {
+    require(server, store::Feature::history, "--history");
+  }
+  return length;
 }
 
 std::optional<store::Ttl> ttl_in(const Settings& settings) {

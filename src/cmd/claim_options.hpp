@@ -22,6 +22,7 @@ struct ClaimPlan {
   bool supersede;
   bool local_gate;
   int conflict_exit_code;
+  base::Millis history{};  // 0: the run is not remembered
 
   /// One claim for each key, all with the same fresh token.
   [[nodiscard]] std::vector<store::Claim> claims() const;
@@ -33,6 +34,8 @@ struct ClaimPlan {
 /// `label` is for a claim that names none. Throws UsageError.
 ClaimPlan resolve_claim(const Settings& settings, store::Ttl ttl, const store::Label& label);
 
+/// How long the server is to remember a run. Throws UsageError.
+base::Millis history_in(const Settings& settings, const ServerChoice& server);
 /// A TTL, if one was set anywhere. Throws UsageError.
 std::optional<store::Ttl> ttl_in(const Settings& settings);
 /// As resolve_claim() reads them, for a step that has no claim. Throw UsageError.

@@ -62,7 +62,7 @@ constexpr base::Millis list_answers_within{30'000};
 
 int execute(const ListPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->list(plan.pattern, plan.server.longest_answer,
+  const auto answer = admin->list(plan.pattern, store::Listed::in_use, plan.server.longest_answer,
                                   {base::Deadline::after(base::now(), list_answers_within)});
   if (!answer) return report_fault(plan.server, answer.error());
   if (plan.json) {

@@ -14,9 +14,11 @@ namespace cmd {
 using Commands = unsigned;
 namespace of {
 inline constexpr Commands run = 1, acquire = 2, refresh = 4, release = 8, check = 16, inspect = 32,
-                          list = 64, cancel = 128, force_release = 256, doctor = 512;
+                          list = 64, cancel = 128, force_release = 256, doctor = 512, log = 1024,
+                          overdue = 2048;
 inline constexpr Commands claims = run | acquire, steps = refresh | release | check,
-                          all = claims | steps | inspect | list | cancel | force_release | doctor;
+                          all = claims | steps | inspect | list | cancel | force_release | doctor | log |
+                                overdue;
 }  // namespace of
 
 /// Where a value may come from, besides the command line.
@@ -115,11 +117,20 @@ inline constexpr std::array options{
            "write there as JSON what became of the run"},
     Option{"reason", 0, "TEXT", "", From::command_line, Group::result, of::cancel | of::force_release,
            "told to whoever is stopped, after your name"},
+    Option{"history", 0, "DUR", "8d", From::anywhere, Group::result, of::claims | of::release,
+           "how long the server remembers the run, for `rlock log`; 0: not at all"},
     Option{"export", 0, "", "", From::command_line, Group::result, of::acquire,
            "print variables for eval in place of the token"},
     Option{"github-output", 0, "", "", From::command_line, Group::result, of::acquire,
            "append token, key and fence to the file of $GITHUB_OUTPUT"},
-    Option{"json", 0, "", "", From::command_line, Group::result, of::inspect | of::list | of::doctor,
+    Option{"last", 'n', "N", "", From::command_line, Group::result, of::log,
+           "only the last N runs of each lock"},
+    Option{"failed", 0, "", "", From::command_line, Group::result, of::log,
+           "only runs that did not end with exit code 0"},
+    Option{"within", 0, "DUR", "", From::command_line, Group::result, of::overdue,
+           "how long ago the last good run may have ended; required"},
+    Option{"json", 0, "", "", From::command_line, Group::result,
+           of::inspect | of::list | of::doctor | of::log | of::overdue,
            "one JSON object in place of the table"},
 
     Option{"server", 'S', "URL", "redis://127.0.0.1:6379", From::anywhere, Group::server, of::all,

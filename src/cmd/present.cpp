@@ -8,7 +8,6 @@
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
-#include "cmd/json.hpp"
 #include "os/error.hpp"
 #include "os/stdio.hpp"
 
@@ -37,12 +36,10 @@ std::string shown_holder(const Holder& holder) {
   }
 }
 
-/// The wall clock, for people only.
-std::string since(base::Millis ago) {
+/// In UTC.
+std::tm time_of(base::Millis ago) {
   const auto then = std::chrono::system_clock::now() - ago;
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC ({} ago)",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(then)),
-                     base::format_duration(ago));
+  return fmt::gmtime(std::chrono::system_clock::to_time_t(then));
 }
 
 std::string until(const Holder& holder) {
@@ -94,6 +91,30 @@ Json waiter_of(const store::Waiter& waiter) {
   return json;
 }
 
+std::string shown_outcome(const store::RunOutcome& outcome) {
+  using Kind = store::RunOutcome::Kind;
+  switch (outcome.kind) {
+    case Kind::exited: return fmt::format("exit {}", outcome.number);
+    case Kind::signalled: return fmt::format("signal {}", outcome.number);
+    case Kind::overran: return "max-hold";
+    case Kind::not_started: return "not started";
+    default: return std::string{store::name_of(outcome.kind)};
+  }
+}
+
+/// From the grant to the end, or up to now.
+std::optional<base::Millis> length_of(const store::Run& run) {
+  if (run.outcome.kind == store::RunOutcome::Kind::running) return run.granted_ago;
+  return run.held;
+}
+
+std::string last_run(const store::Run& run) {
+  std::string text = fmt::format("{} by {}", shown_outcome(run.outcome), run.token.shown());
+  if (!run.why.empty()) text += fmt::format(": {}", base::one_line(run.why));
+  if (const auto ago = run.ended_ago()) return text + ", ended " + since(*ago);
+  return text + ", began " + since(run.granted_ago);
+}
+
 Json object(const LockReport& report) {
   const bool held = !report.holders.empty();
   const auto longest = held ? report.holders.front().holder : Holder{};
@@ -111,6 +132,7 @@ Json object(const LockReport& report) {
   for (const auto& each : report.holders) json["holders"].push_back(holder_of(each));
   json["waiters"] = Json::array();
   for (const auto& each : report.waiters) json["waiters"].push_back(waiter_of(each));
+  json["last_run"] = report.runs.empty() ? Json(nullptr) : as_object(report.runs.front());
   return json;
 }
 
@@ -144,6 +166,8 @@ std::string as_table(const LockReport& report) {
     if (report.holders.size() > 1 && fence) row("fence", std::to_string(*fence));
   }
   if (report.holders.size() < 2 && report.fence) row("fence", std::to_string(*report.fence));
+  const bool free = report.holders.empty();
+  if (free && !report.runs.empty()) row("last run", last_run(report.runs.front()));
   row("waiting", std::to_string(report.waiters.size()));
   std::size_t position = 0;
   for (const store::Waiter& waiter : report.waiters) {
@@ -174,6 +198,66 @@ std::string as_table(const std::vector<LockReport>& reports) {
                     report.waiters.size(), holders_in_short(report));
   }
   return text;
+}
+
+std::string since(base::Millis ago) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC ({} ago)", time_of(ago), base::format_duration(ago));
+}
+
+std::string log_table(const std::vector<LockReport>& reports) {
+  std::size_t width = 3;
+  for (const LockReport& report : reports) {
+    width = std::max(width, base::printable(report.name.text()).size());
+  }
+  const bool several = reports.size() > 1;
+  const auto of_key = [&](std::string_view text) {
+    return several ? fmt::format("{:<{}}  ", text, width) : std::string{};
+  };
+  std::string text = fmt::format("{}{:<19}  {:>7}  {:>7}  {:<11}  {:<16}  {}\n", of_key("KEY"),
+                                 "GRANTED (UTC)", "WAITED", "HELD", "OUTCOME", "FENCE", "HOLDER");
+  for (const LockReport& report : reports) {
+    for (const store::Run& run : report.runs) {
+      const auto held = length_of(run);
+      text +=
+          fmt::format("{}{:%Y-%m-%d %H:%M:%S}  {:>7}  {:>7}  {:<11}  {:<16}  {}{}\n",
+                      of_key(base::printable(report.name.text())), time_of(run.granted_ago),
+                      base::format_duration(run.waited), held ? base::format_duration(*held) : "-",
+                      shown_outcome(run.outcome), run.fence, run.token.shown(),
+                      run.why.empty() ? "" : ": " + base::one_line(run.why));
+    }
+  }
+  return text;
+}
+
+Json as_object(const store::Run& run) {
+  using Kind = store::RunOutcome::Kind;
+  const auto [kind, number] = run.outcome;
+  const bool has_code = kind == Kind::exited || kind == Kind::not_started;
+  Json json = person(run.token.text());
+  json.erase("foreign");
+  json["fence"] = run.fence;
+  json["granted_ms_ago"] = run.granted_ago.count();
+  json["ended_ms_ago"] = milliseconds(run.ended_ago());
+  json["waited_ms"] = run.waited.count();
+  json["held_ms"] = milliseconds(length_of(run));
+  json["outcome"] = store::name_of(kind);
+  json["exit_code"] = has_code ? Json(number) : Json(nullptr);
+  json["signal"] = kind == Kind::signalled ? Json(number) : Json(nullptr);
+  json["why"] = run.why.empty() ? Json(nullptr) : Json(run.why);
+  return json;
+}
+
+std::string log_json(const std::vector<LockReport>& reports) {
+  Json json;
+  json["locks"] = Json::array();
+  for (const LockReport& report : reports) {
+    Json lock;
+    lock["key"] = report.name.text();
+    lock["runs"] = Json::array();
+    for (const auto& run : report.runs) lock["runs"].push_back(as_object(run));
+    json["locks"].push_back(std::move(lock));
+  }
+  return dumped(json);
 }
 
 std::string as_json(const LockReport& report) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cmd/json.hpp"
 #include "store/lock_admin.hpp"
 
 namespace cmd {
@@ -18,6 +19,15 @@ std::string as_table(const std::vector<store::LockReport>& reports);
 std::string as_json(const store::LockReport& report);
 /// {"locks": [...]}
 std::string as_json(const std::vector<store::LockReport>& reports);
+
+/// The runs of each lock, the newest first, one a line; with several locks, which one it was.
+std::string log_table(const std::vector<store::LockReport>& reports);
+/// {"locks": [{"key": ..., "runs": [...]}]}
+std::string log_json(const std::vector<store::LockReport>& reports);
+/// One run, as log_json() has it.
+Json as_object(const store::Run& run);
+/// "2026-11-24 02:00:01 UTC (3h ago)", by this host's clock.
+std::string since(base::Millis ago);
 
 /// Before anything else: where stdout or stderr is closed, what we write there must not reach what
 /// we open later.

@@ -159,10 +159,10 @@ int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRe
   return failure.number == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable;
 }
 
-void release_lock(hold::Held& held, base::Millis min_hold, RunRecord& record,
+void release_lock(hold::Held& held, const store::Parting& parting, RunRecord& record,
                   const os::CallLimit& limit) {
   const std::string key = base::printable(held.lease().name.text());
-  const auto release = held.release(limit, min_hold);
+  const auto release = held.release(limit, parting);
   if (const auto* not_ours = std::get_if<store::NotOurs>(&release)) {
     if (!record.lost_why) {
       base::log::error("the job has ended, but the lock '{}' was lost before: {}", key,
@@ -176,7 +176,7 @@ void release_lock(hold::Held& held, base::Millis min_hold, RunRecord& record,
 }
 
 /// The job is over; what goes wrong from here on is said and does not change the exit code.
-void give_back(const RunPlan& plan, hold::Renewer& renewer, base::Millis min_hold,
+void give_back(const RunPlan& plan, hold::Renewer& renewer, const store::Parting& parting,
                RunRecord& record) {
   const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
   auto stopped = renewer.stop(limit.until);
@@ -193,7 +193,7 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, base::Millis min_hol
         // Heard as the job ended.
         if (!record.lost_why) record.lost_why = "it was lost while the job ran on";
       } else {
-        release_lock(returned.held, min_hold, record, limit);
+        release_lock(returned.held, parting, record, limit);
       }
       if (returned.notice) returned.held.confirm_stopped(*returned.notice, limit);
     } catch (const std::system_error& error) {
@@ -201,6 +201,32 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, base::Millis min_hol
                        base::format_duration(plan.lock.ttl.length()));
     }
   }
+}
+
+// What the server is to remember.
+
+store::RunEnd end_without_job(const os::NotStarted& failure, int code) {
+  using Kind = store::RunOutcome::Kind;
+  if (failure.stage == Stage::late) return {{Kind::lost}, "before the command was loaded"};
+  if (failure.stage == Stage::interrupted)
+    return {{Kind::signalled, failure.number}, "before the command"};
+  return {{Kind::not_started, code}, os::describe(failure.number)};
+}
+
+store::RunEnd end_of(const hold::Ending& ending) {
+  using Kind = store::RunOutcome::Kind;
+  if (const auto& stopped = ending.stopped_for) {
+    switch (stopped->reason) {
+      case Reason::loss: return {{Kind::lost}, stopped->why};
+      case Reason::time: return {{Kind::overran}, stopped->why};
+      case Reason::request: break;
+    }
+    const bool by_newer = stopped->why.starts_with(store::superseded_by);
+    return {{by_newer ? Kind::superseded : Kind::cancelled}, stopped->why};
+  }
+  const auto& status = ending.status;
+  if (status.signalled()) return {{Kind::signalled, status.signal()}};
+  return {{Kind::exited, status.code()}};
 }
 
 /// What a run exits with, and what its record says.
@@ -247,7 +273,8 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   auto started = os::Guardian::start_job(program, signals, tree, policy.last_moment());
   if (!started) {
     const int code = report_not_started(plan, started.error(), record);
-    give_back(plan, renewer, {}, record);
+    give_back(plan, renewer, {{}, plan.lock.history, end_without_job(started.error(), code)},
+              record);
     return code;
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
@@ -260,7 +287,8 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   }
   // A job is stopped because somebody else wants the lock, unless its time was over.
   const bool stopped = ending.stopped_for && ending.stopped_for->reason != Reason::time;
-  give_back(plan, renewer, stopped ? base::Millis{0} : plan.min_hold, record);
+  give_back(plan, renewer,
+            {stopped ? base::Millis{0} : plan.min_hold, plan.lock.history, end_of(ending)}, record);
   return code;
 }
 

@@ -128,13 +128,13 @@ Act resolve_refresh(const Settings& settings, const std::vector<std::string>& op
 
 // ---- release ----------------------------------------------------------------------------------
 
-int release(const StepPlan& plan) {
+int release(const StepPlan& plan, const store::Parting& parting) {
   return for_each_key(plan, [&](store::LockStore& store, const store::LockName& name) {
     int asked = 0;
     return base::match(
         plan.server.ask([&](const os::CallLimit& limit) {
           ++asked;
-          return store.release(name, plan.token, {}, limit);
+          return store.release(name, plan.token, parting, limit);
         }),
         [](const store::Released&) -> Failure { return std::nullopt; },
         [&](const store::NotOurs&) -> Failure {
@@ -148,7 +148,9 @@ int release(const StepPlan& plan) {
 Act resolve_release(const Settings& settings, const std::vector<std::string>& operands) {
   auto plan = step_in(settings, operands);
   require(plan.server, store::Feature::steps, "release");
-  return [plan = std::move(plan)] { return release(plan); };
+  const store::Parting parting{
+      {}, history_in(settings, plan.server), store::RunEnd{{store::RunOutcome::Kind::released}}};
+  return [plan = std::move(plan), parting] { return release(plan, parting); };
 }
 
 // ---- check ------------------------------------------------------------------------------------

@@ -71,6 +71,7 @@ class Acquirer {
   os::Signals& signals_;
   WaitingLine line_;
   base::Millis retry_;
+  base::Moment began_;
   base::Deadline attempt_ends_;
   bool asked_again_ = false;  // a single attempt whose answer was lost asks once more
   bool disturbed_ = false;    // a signal that does not concern us cut a question short
@@ -85,7 +86,8 @@ Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& 
       signals_{signals},
       line_{claim.name},
       retry_{first_retry},
-      attempt_ends_{Deadline::after(base::now(), terms.longest_answer)} {}
+      began_{base::now()},
+      attempt_ends_{Deadline::after(began_, terms.longest_answer)} {}
 
 /// The end of the wait ends a question, too; and the two questions that a single attempt may take
 /// have the time of one.
@@ -100,6 +102,7 @@ base::Deadline Acquirer::answer_due(base::Moment now) const {
 store::Attempt Acquirer::ask() {
   const auto asked_at = base::now();
   const Deadline due = answer_due(asked_at);
+  claim_.waited = std::chrono::duration_cast<Millis>(asked_at - began_);
   auto attempt = store_->try_acquire(claim_, {due, signals_.descriptor()});
   if (auto* fault = std::get_if<Fault>(&attempt)) store::say_limit(*fault, asked_at, due);
   return attempt;

@@ -35,10 +35,10 @@ store::Renewal Held::renew(const os::CallLimit& limit) {
   return renewal;
 }
 
-store::Release Held::release(const os::CallLimit& limit, base::Millis min_hold) {
+store::Release Held::release(const os::CallLimit& limit, const store::Parting& parting) {
   give_up();
   for (bool unheard = false;;) {
-    auto release = spent_->release(lease_.name, lease_.token, min_hold, limit);
+    auto release = spent_->release(lease_.name, lease_.token, parting, limit);
     if (std::holds_alternative<store::NotOurs>(release) && unheard) return store::Released{};
     const auto* fault = std::get_if<store::Fault>(&release);
     if (fault == nullptr || limit.until.passed(base::now())) return release;

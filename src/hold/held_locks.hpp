@@ -31,10 +31,10 @@ class Held {
   /// On success the lease's validity is the new one.
   store::Renewal renew(const os::CallLimit& limit);
 
-  /// Spends it: the lock stays taken until `min_hold` after the grant is over, then it is free.
+  /// Spends it, as `parting` says; without one it is free at once, and nothing is remembered.
   /// Tried again after a silent fault, with the same token, until limit ends: an answer that was
   /// lost makes the second try find nothing of ours, which then is success.
-  store::Release release(const os::CallLimit& limit, base::Millis min_hold = {});
+  store::Release release(const os::CallLimit& limit, const store::Parting& parting = {});
 
   std::unique_ptr<store::Listener> listener() {
     return store_->listener(lease_.name, lease_.token);

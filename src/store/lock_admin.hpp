@@ -28,6 +28,13 @@ struct LockReport {
   std::vector<HolderReport> holders;  // the longest first; none: free
   std::optional<Fence> fence;         // of the last grant, if still remembered
   std::vector<Waiter> waiters;        // in queue order
+  std::vector<Run> runs{};            // that are remembered, the newest first; at most 50
+};
+
+/// Which locks a list has.
+enum class Listed {
+  in_use,      // those that are held or waited for, each with its last run
+  remembered,  // those of which a run is remembered, with all of these
 };
 
 struct Removed {};
@@ -49,10 +56,10 @@ class LockAdmin {
   virtual ~LockAdmin() = default;
 
   virtual Result<LockReport> inspect(const LockName& name, const CallLimit& limit) = 0;
-  /// Locks that are held or waited for, sorted by name; `pattern` is a glob (* ? [a-z] \). The list
-  /// may take long, but `each_answer` of it no longer than that.
-  virtual Result<std::vector<LockReport>> list(const std::string& pattern, Millis each_answer,
-                                               const CallLimit& limit) = 0;
+  /// Sorted by name; `pattern` is a glob (* ? [a-z] \). The list may take long, but `each_answer`
+  /// of it no longer than that.
+  virtual Result<std::vector<LockReport>> list(const std::string& pattern, Listed which,
+                                               Millis each_answer, const CallLimit& limit) = 0;
   /// Removes those of the holders `shown` that still hold it, tells them (with `by`, who did it)
   /// and hands the lock to the queue.
   virtual Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,

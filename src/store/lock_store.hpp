@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "os/poll.hpp"
 #include "store/names.hpp"
+#include "store/runs.hpp"
 
 namespace store {
 
@@ -145,7 +146,19 @@ struct Claim {
   unsigned sync_replicas = 0;             // that must have a grant, or it is none
   bool token_stays = false;               // it names the holder of other locks, too
   std::string
-      supersede{};  // unless empty: holders are asked to stop and waiters sent away with this
+      supersede{};   // unless empty: holders are asked to stop and waiters sent away with this
+  Millis history{};  // for so long the run is remembered after its end; 0: not at all
+  Millis waited{};   // up to now, for that memory
+};
+
+/// What supersede begins with, so that it can be told from other requests to stop.
+inline constexpr std::string_view superseded_by = "superseded by ";
+
+/// How a lock is given back.
+struct Parting {
+  Millis min_hold{};            // it stays taken so long after its grant, then it is free
+  Millis history{};             // as of the claim
+  std::optional<RunEnd> end{};  // for the memory; nothing: there was no run
 };
 
 struct Granted {
@@ -248,8 +261,7 @@ class LockStore {
   /// The lock lasts for another `ttl` from now, if `token` still holds it.
   virtual Renewal renew(const LockName& name, const Token& token, Ttl ttl,
                         const CallLimit& limit) = 0;
-  /// Gives it back; before `min_hold` after its grant is over, the lock stays taken until then.
-  virtual Release release(const LockName& name, const Token& token, Millis min_hold,
+  virtual Release release(const LockName& name, const Token& token, const Parting& parting,
                           const CallLimit& limit) = 0;
   /// Whether `token` holds it, and until when at least. Changes nothing.
   virtual Standing check(const LockName& name, const Token& token, const CallLimit& limit) = 0;
@@ -280,6 +292,7 @@ enum class Feature {
   supersede,      // newest wins
   sync_replicas,  // a grant that replicas have confirmed
   local_gate,     // of one host's waiters only one is seen
+  history,        // the last runs are remembered
 };
 
 using Features = std::initializer_list<Feature>;

@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
                                  mode,
                                  {{holder, figure}},
                                  figure,
-                                 {{store::Token::foreign(std::string{text}), mode, length}}};
+                                 {{store::Token::foreign(std::string{text}), mode, length}},
+                                 {}};
   fuzz::promise_clean(cmd::as_table(report), "a table is clean");
   fuzz::promise_clean(cmd::as_table(std::vector{report, report}), "a list is clean");
   fuzz::promise(base::is_printable(hold::describe(holder)), "a sentence is clean");

@@ -100,7 +100,7 @@ void ask(int question, const store::RedisServer& server) {
       if (answer) fuzz::promise_clean(cmd::as_table(*answer), "a table is clean");
       break;
     }
-    case 5: look_at(admin->list("*", store::Millis{200}, soon())); break;
+    case 5: look_at(admin->list("*", store::Listed::remembered, store::Millis{200}, soon())); break;
     case 6: look_at(admin->force_release(name, {token}, "me", soon())); break;
     default:
       for (const auto& finding : store::redis::examine(server, name, soon())) {

@@ -113,6 +113,12 @@ companion() {
   fi
 }
 
+# What is left of KEY when nobody uses it any more, and of all that is on the server: its fence, and the memory of its runs.
+only_left() {
+  local key=$1
+  diff <(redis --raw keys '*' | sort) <(printf '%s\n' "$(companion "$key" fence)" "$(companion "$key" runs)" | sort)
+}
+
 # How many mailboxes of KEY's family there are.
 mailboxes() {
   local key=$1

@@ -60,7 +60,7 @@ survey() {
 
 survey_urls() {
   "$PYTHON" "$LIB/survey.py" "$T" "$T/survey" "$@" 3>&-
-  assert_equal "$(wc -l <"$T/survey")" "$((13 * $#))"
+  assert_equal "$(wc -l <"$T/survey")" "$((16 * $#))"
   run awk -v time="$(time_bar)" -v list_time="$LIST_TIME_BAR" -v memory="$(memory_bar)" '
     $3 == "never" || $4 > ($2 ~ /^list/ ? list_time : time) || $5 > memory' "$T/survey"
   assert_output ''

@@ -88,9 +88,13 @@ def busy(number, who=b"somebody", kind=b"holder"):
 
 
 def report(number, who=b"somebody", kind=b"holder"):
-    head = b"*9\r\n$%d\r\n%s\r\n:%d\r\n:%d\r\n$%d\r\n%s\r\n" % (len(who), who, number, number, len(kind), kind)
+    head = b"*10\r\n$%d\r\n%s\r\n:%d\r\n:%d\r\n$%d\r\n%s\r\n" % (len(who), who, number, number, len(kind), kind)
     waiter = b"*2\r\n$1\r\nw\r\n:%d\r\n" % number
-    return head + b":%d\r\n$2\r\n77\r\n$9\r\nexclusive\r\n%s*0\r\n" % (number, waiter)
+    text = b"%d" % number
+    line = b"%s\t%s\t%s\t%s\t\t\t%s\texited %s\t\x1b[31m" % (text, who, text, text, text, text)
+    later = b"7\t%s\t1000\t5\t\t\t2000\texited 3\t\x1b[31m" % who
+    runs = b"*5\r\n$4\r\n5000\r\n$%d\r\n%s\r\n:0\r\n$%d\r\n%s\r\n:1\r\n" % (len(line), line, len(later), later)
+    return head + b":%d\r\n$2\r\n77\r\n$9\r\nexclusive\r\n%s*0\r\n%s" % (number, waiter, runs)
 
 
 # Of each a list (or a generator) of pieces, or a function that makes them of the question; after the last one it is

@@ -51,6 +51,7 @@ script() {
   shift
   cat "$REPO/src/store/redis/lua/prologue.lua" "$REPO/src/store/redis/lua/$name.lua" >"$T/$name.lua"
   redis --raw --eval "$T/$name.lua" "$K" "$(companion "$K" queue)" "$(companion "$K" alive)" \
-    "$(companion "$K" fence)" "$(companion "$K" held)" "$(companion "$K" grants)" , "$(companion "$K" mail):" "$@" |
+    "$(companion "$K" fence)" "$(companion "$K" held)" "$(companion "$K" grants)" "$(companion "$K" runs)" , \
+    "$(companion "$K" mail):" "$@" |
     paste -sd' '
 }

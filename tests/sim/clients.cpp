@@ -110,6 +110,7 @@ void Run::want(Client& client, const Wish& wish) {
                        wish.mode,
                        wish.max_waiters};
     claim.token_stays = wish.keys.size() > 1;
+    claim.history = plan_.history;
     if (wish.supersedes) claim.supersede = fmt::format("superseded by client {}", number);
     wanted.claims.push_back(std::move(claim));
   }

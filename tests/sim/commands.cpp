@@ -191,6 +191,70 @@ Reply lrange(Keyspace& keys, const Words& words) {
   return reply;
 }
 
+/// Where -1 is the last one; nothing: there is none.
+std::optional<std::size_t> place(std::int64_t index, std::size_t count) {
+  const auto number = static_cast<std::int64_t>(count);
+  if (index < 0) index += number;
+  if (index < 0 || index >= number) return std::nullopt;
+  return static_cast<std::size_t>(index);
+}
+
+Reply lindex(Keyspace& keys, const Words& words) {
+  const auto found = find<List>(keys, words[1]);
+  if (found.bad) return Reply::error(errors::wrong_type);
+  if (found.content == nullptr) return Reply::nil();
+  const auto index = integer_in(words[2]);
+  if (!index) return Reply::error(errors::not_integer);
+  const auto at = place(*index, found.content->size());
+  return at ? Reply::bulk((*found.content)[*at]) : Reply::nil();
+}
+
+Reply lset(Keyspace& keys, const Words& words) {
+  const auto found = find<List>(keys, words[1]);
+  if (found.bad) return Reply::error(errors::wrong_type);
+  if (found.content == nullptr) return Reply::error("ERR no such key");
+  const auto index = integer_in(words[2]);
+  if (!index) return Reply::error(errors::not_integer);
+  const auto at = place(*index, found.content->size());
+  if (!at) return Reply::error("ERR index out of range");
+  (*found.content)[*at] = words[3];
+  return Reply::ok();
+}
+
+Reply lrem(Keyspace& keys, const Words& words) {
+  const auto most = integer_in(words[2]);
+  if (!most) return Reply::error(errors::not_integer);
+  const auto found = find<List>(keys, words[1]);
+  if (found.bad) return Reply::error(errors::wrong_type);
+  if (found.content == nullptr) return Reply::number(0);
+  List& list = *found.content;
+  const auto before = list.size();
+  auto left = *most == 0 ? static_cast<std::int64_t>(before) : std::abs(*most);
+  const bool from_end = *most < 0;
+  if (from_end) std::reverse(list.begin(), list.end());
+  std::erase_if(list, [&](const std::string& each) { return each == words[3] && left-- > 0; });
+  if (from_end) std::reverse(list.begin(), list.end());
+  const auto removed = before - list.size();
+  if (list.empty()) keys.remove(words[1]);
+  return Reply::number(static_cast<std::int64_t>(removed));
+}
+
+Reply ltrim(Keyspace& keys, const Words& words) {
+  const auto first = integer_in(words[2]);
+  const auto last = integer_in(words[3]);
+  if (!first || !last) return Reply::error(errors::not_integer);
+  const auto found = find<List>(keys, words[1]);
+  if (found.bad) return Reply::error(errors::wrong_type);
+  if (found.content == nullptr) return Reply::ok();
+  const auto [from, to] = bounds(*first, *last, found.content->size());
+  const auto begin = found.content->begin();
+  List rest{begin + static_cast<std::ptrdiff_t>(from),
+            begin + static_cast<std::ptrdiff_t>(std::max(from, to))};
+  *found.content = std::move(rest);
+  if (found.content->empty()) keys.remove(words[1]);
+  return Reply::ok();
+}
+
 /// Names can be looked up as they come, without a copy.
 struct Hash {
   using is_transparent = void;
@@ -211,10 +275,14 @@ const Rules& rules() {
         {"exists", {-2, no, no, yes, exists}},
         {"get", {2, no, no, yes, get}},
         {"keys", {2, no, no, yes, names}},
+        {"lindex", {3, no, no, yes, lindex}},
         {"llen", {2, no, no, yes, llen}},
         {"lpop", {-2, yes, no, yes, lpop}},
         {"lpush", {-3, yes, yes, yes, lpush}},
         {"lrange", {4, no, no, yes, lrange}},
+        {"lrem", {4, yes, no, yes, lrem}},
+        {"lset", {4, yes, yes, yes, lset}},
+        {"ltrim", {4, yes, no, yes, ltrim}},
         {"persist", {2, yes, no, yes, persist}},
         {"pexpire", {-3, yes, no, yes, pexpire}},
         {"pttl", {2, no, no, yes, pttl}},

@@ -170,6 +170,8 @@ void Run::end_job(const std::shared_ptr<RunningJob>& job, int status) {
   (void)::eventfd_write(job->over.number(), 1);
 }
 
+const store::RunEnd exited_well{{store::RunOutcome::Kind::exited, 0}};
+
 void Run::give_back(Client& client, hold::Renewer& renewer, Millis min_hold, bool lost) {
   const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
   auto stopped = renewer.stop(limit.until);
@@ -179,7 +181,7 @@ void Run::give_back(Client& client, hold::Renewer& renewer, Millis min_hold, boo
     if (each.lost) {
       each.held.give_up();
     } else {
-      const auto release = each.held.release(limit, min_hold);
+      const auto release = each.held.release(limit, {min_hold, plan_.history, exited_well});
       const auto* not_ours = std::get_if<store::NotOurs>(&release);
       if (not_ours != nullptr) judge_.say(client.plan->number, "had lost it: " + not_ours->why);
       const bool fine = std::holds_alternative<store::Released>(release);

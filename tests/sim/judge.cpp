@@ -103,7 +103,10 @@ void Judge::executed(Server& server, const Words& words, const Reply& reply, Mic
   look(server, lock, words, now);
   if (plan_.servers > 1) look_at_majority(lock, words[3]);
   if (script == &scripts::enter) superseded(server, lock, words, reply, now);
-  if (script == &scripts::leave) see_min_hold(lock, words, reply);
+  if (script == &scripts::leave) {
+    see_min_hold(lock, words, reply);
+    note_end(lock, words, reply);
+  }
   if (script == &scripts::force_release) forced(server, lock, before, words, reply);
   if (script == &scripts::ask_to_stop) asked_to_stop(lock, words, reply);
 }

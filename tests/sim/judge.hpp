@@ -104,6 +104,9 @@ class Judge final : public Observer {
     std::map<std::string, Nanos> leases;   // until when, by token
     std::map<std::string, Nanos> granted;  // when, by token
     std::set<std::string> given_back;      // tokens
+    std::set<std::string> ended;           // tokens of runs that said so, and were heard
+    std::set<std::string> never_ran;       // tokens that were given back without a run
+    std::set<std::string> cancelled;       // tokens that may have been granted unheard
     std::map<std::string, Nanos> holders;  // until when, as the server has it; by token
     // Since when a reader could have it.
     Nanos readable_since = 0;
@@ -133,6 +136,10 @@ class Judge final : public Observer {
   void superseded(Server& server, const Lock& lock, const Words& words, const Reply& reply,
                   Micros now);
   void see_min_hold(const Lock& lock, const Words& words, const Reply& reply) const;
+  void note_end(Lock& lock, const Words& words, const Reply& reply) const;
+  /// What the servers remember of the runs is what became of them.
+  void see_memory();
+  void see_memory(const std::string& key, const Lock& lock, const List& lines) const;
   void forced(const Server& server, Lock& lock, const std::map<std::string, Nanos>& before,
               const Words& words, const Reply& reply);
   void asked_to_stop(const Lock& lock, const Words& words, const Reply& reply);

@@ -313,7 +313,10 @@ void Judge::forced(const Server& server, Lock& lock, const std::map<std::string,
   if (reply.elements[0].text != "removed") return;
   for (const std::string& token : shown) {
     forced_.emplace(token, world_.now());
-    if (before.contains(token)) forced_at_[token].insert(server.number);
+    const auto held = before.find(token);
+    if (held == before.end()) continue;
+    forced_at_[token].insert(server.number);
+    if (held->second > world_.now() + at_once) lock.ended.insert(token);
   }
   forced_last_ = world_.now();
   // What was reserved begins anew for the next one.

@@ -27,9 +27,9 @@ class Passing : public LockStore {
                 const CallLimit& limit) override {
     return inner_->renew(name, token, ttl, limit);
   }
-  Release release(const LockName& name, const Token& token, Millis min_hold,
+  Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override {
-    return inner_->release(name, token, min_hold, limit);
+    return inner_->release(name, token, parting, limit);
   }
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
     return inner_->check(name, token, limit);
@@ -89,7 +89,7 @@ struct RenewsUnheard final : Passing {
 
 struct NeverReleases final : Passing {
   using Passing::Passing;
-  Release release(const LockName&, const Token&, Millis, const CallLimit&) override {
+  Release release(const LockName&, const Token&, const Parting&, const CallLimit&) override {
     return Released{};
   }
 };
@@ -139,9 +139,9 @@ struct ListensOnce final : Passing {
 
 struct ForgetsMinHold final : Passing {
   using Passing::Passing;
-  Release release(const LockName& name, const Token& token, Millis,
+  Release release(const LockName& name, const Token& token, const Parting&,
                   const CallLimit& limit) override {
-    return inner_->release(name, token, Millis{0}, limit);
+    return inner_->release(name, token, {}, limit);
   }
 };
 
@@ -258,6 +258,16 @@ Sabotage with(bool Sabotage::*mistake) {
 const std::vector<Mutant>& mutants() {
   static const std::vector<Mutant> all{
       // The scripts.
+      {"a release does not end the run", "", "end_run(token, ARGV[7] or ''",
+       "end_run('', ARGV[7] or ''"},
+      {"a claim that is taken back stays remembered", "several",
+       "redis.call('LREM', runs, 1, line)", "local _ = line"},
+      {"the memory of runs has no end", "", "redis.call('PEXPIRE', runs, history + ttl)\n",
+       "redis.call('PERSIST', runs)\n"},
+      {"a grant is not remembered", "", "begin_run(token, number, ARGV[11] or '', ",
+       "begin_run(token, number, ARGV[11] or '', 0 * "},
+      {"what is taken away by force is not ended", "force-release",
+       "    drop(owner)\n    end_run(shown, told)\n", "    drop(owner)\n"},
       {"a fence is the server's time", "", "math.max(last_fence + 1, now_us)", "now_us"},
       {"a fence only counts, and forgets with the server's data", "",
        "math.max(last_fence + 1, now_us)", "last_fence + 1"},

@@ -415,6 +415,7 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
       plan.incidents.push_back(restart);
     }
   }
+  if (more.chance(50)) plan.history = Millis{600'000};
   return plan;
 }
 

@@ -69,6 +69,7 @@ struct Plan {
   std::vector<Micros> clocks;  // of the servers, by how much they differ from the first; or none
   std::vector<ClientPlan> clients;
   std::vector<Incident> incidents;
+  base::Millis history{0};  // that every run asks for
 
   [[nodiscard]] bool has(Incident::Kind kind) const;
   /// Nothing goes wrong but what befalls clients themselves: the network and the servers are well.

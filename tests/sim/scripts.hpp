@@ -26,7 +26,7 @@ inline const std::vector<std::pair<std::string, const store::redis::Script*>>& a
 }
 
 // Where a script's arguments begin, behind six keys and the mailbox.
-inline constexpr std::size_t first_argument = 10;
+inline constexpr std::size_t first_argument = 11;
 
 /// Of an id, which may begin with a mode.
 inline std::string token_of(const std::string& id) {

@@ -28,7 +28,9 @@ void Run::work_in_steps(Client& client, const Wish& wish, hold::HeldLocks held) 
   for (const auto& lease : leases) {
     const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
     const auto over = lease.valid_until.passed(base::now());
-    const auto release = open_store()->release(lease.name, lease.token, {}, limit);
+    const auto release = open_store()->release(
+        lease.name, lease.token,
+        {{}, plan_.history, store::RunEnd{{store::RunOutcome::Kind::released}}}, limit);
     const bool fine = std::holds_alternative<store::Released>(release);
     if (!fine && !over && !judge_.is_unwell(job->client) && plan_.is_calm()) {
       throw Violation{"a release by token fails where nothing is wrong"};

@@ -55,13 +55,14 @@ Micros Workload::pause() {
 
 std::string Workload::some_key() {
   const std::string of = lock();
-  switch (random_.number(7)) {
+  switch (random_.number(8)) {
     case 0: return of;
     case 1: return companion(of, "queue");
     case 2: return companion(of, "alive");
     case 3: return companion(of, "fence");
     case 4: return companion(of, "held");
     case 5: return companion(of, "grants");
+    case 6: return companion(of, "runs");
     default: return companion(of, "mail:") + token();
   }
 }
@@ -71,7 +72,7 @@ Act Workload::of(std::string name, Words arguments, std::vector<std::size_t> rem
   Act act;
   act.script = std::move(name);
   act.keys = {on};
-  for (const char* which : {"queue", "alive", "fence", "held", "grants"}) {
+  for (const char* which : {"queue", "alive", "fence", "held", "grants", "runs"}) {
     act.keys.push_back(companion(on, which));
   }
   act.words = {companion(on, "mail:")};
@@ -93,7 +94,9 @@ Act Workload::enter() {
   const std::string most = random_.chance(15) ? std::to_string(random_.number(4)) : "";
   const std::string supersede = random_.chance(10) ? "newer one" : "";
   const std::string again = random_.chance(50) ? "0" : milliseconds();
-  return of("enter", {id(), milliseconds(), milliseconds(), grace, ticket, most, supersede, again},
+  return of("enter",
+            {id(), milliseconds(), milliseconds(), grace, ticket, most, supersede, again,
+             random_.pick(Words{"0", milliseconds()}), "12\t\t"},
             {2, 8, 9});
 }
 
@@ -101,7 +104,9 @@ Act Workload::leave() {
   const bool cancel = random_.chance(35);
   const std::string stays = random_.chance(25) ? milliseconds() : "0";
   return of("leave", {cancel || random_.chance(20) ? id() : token(), milliseconds(),
-                      cancel ? "cancel" : "release", cancel ? "0" : stays});
+                      cancel ? "cancel" : "release", cancel ? "0" : stays,
+                      random_.pick(Words{"0", milliseconds()}),
+                      cancel ? "" : random_.pick({"", "exited 0\t", "cancelled 0\tby x"})});
 }
 
 // Who waits for the list gets what is first in it when the script is over, not when it began to
@@ -125,7 +130,7 @@ Act Workload::script() {
     return of("raise", {token(), fence, milliseconds()});
   }
   if (kind < 85) return of("check", {token()}, {0, 2});
-  if (kind < 91) return of("inspect", {}, {1});
+  if (kind < 91) return of("inspect", {random_.pick({"1", "2", "50"})}, {1});
   if (kind < 93) return of("tell", {"reply" + std::to_string(random_.number(3)), "stopped"});
   Words tokens;
   for (auto count = random_.number(4); count > 0; --count) tokens.push_back(token());
@@ -141,7 +146,7 @@ Act Workload::on_list_or_string(const std::string& key) {
   Act act;
   const std::string index = random_.pick({"0", "1", "2", "-1", "-2", "-9", "9", "01", "x"});
   const std::string end = random_.pick({"0", "1", "2", "-1", "-2", "-9", "9"});
-  switch (random_.number(9)) {
+  switch (random_.number(13)) {
     case 0: act.words = {"SET", key, token(), "NX", "PX", milliseconds()}; break;
     case 1: act.words = {"SET", key, token(), random_.pick({"NX", "XX", "KEEPTTL", "PX"})}; break;
     case 2:
@@ -152,6 +157,10 @@ Act Workload::on_list_or_string(const std::string& key) {
     case 5: act.words = {"LPUSH", key, random_.pick({"wake", "next"})}; break;
     case 6: act.words = {"LPOP", key}; break;
     case 7: act.words = {"LLEN", key}; break;
+    case 8: act.words = {"LINDEX", key, index}; break;
+    case 9: act.words = {"LSET", key, index, random_.pick({"wake", "next"})}; break;
+    case 10: act.words = {"LREM", key, index, random_.pick({"wake", "next"})}; break;
+    case 11: act.words = {"LTRIM", key, index, end}; break;
     default: act.words = {"LRANGE", key, index, end};
   }
   return act;

@@ -59,9 +59,11 @@ TEST_CASE("no command has two options of one name or of one letter") {
   }
 }
 
-TEST_CASE("a letter means the same option wherever it is one") {
+TEST_CASE("a letter means the same option wherever it is one, but for the -n of log") {
   for (const Option& one : cmd::options) {
     for (const Option& other : cmd::options) {
+      // As of head(1) and git-log(1); a log waits for nothing.
+      if (one.name == "last" || other.name == "last") continue;
       if (one.letter != 0 && one.letter == other.letter) CHECK(one.name == other.name);
     }
   }

@@ -74,7 +74,7 @@ class Node final : public LockStore {
       return Renewed{lease.valid_until, base::now()};
     });
   }
-  Release release(const LockName& /*name*/, const Token& token, Millis /*min_hold*/,
+  Release release(const LockName& /*name*/, const Token& token, const Parting& /*parting*/,
                   const CallLimit& limit) override {
     return answer<Release>("release", limit, [&]() -> Release {
       if (server_.owner != token) return NotOurs{"another's"};

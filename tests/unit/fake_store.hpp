@@ -103,8 +103,8 @@ class Store final : public store::LockStore {
     return answer;
   }
   store::Release release(const store::LockName& name, const store::Token& /*token*/,
-                         base::Millis min_hold, const os::CallLimit& /*limit*/) override {
-    record(min_hold.count() > 0 ? "keep" : "release", name);
+                         const store::Parting& parting, const os::CallLimit& /*limit*/) override {
+    record(parting.min_hold.count() > 0 ? "keep" : "release", name);
     if (script_.releases.empty()) return store::Released{};
     auto answer = std::move(script_.releases.front());
     script_.releases.pop_front();

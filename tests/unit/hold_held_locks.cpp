@@ -106,7 +106,7 @@ TEST_CASE("a release is not tried again where that will not help, nor after its 
   CHECK(script.calls.size() == 1);
   script.releases = {Fault{Fault::Kind::silent, ""}};
   CHECK(std::holds_alternative<Fault>(
-      held(script, "a").release({Deadline::at(base::now())}, Millis{5})));
+      held(script, "a").release({Deadline::at(base::now())}, {Millis{5}})));
   CHECK(script.calls == Calls{"release a", "keep a"});
 }
 

@@ -47,7 +47,7 @@ class FakeStore final : public LockStore {
     said("renew");
     return renewal;
   }
-  Release release(const LockName& /*name*/, const Token& /*token*/, Millis /*min_hold*/,
+  Release release(const LockName& /*name*/, const Token& /*token*/, const Parting& /*parting*/,
                   const CallLimit& /*limit*/) override {
     said("release");
     return released;

@@ -60,9 +60,9 @@ class GatedStore final : public LockStore {
                 const CallLimit& limit) override {
     return server_->renew(name, token, ttl, limit);
   }
-  Release release(const LockName& name, const Token& token, Millis min_hold,
+  Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override {
-    return server_->release(name, token, min_hold, limit);
+    return server_->release(name, token, parting, limit);
   }
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
     return server_->check(name, token, limit);

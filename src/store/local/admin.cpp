@@ -19,7 +19,7 @@ class LocalAdmin final : public LockAdmin {
   explicit LocalAdmin(LocalDirectory directory) : directory_{std::move(directory)} {}
 
   Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
-  Result<std::vector<LockReport>> list(const std::string& pattern, Millis each_answer,
+  Result<std::vector<LockReport>> list(const std::string& pattern, Listed which, Millis each_answer,
                                        const CallLimit& limit) override;
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override;
@@ -51,8 +51,8 @@ Result<LockReport> LocalAdmin::inspect(const LockName& name, const CallLimit& li
   return report;
 }
 
-Result<std::vector<LockReport>> LocalAdmin::list(const std::string& pattern, Millis each_answer,
-                                                 const CallLimit& limit) {
+Result<std::vector<LockReport>> LocalAdmin::list(const std::string& pattern, Listed which,
+                                                 Millis each_answer, const CallLimit& limit) {
   std::vector<LockName> names;
   std::error_code error;
   for (const auto& each : std::filesystem::directory_iterator{directory_.path, error}) {
@@ -67,7 +67,9 @@ Result<std::vector<LockReport>> LocalAdmin::list(const std::string& pattern, Mil
   for (const LockName& name : names) {
     auto report = inspect(name, limit.at_most(Deadline::after(base::now(), each_answer)));
     if (!report) return std::move(report).error();
-    if (!report->holders.empty() || !report->waiters.empty()) reports.push_back(*std::move(report));
+    const bool used = !report->holders.empty() || !report->waiters.empty();
+    if (which == Listed::in_use ? used : !report->runs.empty())
+      reports.push_back(*std::move(report));
   }
   return reports;
 }

@@ -141,7 +141,7 @@ class LocalStore final : public LockStore {
   Turn await_turn(const Claim& claim, const CallLimit& limit) override;
   void withdraw(const Claim& claim, const CallLimit& limit) override;
   Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
-  Release release(const LockName& name, const Token& token, Millis min_hold,
+  Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override;
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
@@ -228,9 +228,9 @@ Renewal LocalStore::renew(const LockName& name, const Token& token, Ttl /*ttl*/,
   return NotOurs{"its holder is gone"};
 }
 
-Release LocalStore::release(const LockName& name, const Token& token, Millis min_hold,
+Release LocalStore::release(const LockName& name, const Token& token, const Parting& parting,
                             const CallLimit& limit) {
-  auto release = let_go(name, token, min_hold, limit);
+  auto release = let_go(name, token, parting.min_hold, limit);
   // After the directory is unlocked: those who hear of our pipe's end come to look.
   if (!std::holds_alternative<Fault>(release)) slot_.reset();
   return release;

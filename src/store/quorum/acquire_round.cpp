@@ -42,7 +42,7 @@ std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>&
                                    const Claim& claim, Patience patience, const CallLimit& limit) {
   FanOut<Release> fan_out{from, nodes.size(),
                           [&](std::size_t node, const CallLimit& share) {
-                            return nodes[node].release(claim.name, claim.token, Millis{0}, share);
+                            return nodes[node].release(claim.name, claim.token, {}, share);
                           },
                           limit};
   const auto began = base::now();
@@ -100,10 +100,10 @@ Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
   LockStore& second = nodes[pair.second];
   Claim marked = claim;
   marked.token = claim.token.another();
-  (void)second.release(claim.name, claim.token, Millis{0}, limit);
+  (void)second.release(claim.name, claim.token, {}, limit);
   (void)second.try_acquire(marked, limit);
   const auto seen = first.check(claim.name, claim.token, limit);
-  (void)second.release(claim.name, marked.token, Millis{0}, limit);
+  (void)second.release(claim.name, marked.token, {}, limit);
   if (std::holds_alternative<StillOurs>(seen)) {
     answers[pair.second] = second.try_acquire(claim, limit);
     return Servers::two;
@@ -170,7 +170,9 @@ void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
 AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, const Claim& claim,
                            const CallLimit& limit) {
   const auto began = base::now();
-  const Claim alone{claim.name, claim.token, claim.ttl, OnBusy::give_up};
+  Claim alone{claim.name, claim.token, claim.ttl, OnBusy::give_up};
+  alone.history = claim.history;
+  alone.waited = claim.waited;
   FanOut<Attempt> fan_out{
       asked, nodes.size(),
       [&](std::size_t node, const CallLimit& share) { return enter(nodes[node], alone, share); },

@@ -28,7 +28,7 @@ class QuorumAdmin final : public LockAdmin {
   }
 
   Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
-  Result<std::vector<LockReport>> list(const std::string& pattern, Millis each_answer,
+  Result<std::vector<LockReport>> list(const std::string& pattern, Listed which, Millis each_answer,
                                        const CallLimit& limit) override;
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override;
@@ -65,11 +65,11 @@ Result<LockReport> QuorumAdmin::inspect(const LockName& name, const CallLimit& l
   return merged(name, reports, nodes_.size());
 }
 
-Result<std::vector<LockReport>> QuorumAdmin::list(const std::string& pattern, Millis each_answer,
-                                                  const CallLimit& limit) {
+Result<std::vector<LockReport>> QuorumAdmin::list(const std::string& pattern, Listed which,
+                                                  Millis each_answer, const CallLimit& limit) {
   const auto answers = ask<std::vector<LockReport>>(
       [&](std::size_t node, const CallLimit& share) {
-        return nodes_[node]->list(pattern, each_answer, share);
+        return nodes_[node]->list(pattern, which, each_answer, share);
       },
       limit);
   if (count<std::vector<LockReport>>(answers) < majority(nodes_.size())) return summary(answers);
@@ -84,7 +84,8 @@ Result<std::vector<LockReport>> QuorumAdmin::list(const std::string& pattern, Mi
   std::vector<LockReport> result;
   for (const auto& [name, reports] : by_name) {
     auto report = merged(name, reports, nodes_.size());
-    if (!report.holders.empty()) result.push_back(std::move(report));
+    const bool listed = which == Listed::in_use ? !report.holders.empty() : !report.runs.empty();
+    if (listed) result.push_back(std::move(report));
   }
   return result;
 }

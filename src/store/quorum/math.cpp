@@ -143,6 +143,48 @@ std::optional<StillOurs> standing(const Answers<Standing>& answers) {
   return StillOurs{ends[most - 1], fence_among(numbers, answers.size())};
 }
 
+namespace {
+
+/// Each run once, the newest first. A node that does not have one may have granted too late, or
+/// lost its data; one that alone has it may never have heard that the claim was taken back: so a
+/// run whose end nobody saw is one only if a majority has it, or may have it.
+std::vector<Run> merged_runs(const std::vector<LockReport>& reports, std::size_t of,
+                             const std::vector<HolderReport>& holders) {
+  std::map<std::string, std::vector<Run>> seen;
+  for (const LockReport& report : reports) {
+    for (const Run& run : report.runs) seen[run.token.text()].push_back(run);
+  }
+  std::vector<Run> result;
+  for (auto& [token, same] : seen) {
+    const auto ended = std::find_if(same.begin(), same.end(),
+                                    [](const Run& each) { return each.held.has_value(); });
+    if (ended == same.end() && same.size() + of - reports.size() < majority(of)) continue;
+    Run run = ended == same.end() ? same.front() : *ended;
+    if (!run.held) {
+      const auto holder = std::find_if(
+          holders.begin(), holders.end(),
+          [&, &whose = token](const auto& each) { return each.holder.token == whose; });
+      const bool holds = holder != holders.end();
+      run.outcome.kind = holds ? RunOutcome::Kind::running : RunOutcome::Kind::lost;
+      // Each node gave a number of its own; the highest became the grant's.
+      for (const Run& each : same) run.fence = std::max(run.fence, each.fence);
+      if (holds) run.fence = holder->fence.value_or(run.fence);
+    } else {
+      std::vector<Fence> numbers;
+      for (const Run& each : same) {
+        if (each.held) numbers.push_back(each.fence);
+      }
+      run.fence = fence_among(numbers, of).value_or(run.fence);
+    }
+    result.push_back(std::move(run));
+  }
+  std::sort(result.begin(), result.end(),
+            [](const Run& one, const Run& other) { return one.granted_ago < other.granted_ago; });
+  return result;
+}
+
+}  // namespace
+
 LockReport merged(const LockName& name, const std::vector<LockReport>& reports, std::size_t of) {
   LockReport result{name, std::nullopt, {}, std::nullopt, {}};
   std::map<std::string, std::vector<HolderReport>> seen;
@@ -167,6 +209,7 @@ LockReport merged(const LockName& name, const std::vector<LockReport>& reports, 
   }
   // A node that granted late gave a number that no lease carries.
   if (!result.holders.empty()) result.fence = result.holders.front().fence;
+  result.runs = merged_runs(reports, of, result.holders);
   return result;
 }
 

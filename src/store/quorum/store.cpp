@@ -109,7 +109,7 @@ class QuorumStore final : public LockStore {
   Turn await_turn(const Claim& claim, const CallLimit& limit) override;
   void withdraw(const Claim& claim, const CallLimit& limit) override;
   Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
-  Release release(const LockName& name, const Token& token, Millis min_hold,
+  Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override;
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
@@ -233,11 +233,11 @@ std::optional<Fence> QuorumStore::fence_of(const LockName& name, const Token& to
   return still != nullptr ? still->fence : std::nullopt;
 }
 
-Release QuorumStore::release(const LockName& name, const Token& token, Millis min_hold,
+Release QuorumStore::release(const LockName& name, const Token& token, const Parting& parting,
                              const CallLimit& limit) {
   const auto answers = nodes_.ask<Released, Release>(
       [&](std::size_t node, const CallLimit& share) {
-        return nodes_[node].release(name, token, min_hold, share);
+        return nodes_[node].release(name, token, parting, share);
       },
       Millis{0}, limit);
   const auto needed = majority(nodes_.size());

@@ -17,6 +17,8 @@ namespace {
 constexpr const char* scan_step = "1000";
 // What a list may take of our memory: a hundred thousand locks.
 constexpr std::size_t longest_list = std::size_t{64} << 20;
+// As many as the scripts keep.
+constexpr std::size_t most_runs = 50;
 
 /// Of many questions, each with its own limit.
 struct Asking {
@@ -42,7 +44,7 @@ class RedisAdmin final : public LockAdmin {
   explicit RedisAdmin(const RedisServer& server) : access_{server.access}, client_{server} {}
 
   Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
-  Result<std::vector<LockReport>> list(const std::string& pattern, Millis each_answer,
+  Result<std::vector<LockReport>> list(const std::string& pattern, Listed which, Millis each_answer,
                                        const CallLimit& limit) override;
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override;
@@ -51,7 +53,9 @@ class RedisAdmin final : public LockAdmin {
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
  private:
-  Result<std::set<LockName>> known_locks(const std::string& pattern, const Asking& asking);
+  Result<LockReport> inspect(const LockName& name, std::size_t runs, const CallLimit& limit);
+  Result<std::set<LockName>> known_locks(const std::string& pattern, Listed which,
+                                         const Asking& asking);
   /// Of a Cluster; none of anything else.
   std::vector<RedisServer> masters(const Asking& asking);
 
@@ -83,8 +87,25 @@ std::vector<HolderReport> holders_in(const Reply& reply) {
   return holders;
 }
 
+/// The last element of that answer.
+std::vector<Run> runs_in(const Reply& reply) {
+  std::vector<Run> runs;
+  const auto now = unsigned_in(reply[0]);
+  for (std::size_t i = 1; now && i + 1 < reply.size(); i += 2) {
+    const bool holds = reply[i + 1].integer() == 1;
+    auto run = run_in(reply[i].text(), static_cast<std::int64_t>(*now), holds);
+    if (run) runs.push_back(*std::move(run));
+  }
+  return runs;
+}
+
 Result<LockReport> RedisAdmin::inspect(const LockName& name, const CallLimit& limit) {
-  auto answer = client_.run_script(scripts::inspect, name, {}, limit);
+  return inspect(name, most_runs, limit);
+}
+
+Result<LockReport> RedisAdmin::inspect(const LockName& name, std::size_t runs,
+                                       const CallLimit& limit) {
+  auto answer = client_.run_script(scripts::inspect, name, {std::to_string(runs)}, limit);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
   if (reply.size() < 9) return nonsense();
@@ -95,6 +116,7 @@ Result<LockReport> RedisAdmin::inspect(const LockName& name, const CallLimit& li
     auto [token, mode] = waiter_in(waiters[i].text());
     report.waiters.push_back({std::move(token), mode, length_in(waiters[i + 1])});
   }
+  report.runs = runs_in(reply[9]);
   return report;
 }
 
@@ -118,8 +140,10 @@ Fault too_long() {
 }
 
 /// Adds to `names` what one server knows.
-Result<base::Done> scan(Client& client, const std::string& pattern, std::set<LockName>& names,
-                        const Asking& asking) {
+Result<base::Done> scan(Client& client, const std::string& pattern, Listed which,
+                        std::set<LockName>& names, const Asking& asking) {
+  const bool remembered = which == Listed::remembered;
+  const std::string glob{remembered ? runs_glob : lock_keys_glob};
   std::string cursor = "0";
   std::size_t size = 0;
   do {
@@ -127,15 +151,15 @@ Result<base::Done> scan(Client& client, const std::string& pattern, std::set<Loc
     if (asking.limit.until.passed(base::now())) {
       return Fault{Fault::Kind::silent, "the list of its keys has no end"};
     }
-    auto answer = asking.ask(
-        client, {"SCAN", cursor, "MATCH", std::string{lock_keys_glob}, "COUNT", scan_step});
+    auto answer = asking.ask(client, {"SCAN", cursor, "MATCH", glob, "COUNT", scan_step});
     if (!answer) return std::move(answer).error();
     const Reply& reply = *answer;
     if (reply.size() != 2 || !unsigned_in(reply[0])) return nonsense();
     cursor = reply[0].text();
     const Reply keys = reply[1];
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      const auto name = lock_of_key(keys[i].text());
+      const auto key = keys[i].text();
+      const auto name = remembered ? lock_of_runs(key) : lock_of_key(key);
       if (!name || ::fnmatch(pattern.c_str(), name->text().c_str(), 0) != 0) continue;
       if (names.insert(*name).second) size += name->text().size() + sizeof(LockReport);
       if (size > longest_list) return too_long();
@@ -144,16 +168,17 @@ Result<base::Done> scan(Client& client, const std::string& pattern, std::set<Loc
   return base::Done{};
 }
 
-Result<std::set<LockName>> RedisAdmin::known_locks(const std::string& pattern,
+Result<std::set<LockName>> RedisAdmin::known_locks(const std::string& pattern, Listed which,
                                                    const Asking& asking) {
   std::set<LockName> names;
   const auto nodes = masters(asking);
   for (const RedisServer& node : nodes) {
     Client client{node};
-    if (auto all = scan(client, pattern, names, asking); !all) return std::move(all).error();
+    if (auto all = scan(client, pattern, which, names, asking); !all) return std::move(all).error();
   }
   if (nodes.empty()) {
-    if (auto all = scan(client_, pattern, names, asking); !all) return std::move(all).error();
+    if (auto all = scan(client_, pattern, which, names, asking); !all)
+      return std::move(all).error();
   }
   return names;
 }
@@ -162,22 +187,25 @@ std::size_t size_of(const LockReport& report) {
   std::size_t size = sizeof report;
   for (const auto& each : report.holders) size += sizeof each + each.holder.token.size();
   for (const auto& each : report.waiters) size += sizeof each + each.token.text().size();
+  for (const auto& each : report.runs) size += sizeof each + each.token.text().size();
   return size;
 }
 
-Result<std::vector<LockReport>> RedisAdmin::list(const std::string& pattern, Millis each_answer,
-                                                 const CallLimit& limit) {
+Result<std::vector<LockReport>> RedisAdmin::list(const std::string& pattern, Listed which,
+                                                 Millis each_answer, const CallLimit& limit) {
+  const bool in_use = which == Listed::in_use;
   const Asking asking{each_answer, limit};
-  auto names = known_locks(pattern, asking);
+  auto names = known_locks(pattern, which, asking);
   if (!names) return std::move(names).error();
   std::vector<LockReport> reports;
   std::size_t size = 0;
   for (const LockName& name : *names) {
-    auto report = inspect(name, asking.one());
+    auto report = inspect(name, in_use ? 1 : most_runs, asking.one());
     if (!report) return std::move(report).error();
     size += size_of(*report);
     if (size > longest_list) return too_long();
-    if (!report->holders.empty() || !report->waiters.empty()) reports.push_back(*std::move(report));
+    const bool used = !report->holders.empty() || !report->waiters.empty();
+    if (in_use ? used : !report->runs.empty()) reports.push_back(*std::move(report));
   }
   return reports;
 }

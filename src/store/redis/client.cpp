@@ -188,8 +188,8 @@ Result<Reply> Client::run_script(const Script& script, const LockName& name,
                                  const CallLimit& limit) {
   if (auto owner = owner_of_key(name.text())) return belongs_to(*owner);
   const LockKeys keys{name};
-  Command command{"",         "",         "6",       name.text(), keys.queue,
-                  keys.alive, keys.fence, keys.held, keys.grants, keys.mailbox};
+  Command command{"",         "",        "7",         name.text(), keys.queue,  keys.alive,
+                  keys.fence, keys.held, keys.grants, keys.runs,   keys.mailbox};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const auto ask_with = [&](const char* verb, std::string_view text) {
     command[0] = verb;

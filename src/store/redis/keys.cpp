@@ -1,14 +1,13 @@
 #include "store/redis/keys.hpp"
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 
 namespace store::redis {
 namespace {
 
 constexpr std::string_view infix = ":rlock:";
 constexpr std::string_view mailbox_kind = ":rlock:mail:";
-constexpr std::array<std::string_view, 5> kinds{"queue", "alive", "fence", "held", "grants"};
 
 /// Redis Cluster hashes what stands between the first '{' and the first '}' behind it, if that is
 /// not empty (cluster specification, "Hash tags").
@@ -45,6 +44,16 @@ std::optional<LockName> lock_of_stem(std::string_view stem) {
   return LockName::from(key_of(stem));
 }
 
+/// The lock of a key whose kind is one of these.
+std::optional<LockName> lock_of_kind(std::string_view key,
+                                     std::initializer_list<std::string_view> kinds) {
+  const auto end = key.rfind(infix);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view kind = key.substr(end + infix.size());
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return std::nullopt;
+  return lock_of_stem(key.substr(0, end));
+}
+
 }  // namespace
 
 LockKeys::LockKeys(const LockName& name) {
@@ -54,6 +63,7 @@ LockKeys::LockKeys(const LockName& name) {
   fence = prefix + "fence";
   held = prefix + "held";
   grants = prefix + "grants";
+  runs = prefix + "runs";
   mailbox = prefix + "mail:";
 }
 
@@ -63,19 +73,15 @@ std::optional<LockName> owner_of_key(std::string_view key) {
   if (mail != std::string_view::npos) {
     if (auto owner = lock_of_stem(key.substr(0, mail))) return owner;
   }
-  const auto end = key.rfind(infix);
-  if (end == std::string_view::npos) return std::nullopt;
-  const std::string_view kind = key.substr(end + infix.size());
-  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return std::nullopt;
-  return lock_of_stem(key.substr(0, end));
+  return lock_of_kind(key, {"queue", "alive", "fence", "held", "grants", "runs"});
 }
 
 std::optional<LockName> lock_of_key(std::string_view key) {
-  const auto end = key.rfind(infix);
-  if (end == std::string_view::npos) return std::nullopt;
-  const std::string_view kind = key.substr(end + infix.size());
-  if (kind != "fence" && kind != "queue") return std::nullopt;
-  return lock_of_stem(key.substr(0, end));
+  return lock_of_kind(key, {"fence", "queue"});
+}
+
+std::optional<LockName> lock_of_runs(std::string_view key) {
+  return lock_of_kind(key, {"runs"});
 }
 
 }  // namespace store::redis

@@ -20,6 +20,7 @@ struct LockKeys {
   std::string fence;
   std::string held;
   std::string grants;
+  std::string runs;
   std::string mailbox;  // the token of its owner follows
 };
 
@@ -27,10 +28,14 @@ struct LockKeys {
 /// name: the two would overwrite each other.
 std::optional<LockName> owner_of_key(std::string_view key);
 
-/// The lock that a fence or queue key belongs to.
+/// The lock that a key belongs to which is there while the lock is held or waited for, and a day
+/// longer: its fence or queue.
 std::optional<LockName> lock_of_key(std::string_view key);
+/// The lock whose runs are remembered under this key.
+std::optional<LockName> lock_of_runs(std::string_view key);
 
-/// Globs that find every fence and queue key by SCAN.
+/// Globs that find all of those by SCAN.
 inline constexpr std::string_view lock_keys_glob = "*:rlock:[fq]*";
+inline constexpr std::string_view runs_glob = "*:rlock:runs";
 
 }  // namespace store::redis

@@ -25,7 +25,7 @@ class RedisStore final : public LockStore {
   Turn await_turn(const Claim& claim, const CallLimit& limit) override;
   void withdraw(const Claim& claim, const CallLimit& limit) override;
   Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
-  Release release(const LockName& name, const Token& token, Millis min_hold,
+  Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override;
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
   Renewal raise_fence(const Lease& lease, const CallLimit& limit) override;
@@ -70,7 +70,8 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
                     {queue_id(claim.token, claim.mode), count(claim.ttl.length()),
                      count(redis::claim), claim.on_busy == OnBusy::queue ? count(grace) : "0",
                      ticket_, claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
-                     first_time ? claim.supersede : "", count(again)},
+                     first_time ? claim.supersede : "", count(again), count(claim.history),
+                     fields_of_claim(claim.waited)},
                     limit);
   if (!answer) {
     if (answer.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
@@ -123,7 +124,8 @@ Turn RedisStore::await_turn(const Claim& claim, const CallLimit& limit) {
 void RedisStore::withdraw(const Claim& claim, const CallLimit& limit) {
   // If it is not heard, our place ends with the grace, a lock granted unheard with its lease.
   (void)run(scripts::leave, claim.name,
-            {queue_id(claim.token, claim.mode), count(redis::claim), "cancel", "0"}, limit);
+            {queue_id(claim.token, claim.mode), count(redis::claim), "cancel", "0", "0", ""},
+            limit);
 }
 
 NotOurs not_ours(std::int64_t code) {
@@ -162,10 +164,12 @@ Renewal RedisStore::raise_fence(const Lease& lease, const CallLimit& limit) {
   return Renewed{lease.valid_until, lease.asked_at};
 }
 
-Release RedisStore::release(const LockName& name, const Token& token, Millis min_hold,
+Release RedisStore::release(const LockName& name, const Token& token, const Parting& parting,
                             const CallLimit& limit) {
   auto answer = run(scripts::leave, name,
-                    {token.text(), count(redis::claim), "release", count(min_hold)}, limit);
+                    {token.text(), count(redis::claim), "release", count(parting.min_hold),
+                     count(parting.history), parting.end ? fields_of_end(*parting.end) : ""},
+                    limit);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
   if (!reply.is_integer()) return nonsense();

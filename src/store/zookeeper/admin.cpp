@@ -22,7 +22,7 @@ class ZooKeeperAdmin final : public LockAdmin {
   explicit ZooKeeperAdmin(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
 
   Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
-  Result<std::vector<LockReport>> list(const std::string& pattern, Millis each_answer,
+  Result<std::vector<LockReport>> list(const std::string& pattern, Listed which, Millis each_answer,
                                        const CallLimit& limit) override;
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override;
@@ -59,8 +59,8 @@ Result<LockReport> ZooKeeperAdmin::inspect(const LockName& name, const CallLimit
   return report_on(*session_, path_of(ensemble_, name), name, limit);
 }
 
-Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern, Millis each_answer,
-                                                     const CallLimit& limit) {
+Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern, Listed which,
+                                                     Millis each_answer, const CallLimit& limit) {
   const auto one = [&] { return limit.at_most(Deadline::after(base::now(), each_answer)); };
   if (auto there = connect(one()); !there) return std::move(there).error();
   auto children = session_->children(ensemble_.base, one());
@@ -76,7 +76,9 @@ Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern,
   for (const LockName& name : names) {
     auto report = report_on(*session_, path_of(ensemble_, name), name, one());
     if (!report) return std::move(report).error();
-    if (!report->holders.empty() || !report->waiters.empty()) reports.push_back(*std::move(report));
+    const bool used = !report->holders.empty() || !report->waiters.empty();
+    if (which == Listed::in_use ? used : !report->runs.empty())
+      reports.push_back(*std::move(report));
   }
   return reports;
 }

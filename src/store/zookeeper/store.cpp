@@ -63,7 +63,7 @@ class ZooKeeperStore final : public LockStore {
   Turn await_turn(const Claim& claim, const CallLimit& limit) override;
   void withdraw(const Claim& claim, const CallLimit& limit) override;
   Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
-  Release release(const LockName& name, const Token& token, Millis min_hold,
+  Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override;
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
@@ -136,7 +136,7 @@ Renewal ZooKeeperStore::renew(const LockName& /*name*/, const Token& /*token*/, 
 }
 
 Release ZooKeeperStore::release(const LockName& /*name*/, const Token& /*token*/,
-                                Millis /*min_hold*/, const CallLimit& limit) {
+                                const Parting& /*parting*/, const CallLimit& limit) {
   if (!session_ || position_.node.empty()) return NotOurs{"it was not taken by this process"};
   if (session_->expired()) return NotOurs{"the session has expired"};
   const auto now = base::now();

@@ -2,6 +2,7 @@
 -- ARGV  2 id   3 ttl ms   4 claim ms   5 grace ms, 0: do not queue   6 ticket to come back with, or ''
 --       7 do not queue behind so many, or ''   8 what to tell those we supersede, or ''
 --       9 ms since our first try whose answer was lost, 0: none was
+--       10 ms to remember the run for, 0: not at all   11 what the claim says of it
 -- result  {'granted', fence}
 --         {'busy', token, PTTL, held ms, kind, more holders, waiters}
 --         {'queued', token, PTTL, held ms, kind, more holders, waiters ahead, ticket,
@@ -99,6 +100,8 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
     -- the new first one may have been told of.
     if was_told and ttl < HEARTBEAT then tell_lookers(ttl < claim and 0 or 1) end
   end
+  if again > 0 then end_run(token, '') end  -- a grant that was not heard, and is over
+  begin_run(token, number, ARGV[11] or '', tonumber(ARGV[10] or 0), ttl)
   return {'granted', digits(number)}
 end
 

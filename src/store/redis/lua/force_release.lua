@@ -4,15 +4,18 @@
 local claim, reply, by = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 purge()
 local removed = {}
+local told = 'lost 0\t' .. 'force-released by ' .. by
 for i = 5, #ARGV do
   local shown = ARGV[i]
   if mode then
     if redis.call('ZSCORE', held, shown) then
       drop_holder(shown)
+      end_run(shown, told)
       removed[#removed + 1] = shown
     end
   elseif owner and token_of(owner) == shown then
     drop(owner)
+    end_run(shown, told)
     removed[#removed + 1] = shown
   end
 end

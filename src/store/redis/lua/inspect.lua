@@ -1,7 +1,9 @@
 -- INSPECT: everything known about one lock at one instant; writes nothing.
+-- ARGV  2 how many of its last runs, 1 or more
 -- result  {token, PTTL, held ms, kind, more holders, last fence or '', mode or '',
 --          {id, waiting ms, id, waiting ms, ...},
---          {token, ms left, held ms, fence, 1 if its job has ended, ...} if several hold}
+--          {token, ms left, held ms, fence, 1 if its job has ended, ...} if several hold,
+--          {now ms, line, 1 if its token has the lock, ...} of its runs}
 local who, left, since, kind, more = occupant()
 local waiters = {}
 local entries = redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES')
@@ -28,4 +30,11 @@ if mode then
   end
 end
 local how = mode or kind == 'reserved' and mode_of(owner) or (kind == 'holder' or kind == 'kept') and 'exclusive' or ''
-return {who, left, since, kind, more, last_token and digits(last_fence) or '', how, waiters, several}
+local last = {digits(now)}
+for _, line in ipairs(redis.pcall('LRANGE', runs, 0, tonumber(ARGV[2]) - 1)) do
+  local token = line:match('^%d+\t([^\t]*)\t')
+  local holds = owner == token or mode and tonumber(redis.call('ZSCORE', held, token or '') or 0) > now
+  last[#last + 1] = line
+  last[#last + 1] = holds and 1 or 0
+end
+return {who, left, since, kind, more, last_token and digits(last_fence) or '', how, waiters, several, last}

@@ -1,16 +1,19 @@
 -- The beginning of every script: names, the server's clock, and the acts they share.
 -- KEYS  1 the lock   2 queue: id -> ticket (µs)   3 alive: id -> deadline (ms)   4 fence
 --       5 held: token -> lease end (ms)   6 grants: token -> fence; both only while several hold
+--       7 runs: what is remembered of them, newest first
 -- ARGV  1 what a mailbox's name begins with; the token of its owner follows
 -- An id is the token of somebody who wants the lock alone; readers stand in the queue as
 -- 'shared TOKEN', those who want one of N permits as 'permits=N TOKEN'.
 local lock, queue, alive, fence, held, grants = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local runs = KEYS[7]
 local mailbox = ARGV[1]
 local DAY = 86400000
 local MAIL_LIFE = 60000      -- ms; a mailbox nobody reads vanishes by itself
 local AFTER_FIRST = 100      -- ms; the first waiter comes at the end of a lease, each of the next so much later
 local HEARTBEAT = 12000      -- ms; every waiter looks as often (wait.hpp)
 local LOOKERS = 9            -- of these next ones: what stands on one host dies together
+local REMEMBERED = 50        -- runs of a lock
 
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
@@ -181,6 +184,39 @@ local function roll_call(claim, caller)
     if id ~= caller and tonumber(redis.call('ZSCORE', alive, id) or 0) > deadline then
       if rank > 1 and id ~= last then post(token_of(id), 'next') end
       redis.call('ZADD', alive, deadline, id)
+    end
+  end
+end
+
+-- The memory of runs: a line each, a tab between its fields. A grant begins one, which says who has
+-- the lock and since when; the release ends it. One that has no end, and whose token does not have
+-- the lock any more, was lost. No room for it is no reason to refuse a lock.
+local function begin_run(token, number, told, history, ttl)
+  if history == 0 then return end
+  local line = digits(number) .. '\t' .. token .. '\t' .. digits(now) .. '\t' .. told
+  local length = redis.pcall('LPUSH', runs, line)
+  if type(length) == 'table' then return end
+  if length > REMEMBERED then redis.call('LTRIM', runs, 0, REMEMBERED - 1) end
+  redis.call('PEXPIRE', runs, history + ttl)
+end
+
+-- `told` is '' for a run that never was; `history` is 0 or nil for one who does not say.
+local function end_run(token, told, history)
+  for rank = 0, REMEMBERED - 1 do
+    local line = redis.pcall('LINDEX', runs, rank)
+    if type(line) ~= 'string' then return end
+    local whose, begun = line:match('^%d+\t([^\t]*)(\t%d+\t[^\t]*\t[^\t]*\t[^\t]*)$')
+    if whose == token then
+      if told == '' then
+        redis.call('LREM', runs, 1, line)
+      else
+        -- In a quorum the fence was raised since.
+        local number = token == last_token and digits(last_fence) or line:match('^%d+')
+        redis.pcall('LSET', runs, rank,
+          table.concat({number, '\t', token, begun, '\t', digits(now), '\t', told}))
+      end
+      if (history or 0) > 0 then redis.call('PEXPIRE', runs, history) end
+      return
     end
   end
 end

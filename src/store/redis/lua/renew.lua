@@ -19,5 +19,6 @@ else
   return owner and -1 or 0
 end
 redis.call('PEXPIRE', fence, DAY + ttl)
+if redis.call('PTTL', runs) < DAY + ttl then redis.call('PEXPIRE', runs, DAY + ttl) end
 if ttl < left then tell_lookers(0) end  -- a step wants less of it
 return 1

@@ -1,0 +1,180 @@
+// What ran, and whether it ran in time: rlock log and overdue, from what the server remembers.
+#include <algorithm>
+
+#include "base/duration.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "cmd/claim_options.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/present.hpp"
+#include "store/backend.hpp"
+
+namespace cmd {
+namespace {
+
+using Kind = store::RunOutcome::Kind;
+
+bool is_success(const store::Run& run) {
+  return run.outcome == store::RunOutcome{Kind::exited, 0};
+}
+
+bool is_failure(const store::Run& run) {
+  const bool undecided = run.outcome.kind == Kind::running || run.outcome.kind == Kind::released;
+  return !undecided && !is_success(run);
+}
+
+// ---- log --------------------------------------------------------------------------------------
+
+struct LogPlan {
+  ServerChoice server;
+  std::string pattern;  // or a key, where it has nothing of a glob
+  std::optional<unsigned> last;
+  bool failed;
+  bool json;
+};
+
+// A scan of a large server takes a while.
+constexpr base::Millis log_answers_within{30'000};
+
+store::Result<std::vector<store::LockReport>> remembered(const LogPlan& plan,
+                                                         store::LockAdmin& admin) {
+  const auto name = store::LockName::from(plan.pattern);
+  if (!name || plan.pattern.find_first_of("*?[\\") != std::string::npos) {
+    return admin.list(plan.pattern, store::Listed::remembered, plan.server.longest_answer,
+                      {base::Deadline::after(base::now(), log_answers_within)});
+  }
+  auto report =
+      plan.server.ask([&](const os::CallLimit& limit) { return admin.inspect(*name, limit); });
+  if (!report) return std::move(report).error();
+  return std::vector{*std::move(report)};
+}
+
+int execute(const LogPlan& plan) {
+  const auto admin = store::open_admin(plan.server.spec);
+  auto reports = remembered(plan, *admin);
+  if (!reports) return report_fault(plan.server, reports.error());
+  for (store::LockReport& report : *reports) {
+    if (plan.failed) std::erase_if(report.runs, std::not_fn(is_failure));
+    if (plan.last && report.runs.size() > *plan.last) {
+      report.runs.erase(report.runs.begin() + *plan.last, report.runs.end());
+    }
+  }
+  std::erase_if(*reports, [](const auto& each) { return each.runs.empty(); });
+  if (plan.json) {
+    print(log_json(*reports));
+  } else if (reports->empty()) {
+    base::log::notice("no {}run of '{}' is remembered", plan.failed ? "failed " : "",
+                      shown_word(plan.pattern));
+  } else {
+    print(log_table(*reports));
+  }
+  return ExitCode::ok;
+}
+
+Act resolve_log(const Settings& settings, const std::vector<std::string>& operands) {
+  if (operands.size() > 1) throw not_accepted("KEY", operands[1], "at most one KEY or PATTERN");
+  constexpr unsigned most = 1'000;
+  const auto last = settings.find("last");
+  const LogPlan plan{resolve_server(settings), operands.empty() ? "*" : operands[0],
+                     last ? std::optional{number_of(*last, 1, most)} : std::nullopt,
+                     settings.is_on("failed"), settings.is_on("json")};
+  require(plan.server, store::Feature::history, "log");
+  return [plan] { return execute(plan); };
+}
+
+// ---- overdue ----------------------------------------------------------------------------------
+
+struct OverduePlan {
+  ServerChoice server;
+  store::LockName key;
+  base::Millis within;
+  bool json;
+};
+
+/// Why it is, or that it is not.
+std::string explained(const std::vector<store::Run>& runs, const store::Run* good, bool overdue) {
+  if (good != nullptr) {
+    return fmt::format("{}its last good run ended {} ago ({})",
+                       overdue ? "" : "not overdue: ", base::format_duration(*good->ended_ago()),
+                       good->token.shown());
+  }
+  if (runs.empty()) return "no run is remembered";
+  return fmt::format(
+      "none of its last {} runs ended with exit code 0; the oldest that is remembered began {} ago",
+      runs.size(), base::format_duration(runs.back().granted_ago));
+}
+
+int execute(const OverduePlan& plan) {
+  const auto admin = store::open_admin(plan.server.spec);
+  const auto report =
+      plan.server.ask([&](const os::CallLimit& limit) { return admin->inspect(plan.key, limit); });
+  if (!report) return report_fault(plan.server, report.error());
+  const auto& runs = report->runs;
+  // The one that ended last, which is not always the one that began last.
+  const store::Run* good = nullptr;
+  for (const store::Run& run : runs) {
+    if (!is_success(run)) continue;
+    if (good == nullptr || *run.ended_ago() < *good->ended_ago()) good = &run;
+  }
+  const bool overdue = good == nullptr || *good->ended_ago() > plan.within;
+  const std::string why = explained(runs, good, overdue);
+  if (plan.json) {
+    Json json;
+    json["key"] = plan.key.text();
+    json["overdue"] = overdue;
+    json["why"] = why;
+    json["within_ms"] = plan.within.count();
+    json["last_success"] = good == nullptr ? Json(nullptr) : as_object(*good);
+    json["runs_remembered"] = runs.size();
+    json["remembered_ms"] = runs.empty() ? Json(nullptr) : Json(runs.back().granted_ago.count());
+    print(dumped(json));
+  } else {
+    print(fmt::format("'{}': {}{}\n", base::printable(plan.key.text()), overdue ? "overdue: " : "",
+                      why));
+  }
+  return overdue ? ExitCode::not_found_here : ExitCode::ok;
+}
+
+Act resolve_overdue(const Settings& settings, const std::vector<std::string>& operands) {
+  const auto within = settings.find("within");
+  if (!within) {
+    throw UsageError{ExitCode::usage,
+                     "no --within given, accepted: how long ago the last good run may have ended"};
+  }
+  const OverduePlan plan{resolve_server(settings), only_key(operands), duration_of(*within),
+                         settings.is_on("json")};
+  require(plan.server, store::Feature::history, "overdue");
+  return [plan] { return execute(plan); };
+}
+
+}  // namespace
+
+const Command log_command{
+    "log",
+    of::log,
+    "log [OPTIONS] [KEY|PATTERN]",
+    "the last runs under a lock: when, where, and how they ended",
+    "The server remembers up to 50 runs of each lock, for as long as their --history\n"
+    "said. PATTERN is a glob on the key, as of rlock list. A run whose end nobody saw\n"
+    "(its host died, its lock was lost) is 'lost' once it has the lock no more.\n"
+    "\n"
+    "Examples:\n"
+    "  rlock log nightly\n"
+    "  rlock log -n 1 --failed 'batch:*'\n"
+    "  rlock log --json nightly | jq -r '.locks[].runs[0].outcome'",
+    resolve_log};
+
+const Command overdue_command{
+    "overdue",
+    of::overdue,
+    "overdue [OPTIONS] KEY --within DUR",
+    "whether a run ended well in the last so-and-so long",
+    "Exits 0 if a run under KEY ended with exit code 0 in the last DUR, and 1 if none\n"
+    "did, or none is remembered; one line on stdout says why.\n"
+    "\n"
+    "Examples:\n"
+    "  rlock overdue nightly --within 26h || mail -s 'no backup' ops@example.org\n"
+    "  rlock overdue --json nightly --within 26h | jq .last_success",
+    resolve_overdue};
+
+}  // namespace cmd

@@ -1,0 +1,131 @@
+#include "store/runs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace store {
+namespace {
+
+using Kind = RunOutcome::Kind;
+
+constexpr std::array<std::pair<Kind, std::string_view>, 9> names{{
+    {Kind::running, "running"},
+    {Kind::exited, "exited"},
+    {Kind::signalled, "signalled"},
+    {Kind::lost, "lost"},
+    {Kind::cancelled, "cancelled"},
+    {Kind::superseded, "superseded"},
+    {Kind::overran, "overran"},
+    {Kind::not_started, "not-started"},
+    {Kind::released, "released"},
+}};
+
+// A sentence for people; 50 of them are remembered.
+constexpr std::size_t longest_why = 200;
+
+// Of a line, in this order; the last three come with the end.
+enum Field : std::size_t {
+  fence,
+  token,
+  granted,
+  waited,
+  first_free,
+  second_free,
+  ended,
+  outcome,
+  why
+};
+constexpr std::size_t fields_of_open_line = ended;
+
+std::vector<std::string_view> split(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const auto tab = std::min(line.find('\t'), line.size());
+    fields.push_back(line.substr(0, tab));
+    if (tab == line.size()) return fields;
+    line.remove_prefix(tab + 1);
+  }
+}
+
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// A time in ms since 1970, or a length; what is no such number makes no sense.
+std::optional<std::int64_t> time_in(std::string_view text) {
+  constexpr std::int64_t latest = std::int64_t{1} << 52;  // Lua's numbers are exact up to here
+  const auto number = number_in<std::int64_t>(text);
+  return number && *number >= 0 && *number <= latest ? number : std::nullopt;
+}
+
+std::optional<RunOutcome> outcome_in(std::string_view text) {
+  const auto space = std::min(text.find(' '), text.size());
+  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& each) {
+    return each.second == text.substr(0, space);
+  });
+  if (found == names.end()) return std::nullopt;
+  if (space == text.size()) return RunOutcome{found->first};
+  const auto number = number_in<int>(text.substr(space + 1));
+  if (!number) return std::nullopt;
+  return RunOutcome{found->first, *number};
+}
+
+}  // namespace
+
+std::string_view name_of(Kind kind) {
+  return std::find_if(names.begin(), names.end(),
+                      [&](const auto& each) { return each.first == kind; })
+      ->second;
+}
+
+std::string fields_of_claim(base::Millis waited) {
+  return fmt::format("{}\t\t", waited.count());
+}
+
+std::string fields_of_end(const RunEnd& end) {
+  return fmt::format("{} {}\t{}", name_of(end.outcome.kind), end.outcome.number,
+                     base::printable(end.why, longest_why));
+}
+
+std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds) {
+  const auto fields = split(line);
+  if (fields.size() < fields_of_open_line) return std::nullopt;
+  const auto number = number_in<std::uint64_t>(fields[fence]);
+  const auto granted_at = time_in(fields[granted]);
+  const auto wait = time_in(fields[waited]);
+  if (!number || !granted_at || !wait) return std::nullopt;
+  // A server's clock may have been set back since.
+  const auto ago = [&](std::int64_t then) {
+    return base::Millis{std::max<std::int64_t>(now_ms - then, 0)};
+  };
+  Run run{Token::foreign(std::string{fields[token]}),
+          *number,
+          ago(*granted_at),
+          base::Millis{*wait},
+          std::nullopt,
+          {holds ? Kind::running : Kind::lost},
+          {}};
+  if (fields.size() <= why)
+    return fields.size() == fields_of_open_line ? std::optional{run} : std::nullopt;
+  const auto ended_at = time_in(fields[ended]);
+  const auto how = outcome_in(fields[outcome]);
+  if (!ended_at || !how) return std::nullopt;
+  run.held =
+      std::min(ago(*granted_at), base::Millis{std::max<std::int64_t>(*ended_at - *granted_at, 0)});
+  run.outcome = *how;
+  run.why = fields[why];
+  return run;
+}
+
+}  // namespace store

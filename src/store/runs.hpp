@@ -1,0 +1,66 @@
+// What a server remembers of the runs under a lock: a line for each, beside the lock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "store/names.hpp"
+
+namespace store {
+
+/// How a run ended, or that it has not.
+struct RunOutcome {
+  enum class Kind {
+    running,      // it holds the lock
+    exited,       // its job ended by itself, with the exit code `number`
+    signalled,    // its job died of the signal `number`
+    lost,         // the lock was lost, or whoever held it went without a word
+    cancelled,    // somebody asked for the job's end
+    superseded,   // a newer run did
+    overran,      // --max-hold ended it
+    not_started,  // its command could not be run; `number` is rlock's exit code
+    released,     // by a step, which knows nothing of a job
+  };
+  Kind kind;
+  int number = 0;
+
+  bool operator==(const RunOutcome&) const = default;
+};
+
+/// "exited", "not-started": as programs are told.
+std::string_view name_of(RunOutcome::Kind kind);
+
+/// What a release says of the run that it ends.
+struct RunEnd {
+  RunOutcome outcome;
+  std::string why{};  // for people
+};
+
+/// One run. Times are by the server's clock.
+struct Run {
+  Token token;
+  std::uint64_t fence;
+  base::Millis granted_ago;
+  base::Millis waited;
+  std::optional<base::Millis> held;  // nothing: it goes on, or nobody saw its end
+  RunOutcome outcome;
+  std::string why;
+
+  [[nodiscard]] std::optional<base::Millis> ended_ago() const {
+    return held ? std::optional{granted_ago - *held} : std::nullopt;
+  }
+};
+
+/// A line has fields with a tab between them: FENCE, TOKEN, the time of the GRANT in ms since 1970,
+/// then this, which comes with the claim: how long it waited, and two that are kept free.
+std::string fields_of_claim(base::Millis waited);
+/// The end appends the time of the END, and this: the outcome, and why.
+std::string fields_of_end(const RunEnd& end);
+/// The run that a line tells of. `now_ms`: the server's time; `holds`: the token has the lock.
+/// Nothing for a line that no rlock wrote. Fields that a later version appends are passed over.
+std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds);
+
+}  // namespace store
