@@ -104,6 +104,7 @@ std::vector<store::Claim> ClaimPlan::claims() const {
   for (const auto& key : keys) {
     result.push_back({key, token, ttl, on_busy, mode, max_waiters, sync_replicas, keys.size() > 1,
                       message, history});
+    result.back().slot = slot;
   }
   return result;
 }

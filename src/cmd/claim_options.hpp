@@ -23,6 +23,7 @@ struct ClaimPlan {
   bool local_gate;
   int conflict_exit_code;
   base::Millis history{};  // 0: the run is not remembered
+  std::optional<store::Slot> slot{};
 
   /// One claim for each key, all with the same fresh token.
   [[nodiscard]] std::vector<store::Claim> claims() const;

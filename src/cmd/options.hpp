@@ -17,8 +17,8 @@ inline constexpr Commands run = 1, acquire = 2, refresh = 4, release = 8, check 
                           list = 64, cancel = 128, force_release = 256, doctor = 512, log = 1024,
                           overdue = 2048;
 inline constexpr Commands claims = run | acquire, steps = refresh | release | check,
-                          all = claims | steps | inspect | list | cancel | force_release | doctor | log |
-                                overdue;
+                          all = claims | steps | inspect | list | cancel | force_release | doctor |
+                                log | overdue;
 }  // namespace of
 
 /// Where a value may come from, besides the command line.
@@ -82,6 +82,14 @@ inline constexpr std::array options{
            "a grant counts only once N replicas have confirmed it"},
     Option{"label", 0, "TEXT", "", From::anywhere, Group::lock, of::claims,
            "shown to others in place of the command's name"},
+
+    Option{"slot", 0, "ID", "", From::command_line, Group::lock, of::run,
+           "run once for ID, or for @day, @hour, @week, @month, @15m of this host's clock: whoever comes when it is "
+           "done runs nothing and exits 0"},
+    Option{"retry", 0, "N", "0", From::anywhere, Group::lock, of::run,
+           "a slot's run that fails leaves it open for N more"},
+    Option{"share", 0, "", "", From::command_line, Group::lock, of::run,
+           "a slot that is done: exit as its run did"},
 
     Option{"wait", 'w', "DUR", "0", From::anywhere, Group::waiting, of::claims,
            "queue for the lock so long; 'forever'; 0 is one attempt"},

@@ -91,17 +91,6 @@ Json waiter_of(const store::Waiter& waiter) {
   return json;
 }
 
-std::string shown_outcome(const store::RunOutcome& outcome) {
-  using Kind = store::RunOutcome::Kind;
-  switch (outcome.kind) {
-    case Kind::exited: return fmt::format("exit {}", outcome.number);
-    case Kind::signalled: return fmt::format("signal {}", outcome.number);
-    case Kind::overran: return "max-hold";
-    case Kind::not_started: return "not started";
-    default: return std::string{store::name_of(outcome.kind)};
-  }
-}
-
 /// From the grant to the end, or up to now.
 std::optional<base::Millis> length_of(const store::Run& run) {
   if (run.outcome.kind == store::RunOutcome::Kind::running) return run.granted_ago;
@@ -200,6 +189,17 @@ std::string as_table(const std::vector<LockReport>& reports) {
   return text;
 }
 
+std::string shown_outcome(const store::RunOutcome& outcome) {
+  using Kind = store::RunOutcome::Kind;
+  switch (outcome.kind) {
+    case Kind::exited: return fmt::format("exit {}", outcome.number);
+    case Kind::signalled: return fmt::format("signal {}", outcome.number);
+    case Kind::overran: return "max-hold";
+    case Kind::not_started: return "not started";
+    default: return std::string{store::name_of(outcome.kind)};
+  }
+}
+
 std::string since(base::Millis ago) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC ({} ago)", time_of(ago), base::format_duration(ago));
 }
@@ -244,6 +244,8 @@ Json as_object(const store::Run& run) {
   json["exit_code"] = has_code ? Json(number) : Json(nullptr);
   json["signal"] = kind == Kind::signalled ? Json(number) : Json(nullptr);
   json["why"] = run.why.empty() ? Json(nullptr) : Json(run.why);
+  json["slot"] = run.slot.empty() ? Json(nullptr) : Json(run.slot);
+  json["attempt"] = run.attempt > 0 ? Json(run.attempt) : Json(nullptr);
   return json;
 }
 

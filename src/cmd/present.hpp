@@ -24,6 +24,8 @@ std::string as_json(const std::vector<store::LockReport>& reports);
 std::string log_table(const std::vector<store::LockReport>& reports);
 /// {"locks": [{"key": ..., "runs": [...]}]}
 std::string log_json(const std::vector<store::LockReport>& reports);
+/// "exit 3", "signal 9", "lost".
+std::string shown_outcome(const store::RunOutcome& outcome);
 /// One run, as log_json() has it.
 Json as_object(const store::Run& run);
 /// "2026-11-24 02:00:01 UTC (3h ago)", by this host's clock.

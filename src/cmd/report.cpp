@@ -111,6 +111,7 @@ int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
                          option_for(plan.mode));
         return ExitCode::bad_config;
       },
+      [&](const hold::AlreadyDone&) -> int { return ExitCode::ok; },
       [&](const hold::Interrupted& interrupted) -> int {
         return os::ExitStatus::signal_code(interrupted.signal);
       },

@@ -10,6 +10,7 @@
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/nested.hpp"
+#include "cmd/slot.hpp"
 #include "cmd/status_file.hpp"
 #include "hold/environment.hpp"
 #include "hold/renewer.hpp"
@@ -35,6 +36,7 @@ struct RunPlan {
   std::optional<base::Millis> max_hold;
   bool wait_all;
   bool reentrant;
+  bool share;
   std::optional<std::string> status_file;
   std::vector<std::string> command;
 };
@@ -127,6 +129,7 @@ RunPlan plan_in(const Settings& settings, const std::vector<std::string>& operan
   const auto max_hold = max_hold_in(settings, min_hold);
   auto lock = resolve_claim(settings, ttl, label_of(command));
   if (kept) require(lock.server, store::Feature::min_hold, "--min-hold");
+  lock.slot = slot_in(settings, lock);
   return {std::move(lock),
           grace_in(settings, ttl, max_hold),
           on_lost_in(settings),
@@ -134,6 +137,7 @@ RunPlan plan_in(const Settings& settings, const std::vector<std::string>& operan
           max_hold,
           settings.is_on("wait-all"),
           settings.is_on("reentrant"),
+          settings.is_on("share"),
           status_file_in(settings),
           std::move(command)};
 }
@@ -229,6 +233,33 @@ store::RunEnd end_of(const hold::Ending& ending) {
   return {{Kind::exited, status.code()}};
 }
 
+/// What that means for a slot: whoever stops the nightly job does not want a spare to begin it
+/// again; a host that goes down does.
+store::Parting::SlotEnd slot_end(const store::RunEnd& end, bool told_to_end) {
+  using Kind = store::RunOutcome::Kind;
+  using End = store::Parting::SlotEnd;
+  switch (end.outcome.kind) {
+    case Kind::cancelled:
+    case Kind::superseded:
+    case Kind::overran: return End::done;
+    case Kind::exited:
+      if (end.outcome.number == 0) return End::done;
+      [[fallthrough]];
+    case Kind::signalled: return told_to_end ? End::open : End::failed;
+    default: return End::open;
+  }
+}
+
+store::Parting parting_after(const RunPlan& plan, const RunRecord& record, store::RunEnd end,
+                             bool told_to_end) {
+  store::Parting parting{{}, plan.lock.history, std::move(end)};
+  if (plan.lock.slot && !record.leases.empty()) {
+    parting.slot = {*plan.lock.slot, record.leases.front().attempt,
+                    slot_end(*parting.end, told_to_end)};
+  }
+  return parting;
+}
+
 /// What a run exits with, and what its record says.
 int conclude(const hold::Ending& ending, RunRecord& record) {
   record.job = ending.status;
@@ -253,7 +284,8 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
                       lease.fence);
   }
   const auto& server = plan.lock.server;
-  const auto environment = hold::job_environment(record.leases, server.shown, server.exported);
+  const auto environment =
+      hold::job_environment(record.leases, server.shown, server.exported, plan.lock.slot);
   const auto valid_until = locks.valid_until();
   const bool locks_of_our_own = !locks.empty();
   const os::Program program{plan.command, environment};
@@ -273,8 +305,8 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   auto started = os::Guardian::start_job(program, signals, tree, policy.last_moment());
   if (!started) {
     const int code = report_not_started(plan, started.error(), record);
-    give_back(plan, renewer, {{}, plan.lock.history, end_without_job(started.error(), code)},
-              record);
+    give_back(plan, renewer,
+              parting_after(plan, record, end_without_job(started.error(), code), false), record);
     return code;
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
@@ -287,8 +319,9 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   }
   // A job is stopped because somebody else wants the lock, unless its time was over.
   const bool stopped = ending.stopped_for && ending.stopped_for->reason != Reason::time;
-  give_back(plan, renewer,
-            {stopped ? base::Millis{0} : plan.min_hold, plan.lock.history, end_of(ending)}, record);
+  auto parting = parting_after(plan, record, end_of(ending), ending.told_to_end);
+  if (!stopped) parting.min_hold = plan.min_hold;
+  give_back(plan, renewer, parting, record);
   return code;
 }
 
@@ -320,6 +353,16 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
   return run_job(plan, {}, signals, record);
 }
 
+/// As the run that did it exited.
+int shared_code(const store::RunOutcome& outcome) {
+  using Kind = store::RunOutcome::Kind;
+  switch (outcome.kind) {
+    case Kind::exited: return outcome.number;
+    case Kind::signalled: return os::ExitStatus::signal_code(outcome.number);
+    default: return ExitCode::lost;
+  }
+}
+
 int carry_out(const RunPlan& plan, RunRecord& record) {
   os::require_proc();
   os::Signals signals;  // before any thread
@@ -335,6 +378,11 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
   }
   const auto& not_acquired = std::get<hold::NotAcquired>(acquisition);
   note(record, not_acquired);
+  if (const auto* found = std::get_if<hold::AlreadyDone>(&not_acquired)) {
+    base::log::detail("'{}' is done for the slot '{}': {}", base::printable(found->name.text()),
+                      plan.lock.slot->id, *record.why);
+    return plan.share ? shared_code(found->done.outcome) : ExitCode::ok;
+  }
   return report_not_acquired(plan.lock, not_acquired);
 }
 
@@ -348,6 +396,7 @@ void die_like_the_job(int code) {
 
 int execute(const RunPlan& plan) {
   RunRecord record{plan.lock.keys, plan.lock.server.shown};
+  if (plan.lock.slot) record.slot = plan.lock.slot->id;
   try {
     const int code = carry_out(plan, record);
     save(record, plan.status_file, code);

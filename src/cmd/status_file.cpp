@@ -3,10 +3,12 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
 #include "cmd/json.hpp"
+#include "cmd/present.hpp"
 #include "hold/progress.hpp"
 #include "os/error.hpp"
 #include "os/file.hpp"
@@ -25,6 +27,7 @@ const char* name_of(Outcome outcome) {
     case Outcome::mismatch: return "mismatch";
     case Outcome::lost: return "lost";
     case Outcome::stopped: return "stopped";
+    case Outcome::done: return "done";
     case Outcome::interrupted: return "interrupted";
     case Outcome::failed: break;
   }
@@ -50,6 +53,20 @@ Json job_of(const RunRecord& record) {
   job["exit_code"] = signalled ? Json(nullptr) : Json(record.job->code());
   job["signal"] = signalled ? Json(record.job->signal()) : Json(nullptr);
   return job;
+}
+
+/// Who did what the slot is for, when, and how it ended.
+Json done_of(const store::SlotDone& done) {
+  using Kind = store::RunOutcome::Kind;
+  const auto& [kind, number] = done.outcome;
+  Json json;
+  json["token"] = done.by.text();
+  json["fence"] = done.fence;
+  json["ended_ms_ago"] = done.ended_ago.count();
+  json["outcome"] = store::name_of(kind);
+  json["exit_code"] = kind == Kind::exited ? Json(number) : Json(nullptr);
+  json["signal"] = kind == Kind::signalled ? Json(number) : Json(nullptr);
+  return json;
 }
 
 /// Every key that was wanted; those that were acquired come first, with their fences.
@@ -81,6 +98,13 @@ void note(RunRecord& record, const hold::NotAcquired& not_acquired) {
         record.outcome = Outcome::mismatch;
         record.why = "used in another way by " + incompatible.conflict.token.shown();
       },
+      [&](const hold::AlreadyDone& found) {
+        record.outcome = Outcome::done;
+        record.done = found.done;
+        record.why =
+            fmt::format("{}, {} ago by {}", shown_outcome(found.done.outcome),
+                        base::format_duration(found.done.ended_ago), found.done.by.shown());
+      },
       [&](const hold::Interrupted& interrupted) {
         record.outcome = Outcome::interrupted;
         record.why = fmt::format("signal {}", interrupted.signal);
@@ -110,6 +134,11 @@ std::string status_text(const RunRecord& record, int exit_code, base::Moment now
   json["waited_ms"] = ms_between(record.began, record.granted.value_or(now));
   json["held_ms"] = record.granted ? Json(ms_between(*record.granted, record.ended.value_or(now)))
                                    : Json(nullptr);
+  json["slot"] = or_null(record.slot);
+  const unsigned attempt =
+      record.done ? record.done->attempt : (acquired ? record.leases.front().attempt : 0);
+  json["attempt"] = attempt > 0 ? Json(attempt) : Json(nullptr);
+  json["done"] = record.done ? done_of(*record.done) : Json(nullptr);
   json["lost_why"] = or_null(record.lost_why);
   json["why"] = or_null(record.why);
   return dumped(json);

@@ -21,6 +21,7 @@ struct RunRecord {
     mismatch,
     lost,
     stopped,  // cancelled or superseded
+    done,     // the slot, by another run
     interrupted,
     failed
   };
@@ -35,6 +36,8 @@ struct RunRecord {
   std::optional<os::ExitStatus> job{};
   std::optional<std::string> lost_why{};
   std::optional<std::string> why{};  // any other trouble
+  std::optional<std::string> slot{};
+  std::optional<store::SlotDone> done{};
 };
 
 /// The record's outcome where the locks were not acquired.

@@ -127,6 +127,9 @@ Acquirer::Outcome Acquirer::run() {
         [&](store::ModeConflict&& conflict) -> std::optional<Outcome> {
           return withdrawn(Incompatible{claim_.name, std::move(conflict)});
         },
+        [&](store::SlotDone&& done) -> std::optional<Outcome> {
+          return AlreadyDone{claim_.name, std::move(done)};
+        },
         [&](store::Queued&& place) { return queue(place); },
         [&](store::TokenExhausted&& spent) -> std::optional<Outcome> {
           return withdrawn(LostEarlier{std::move(spent.why)});

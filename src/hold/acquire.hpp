@@ -33,12 +33,18 @@ struct Incompatible {
   store::LockName name;
   store::ModeConflict conflict;
 };
+/// There is nothing left to do.
+struct AlreadyDone {
+  store::LockName name;
+  store::SlotDone done;
+};
 /// A signal came that would have ended us; we are out of the queue.
 struct Interrupted {
   int signal;
 };
 /// Why a lock was not had; nothing of the claim is left on a server that answers.
-using NotAcquired = std::variant<GaveUp, Dismissed, Incompatible, Interrupted, store::Fault>;
+using NotAcquired =
+    std::variant<GaveUp, Dismissed, Incompatible, AlreadyDone, Interrupted, store::Fault>;
 
 struct Wanted {
   std::vector<store::Claim> claims;  // in the order in which everybody takes them: sorted by name

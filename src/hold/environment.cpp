@@ -59,7 +59,8 @@ std::vector<OuterHold> outer_holds() {
 
 std::vector<std::string> job_environment(const std::vector<store::Lease>& leases,
                                          const std::string& shown_server,
-                                         const std::optional<std::string>& chosen_server) {
+                                         const std::optional<std::string>& chosen_server,
+                                         const std::optional<store::Slot>& slot) {
   std::vector<std::string> result;
   for (const std::string_view text : os::environment()) {
     const auto name = text.substr(0, text.find('='));
@@ -78,6 +79,10 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
   result.emplace_back("RLOCK_HELD=1");
   result.push_back("RLOCK_HOLDS=" + holds_with(leases, shown_server));
   if (chosen_server) result.push_back("RLOCK_SERVER=" + *chosen_server);
+  if (slot) {
+    result.push_back("RLOCK_SLOT=" + slot->id);
+    result.push_back("RLOCK_ATTEMPT=" + std::to_string(leases.front().attempt));
+  }
   return result;
 }
 

@@ -12,8 +12,9 @@
 namespace hold {
 
 /// What a job is told of its locks.
-inline constexpr std::array<std::string_view, 6> job_variables{
-    "RLOCK_KEY", "RLOCK_TOKEN", "RLOCK_FENCE", "RLOCK_FENCES", "RLOCK_HELD", "RLOCK_HOLDS"};
+inline constexpr std::array<std::string_view, 8> job_variables{
+    "RLOCK_KEY",  "RLOCK_TOKEN", "RLOCK_FENCE", "RLOCK_FENCES",
+    "RLOCK_HELD", "RLOCK_HOLDS", "RLOCK_SLOT",  "RLOCK_ATTEMPT"};
 
 /// A lock that a run around us holds.
 struct OuterHold {
@@ -28,9 +29,11 @@ std::vector<OuterHold> outer_holds();
 
 /// Our own environment ("NAME=value" each, in order) with, in place of what these were before:
 /// RLOCK_TOKEN, RLOCK_HELD=1, RLOCK_SERVER where one was chosen, RLOCK_HOLDS, and RLOCK_KEY and
-/// RLOCK_FENCE for one lease, or RLOCK_FENCES (lines "key=fence") for several.
+/// RLOCK_FENCE for one lease, or RLOCK_FENCES (lines "key=fence") for several; RLOCK_SLOT and
+/// RLOCK_ATTEMPT where there is a slot.
 std::vector<std::string> job_environment(const std::vector<store::Lease>& leases,
                                          const std::string& shown_server,
-                                         const std::optional<std::string>& chosen_server);
+                                         const std::optional<std::string>& chosen_server,
+                                         const std::optional<store::Slot>& slot = std::nullopt);
 
 }  // namespace hold

@@ -51,7 +51,9 @@ Ending Supervisor::run() {
     look_at_job();
     while (const auto news = renewer_.take()) carry_out(policy_.on_news(*news, base::now()));
     look_at_clock();
-    if (done()) return {*policy_.ended(), policy_.stopped_for(), policy_.warned_of()};
+    if (done())
+      return {*policy_.ended(), policy_.stopped_for(), policy_.warned_of(),
+              policy_.was_told_to_end()};
   }
 }
 

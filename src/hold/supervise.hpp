@@ -12,6 +12,7 @@ struct Ending {
   os::ExitStatus status;
   std::optional<StoppedFor> stopped_for;
   std::optional<std::string> warned_of;  // why the lock was lost while the job ran on
+  bool told_to_end;                      // by a signal to us, which the job had as well
 };
 
 /// Signals, the children's changes, the renewer's news and the clock go to the policy; what it

@@ -66,7 +66,8 @@ struct Lease {
   Ttl ttl;
   Deadline valid_until;
   Fence fence;
-  Moment asked_at;  // of the grant or the last refresh: from here the next one is reckoned
+  Moment asked_at;       // of the grant or the last refresh: from here the next one is reckoned
+  unsigned attempt = 0;  // the number of the run for its slot, from 1; 0: it has none
 };
 
 /// Alone, together with other readers, or as one of at most `permits` holders. All who use a key at
@@ -149,6 +150,7 @@ struct Claim {
       supersede{};   // unless empty: holders are asked to stop and waiters sent away with this
   Millis history{};  // for so long the run is remembered after its end; 0: not at all
   Millis waited{};   // up to now, for that memory
+  std::optional<Slot> slot{};  // needs a history
 };
 
 /// What supersede begins with, so that it can be told from other requests to stop.
@@ -159,6 +161,14 @@ struct Parting {
   Millis min_hold{};            // it stays taken so long after its grant, then it is free
   Millis history{};             // as of the claim
   std::optional<RunEnd> end{};  // for the memory; nothing: there was no run
+  /// What the end means for a slot: it is done, or is unless more runs may fail, or stays open.
+  enum class SlotEnd { done, failed, open };
+  struct OfSlot {
+    Slot slot;
+    unsigned attempt;
+    SlotEnd end;
+  };
+  std::optional<OfSlot> slot{};
 };
 
 struct Granted {
@@ -179,11 +189,20 @@ struct ModeConflict {
   Mode mode;
   Token token;  // who does
 };
+/// A run for the claim's slot has ended by itself: there is nothing left to do, and nothing of the
+/// claim on the server.
+struct SlotDone {
+  Token by;
+  Fence fence;
+  unsigned attempt;
+  RunOutcome outcome;
+  Millis ended_ago;
+};
 /// A server may yet hear that an earlier claim by this token was taken back: no use asking with it.
 struct TokenExhausted {
   std::string why;
 };
-using Attempt = std::variant<Granted, Queued, Busy, ModeConflict, TokenExhausted, Fault>;
+using Attempt = std::variant<Granted, Queued, Busy, ModeConflict, SlotDone, TokenExhausted, Fault>;
 
 struct Renewed {
   Deadline valid_until;  // never(): the lock does not end by itself
@@ -293,6 +312,7 @@ enum class Feature {
   sync_replicas,  // a grant that replicas have confirmed
   local_gate,     // of one host's waiters only one is seen
   history,        // the last runs are remembered
+  slots,          // a run can be one for a slot
 };
 
 using Features = std::initializer_list<Feature>;

@@ -31,17 +31,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 9> names{{
 constexpr std::size_t longest_why = 200;
 
 // Of a line, in this order; the last three come with the end.
-enum Field : std::size_t {
-  fence,
-  token,
-  granted,
-  waited,
-  first_free,
-  second_free,
-  ended,
-  outcome,
-  why
-};
+enum Field : std::size_t { fence, token, granted, waited, slot, attempt, ended, outcome, why };
 constexpr std::size_t fields_of_open_line = ended;
 
 std::vector<std::string_view> split(std::string_view line) {
@@ -69,6 +59,8 @@ std::optional<std::int64_t> time_in(std::string_view text) {
   return number && *number >= 0 && *number <= latest ? number : std::nullopt;
 }
 
+}  // namespace
+
 std::optional<RunOutcome> outcome_in(std::string_view text) {
   const auto space = std::min(text.find(' '), text.size());
   const auto found = std::find_if(names.begin(), names.end(), [&](const auto& each) {
@@ -81,7 +73,10 @@ std::optional<RunOutcome> outcome_in(std::string_view text) {
   return RunOutcome{found->first, *number};
 }
 
-}  // namespace
+std::optional<Slot> Slot::from(std::string_view text, unsigned retries) {
+  if (text.empty() || text.size() > longest || !base::is_printable(text)) return std::nullopt;
+  return Slot{std::string{text}, retries};
+}
 
 std::string_view name_of(Kind kind) {
   return std::find_if(names.begin(), names.end(),
@@ -89,8 +84,8 @@ std::string_view name_of(Kind kind) {
       ->second;
 }
 
-std::string fields_of_claim(base::Millis waited) {
-  return fmt::format("{}\t\t", waited.count());
+std::string fields_of_claim(base::Millis waited, std::string_view slot) {
+  return fmt::format("{}\t{}", waited.count(), slot);
 }
 
 std::string fields_of_end(const RunEnd& end) {
@@ -115,7 +110,9 @@ std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds
           base::Millis{*wait},
           std::nullopt,
           {holds ? Kind::running : Kind::lost},
-          {}};
+          {},
+          std::string{fields[Field::slot]},
+          number_in<unsigned>(fields[attempt]).value_or(0)};
   if (fields.size() <= why)
     return fields.size() == fields_of_open_line ? std::optional{run} : std::nullopt;
   const auto ended_at = time_in(fields[ended]);

@@ -33,6 +33,17 @@ struct RunOutcome {
 /// "exited", "not-started": as programs are told.
 std::string_view name_of(RunOutcome::Kind kind);
 
+/// A piece of work that is to be done once, whoever does it: "2026-11-24". It is done once a run
+/// for it has ended by itself; until then, one run follows another.
+struct Slot {
+  static constexpr std::size_t longest = 128;
+  /// Printable, and not too long.
+  static std::optional<Slot> from(std::string_view text, unsigned retries);
+
+  std::string id;
+  unsigned retries = 0;  // so many runs may end with another code than 0 without it being done
+};
+
 /// What a release says of the run that it ends.
 struct RunEnd {
   RunOutcome outcome;
@@ -48,6 +59,8 @@ struct Run {
   std::optional<base::Millis> held;  // nothing: it goes on, or nobody saw its end
   RunOutcome outcome;
   std::string why;
+  std::string slot{};    // empty: none
+  unsigned attempt = 0;  // the number of the run for its slot, from 1
 
   [[nodiscard]] std::optional<base::Millis> ended_ago() const {
     return held ? std::optional{granted_ago - *held} : std::nullopt;
@@ -55,12 +68,15 @@ struct Run {
 };
 
 /// A line has fields with a tab between them: FENCE, TOKEN, the time of the GRANT in ms since 1970,
-/// then this, which comes with the claim: how long it waited, and two that are kept free.
-std::string fields_of_claim(base::Millis waited);
+/// then this, which comes with the claim: how long it waited, and its slot, which may be empty and
+/// has no tab in it; and the number of the run for that slot, or nothing.
+std::string fields_of_claim(base::Millis waited, std::string_view slot);
 /// The end appends the time of the END, and this: the outcome, and why.
 std::string fields_of_end(const RunEnd& end);
 /// The run that a line tells of. `now_ms`: the server's time; `holds`: the token has the lock.
 /// Nothing for a line that no rlock wrote. Fields that a later version appends are passed over.
 std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds);
+/// "exited 3": the outcome as a line has it.
+std::optional<RunOutcome> outcome_in(std::string_view text);
 
 }  // namespace store

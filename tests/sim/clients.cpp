@@ -188,6 +188,7 @@ void Run::not_acquired(const Client& client, const Wish& wish, const hold::NotAc
             wish.mode.kind == ModeKind::permits ? it.conflict.mode != wish.mode : some_permits;
         if (!differs) throw Violation{"a conflict of modes that go together"};
       },
+      [&](const hold::AlreadyDone&) { throw Violation{"it had no slot, which is done"}; },
       [&](const hold::Interrupted& interrupted) {
         judge_.say(number, fmt::format("is interrupted by {}", interrupted.signal));
         if (!plan_.has(Incident::Kind::terminate)) throw Violation{"nobody sent a signal"};

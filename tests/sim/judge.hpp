@@ -107,6 +107,7 @@ class Judge final : public Observer {
     std::set<std::string> ended;           // tokens of runs that said so, and were heard
     std::set<std::string> never_ran;       // tokens that were given back without a run
     std::set<std::string> cancelled;       // tokens that may have been granted unheard
+    std::set<std::string> unheard;  // tokens that were granted again: a run may have been none
     std::map<std::string, Nanos> holders;  // until when, as the server has it; by token
     // Since when a reader could have it.
     Nanos readable_since = 0;

@@ -57,6 +57,7 @@ void Judge::granted(Server& server, Lock& lock, const Words& words, const Reply&
     see_idle(lock, id);
   }
   if (!again) lock.granted[token] = world_.now();
+  if (!again && before != lock.fences.end()) lock.unheard.insert(token);
   if (id == token) lock.readable_since = world_.now();
   lock.last_fence = std::max(lock.last_fence, fence);
   lock.fences[token] = fence;

@@ -196,8 +196,8 @@ TEST_CASE("variables that nothing reads get a line, and a job's own none") {
   CHECK(warnings(of::list) ==
         "rlock: RLOCK_SHARED is set, but --shared comes from the command line only\n");
   // No variable reads a flag that only the command line has: it is not what was meant.
-  around.set("RLOCK_SHARE", "1");
-  CHECK(warnings(of::list).find("RLOCK_SHARE is set, and no variable of rlock's\n") !=
+  around.set("RLOCK_EXCLUSIV", "1");
+  CHECK(warnings(of::list).find("RLOCK_EXCLUSIV is set, and no variable of rlock's\n") !=
         std::string::npos);
 }
 

@@ -76,6 +76,7 @@ std::string as_in_help(const Option& option) {
                                                                  {"TEXT", " text"},
                                                                  {"TOKEN", " token"},
                                                                  {"STRING", " string"},
+                                                                 {"ID", " id"},
                                                                  {"stop|warn", " stop|warn"}};
   const std::string letter = option.letter == 0 ? "" : std::string{'-', option.letter};
   const std::string name = option.has_long_form() ? fmt::format("--{}", option.name) : "";
@@ -104,6 +105,8 @@ TEST_CASE(
       {of::run, ".Ss Options of a run"},
       {of::inspect, ".Ss Options of inspect"},
       {of::list, ".Ss Options of list"},
+      {of::log, ".Ss Options of log"},
+      {of::overdue, ".Ss Options of overdue"},
       {of::cancel, ".Ss Options of cancel"},
       {of::force_release, ".Ss Options of force-release"},
       {of::acquire, ".Ss Options of acquire"},

@@ -8,34 +8,53 @@ namespace unit::quorum_absent {
 using namespace store;
 using namespace fake_quorum;
 
+namespace {
+
+/// The shortest of three times, so that a machine that is busy for a moment does not matter.
+template <class Act>
+Millis quickest(const Act& act) {
+  Millis least = Millis::max();
+  for (int i = 0; i < 3; ++i) {
+    const auto began = base::now();
+    act();
+    least = std::min(least, since(began));
+  }
+  return least;
+}
+
+}  // namespace
+
 TEST_CASE("a silent server costs a run little, whichever it is and however many there are") {
   for (const std::size_t size : {3u, 5u}) {
     for (std::size_t silent = 0; silent < size; ++silent) {
-      Fleet fleet{size};
-      fleet.servers[silent].state = Server::State::silent;
-      const auto store = fleet.open();
-      const auto began = base::now();
-      const auto lease = leased(store->try_acquire(claim_of("one"), within(5'000)));
-      REQUIRE(lease);
-      CHECK(std::holds_alternative<Released>(store->release(key, lease->token, {}, within(5'000))));
-      CHECK(since(began) < Millis{400});  // 150 ms, and what a busy machine adds
+      const auto took = quickest([&] {
+        Fleet fleet{size};
+        fleet.servers[silent].state = Server::State::silent;
+        const auto store = fleet.open();
+        const auto lease = leased(store->try_acquire(claim_of("one"), within(5'000)));
+        REQUIRE(lease);
+        CHECK(
+            std::holds_alternative<Released>(store->release(key, lease->token, {}, within(5'000))));
+      });
+      CHECK(took < Millis{400});  // 150 ms, and what a busy machine adds
     }
   }
 }
 
 TEST_CASE("a waiter and a busy lock do not wait for a silent server either") {
-  Fleet fleet{5};
-  const auto first = claim_of("one");
-  for (auto& server : fleet.servers) server.owner = first.token;
-  fleet.servers[2].state = Server::State::silent;
-  const auto store = fleet.open();
-  const auto began = base::now();
-  for (int i = 0; i < 3; ++i) {
-    CHECK(std::holds_alternative<Queued>(
-        store->try_acquire(claim_of("two", OnBusy::queue), within(5'000))));
-  }
-  CHECK(std::holds_alternative<Busy>(store->try_acquire(claim_of("two"), within(5'000))));
-  CHECK(since(began) < Millis{1'000});  // four tries of 100 ms; 2 s and more otherwise
+  const auto took = quickest([] {
+    Fleet fleet{5};
+    const auto first = claim_of("one");
+    for (auto& server : fleet.servers) server.owner = first.token;
+    fleet.servers[2].state = Server::State::silent;
+    const auto store = fleet.open();
+    for (int i = 0; i < 3; ++i) {
+      CHECK(std::holds_alternative<Queued>(
+          store->try_acquire(claim_of("two", OnBusy::queue), within(5'000))));
+    }
+    CHECK(std::holds_alternative<Busy>(store->try_acquire(claim_of("two"), within(5'000))));
+  });
+  CHECK(took < Millis{1'000});  // four tries of 100 ms; 2 s and more otherwise
 }
 
 TEST_CASE("a server that answered before is waited for, and one that falls silent only once") {

@@ -16,7 +16,7 @@ constexpr std::int64_t now = 9000;
 }  // namespace
 
 TEST_CASE("what a claim and a release write is read back") {
-  const std::string open = "7\tu@h:1/x#1\t1000\t" + store::fields_of_claim(Millis{250});
+  const std::string open = "7\tu@h:1/x#1\t1000\t" + store::fields_of_claim(Millis{250}, "") + "\t";
   CHECK(open == begun);
   for (const Kind kind : {Kind::exited, Kind::signalled, Kind::lost, Kind::cancelled,
                           Kind::superseded, Kind::overran, Kind::not_started, Kind::released}) {
@@ -33,6 +33,15 @@ TEST_CASE("what a claim and a release write is read back") {
     CHECK(run->held == Millis{3000});
     CHECK(run->ended_ago() == Millis{5000});
   }
+}
+
+TEST_CASE("a run for a slot says which, and the how many-th it is") {
+  const std::string line =
+      "7\tu@h:1/x#1\t1000\t" + store::fields_of_claim(Millis{0}, "2026-11-24") + "\t2";
+  CHECK(run_in(line, now, true)->slot == "2026-11-24");
+  CHECK(run_in(line, now, true)->attempt == 2);
+  CHECK(run_in(begun, now, true)->slot.empty());
+  CHECK(run_in(begun, now, true)->attempt == 0);
 }
 
 TEST_CASE("without an end it goes on if its token has the lock, and is lost otherwise") {

@@ -36,7 +36,9 @@ class GatedStore final : public LockStore {
       passed_ = true;
     }
     auto attempt = server_->try_acquire(claim, limit);
-    if (std::holds_alternative<Granted>(attempt)) open_gate(claim, limit);
+    const bool over =
+        std::holds_alternative<Granted>(attempt) || std::holds_alternative<SlotDone>(attempt);
+    if (over) open_gate(claim, limit);
     return attempt;
   }
 

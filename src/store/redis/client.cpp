@@ -184,12 +184,14 @@ bool Client::follow(std::string_view error) {
 }
 
 Result<Reply> Client::run_script(const Script& script, const LockName& name,
-                                 const std::vector<std::string>& arguments,
-                                 const CallLimit& limit) {
+                                 const std::vector<std::string>& arguments, const CallLimit& limit,
+                                 const std::optional<Slot>& slot) {
   if (auto owner = owner_of_key(name.text())) return belongs_to(*owner);
   const LockKeys keys{name};
-  Command command{"",         "",        "7",         name.text(), keys.queue,  keys.alive,
-                  keys.fence, keys.held, keys.grants, keys.runs,   keys.mailbox};
+  Command command{"",         "",         slot ? "8" : "7", name.text(), keys.queue,
+                  keys.alive, keys.fence, keys.held,        keys.grants, keys.runs};
+  if (slot) command.push_back(keys.slot + slot->id);
+  command.push_back(keys.mailbox);
   command.insert(command.end(), arguments.begin(), arguments.end());
   const auto ask_with = [&](const char* verb, std::string_view text) {
     command[0] = verb;

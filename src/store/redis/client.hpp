@@ -59,12 +59,14 @@ class Client {
     }
   }
 
-  /// Runs a script on one lock, with the names of its keys; `arguments` are those behind the
-  /// mailboxes' prefix. EVALSHA, or EVAL where the server does not know the script (a restart,
-  /// SCRIPT FLUSH, another node): decided per call, because that can happen at any time. EVAL at
-  /// once after a question that was not answered: there may be no time to hear that it does not.
+  /// Runs a script on one lock, with the names of its keys, and of a slot where there is one;
+  /// `arguments` are those behind the mailboxes' prefix. EVALSHA, or EVAL where the server does not
+  /// know the script (a restart, SCRIPT FLUSH, another node): decided per call, because that can
+  /// happen at any time. EVAL at once after a question that was not answered: there may be no time
+  /// to hear that it does not.
   Result<Reply> run_script(const Script& script, const LockName& name,
-                           const std::vector<std::string>& arguments, const CallLimit& limit);
+                           const std::vector<std::string>& arguments, const CallLimit& limit,
+                           const std::optional<Slot>& slot = std::nullopt);
   /// Asks the node that has the key, wherever the Cluster sends us, and another node if one cannot
   /// be reached or says that it cannot now.
   Result<Reply> ask(const Command& command, const CallLimit& limit);

@@ -1,13 +1,15 @@
 #include "store/redis/keys.hpp"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 
 namespace store::redis {
 namespace {
 
 constexpr std::string_view infix = ":rlock:";
-constexpr std::string_view mailbox_kind = ":rlock:mail:";
+// What follows these may hold anything.
+constexpr std::array<std::string_view, 2> open_kinds{":rlock:mail:", ":rlock:slot:"};
 
 /// Redis Cluster hashes what stands between the first '{' and the first '}' behind it, if that is
 /// not empty (cluster specification, "Hash tags").
@@ -64,14 +66,15 @@ LockKeys::LockKeys(const LockName& name) {
   held = prefix + "held";
   grants = prefix + "grants";
   runs = prefix + "runs";
+  slot = prefix + "slot:";
   mailbox = prefix + "mail:";
 }
 
 std::optional<LockName> owner_of_key(std::string_view key) {
-  // A mailbox ends with a token, which may hold anything.
-  const auto mail = key.find(mailbox_kind);
-  if (mail != std::string_view::npos) {
-    if (auto owner = lock_of_stem(key.substr(0, mail))) return owner;
+  for (const auto kind : open_kinds) {
+    const auto at = key.find(kind);
+    if (at == std::string_view::npos) continue;
+    if (auto owner = lock_of_stem(key.substr(0, at))) return owner;
   }
   return lock_of_kind(key, {"queue", "alive", "fence", "held", "grants", "runs"});
 }

@@ -21,6 +21,7 @@ struct LockKeys {
   std::string held;
   std::string grants;
   std::string runs;
+  std::string slot;     // its id follows
   std::string mailbox;  // the token of its owner follows
 };
 

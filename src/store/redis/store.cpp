@@ -35,7 +35,8 @@ class RedisStore final : public LockStore {
  private:
   /// A script on a lock.
   Result<Reply> run(const Script& script, const LockName& name,
-                    const std::vector<std::string>& arguments, const CallLimit& limit);
+                    const std::vector<std::string>& arguments, const CallLimit& limit,
+                    const std::optional<Slot>& slot = std::nullopt);
   /// What is wrong with what we have just written: too few replicas have it. Empty if enough do.
   Result<std::string> missing_replicas(const CallLimit& limit);
 
@@ -55,9 +56,22 @@ class RedisStore final : public LockStore {
 };
 
 Result<Reply> RedisStore::run(const Script& script, const LockName& name,
-                              const std::vector<std::string>& arguments, const CallLimit& limit) {
+                              const std::vector<std::string>& arguments, const CallLimit& limit,
+                              const std::optional<Slot>& slot) {
   wait_.unblock();
-  return client_.run_script(script, name, arguments, limit);
+  return client_.run_script(script, name, arguments, limit, slot);
+}
+
+unsigned attempt_in(const Reply& field) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(field.integer(), 0, 1'000'000'000));
+}
+
+Attempt done_in(const Reply& reply) {
+  const auto how = outcome_in(reply[2].text());
+  const auto fence = unsigned_in(reply[4]);
+  if (!how || !fence) return nonsense();
+  return SlotDone{Token::foreign(std::string{reply[5].text()}), *fence, attempt_in(reply[1]), *how,
+                  length_in(reply[3])};
 }
 
 Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
@@ -71,8 +85,8 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
                      count(redis::claim), claim.on_busy == OnBusy::queue ? count(grace) : "0",
                      ticket_, claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
                      first_time ? claim.supersede : "", count(again), count(claim.history),
-                     fields_of_claim(claim.waited)},
-                    limit);
+                     fields_of_claim(claim.waited, claim.slot ? claim.slot->id : "")},
+                    limit, claim.slot);
   if (!answer) {
     if (answer.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
     return std::move(answer).error();
@@ -86,10 +100,12 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
     sync_replicas_ = claim.sync_replicas;
     auto flaw = missing_replicas(limit);
     if (!flaw) return std::move(flaw).error();
-    return Granted{
-        {claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence, asked_at},
-        *std::move(flaw)};
+    Lease lease{claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl),
+                *fence,     asked_at};
+    lease.attempt = attempt_in(reply[2]);
+    return Granted{std::move(lease), *std::move(flaw)};
   }
+  if (outcome == "done") return done_in(reply);
   if (outcome == "mismatch") {
     return ModeConflict{mode_in(reply[1].text()), Token::foreign(std::string{reply[2].text()})};
   }
@@ -124,8 +140,9 @@ Turn RedisStore::await_turn(const Claim& claim, const CallLimit& limit) {
 void RedisStore::withdraw(const Claim& claim, const CallLimit& limit) {
   // If it is not heard, our place ends with the grace, a lock granted unheard with its lease.
   (void)run(scripts::leave, claim.name,
-            {queue_id(claim.token, claim.mode), count(redis::claim), "cancel", "0", "0", ""},
-            limit);
+            {queue_id(claim.token, claim.mode), count(redis::claim), "cancel", "0",
+             count(claim.history), "", "", "0", "1"},
+            limit, claim.slot);
 }
 
 NotOurs not_ours(std::int64_t code) {
@@ -164,12 +181,25 @@ Renewal RedisStore::raise_fence(const Lease& lease, const CallLimit& limit) {
   return Renewed{lease.valid_until, lease.asked_at};
 }
 
+std::string end_of(const Parting& parting) {
+  using End = Parting::SlotEnd;
+  if (!parting.slot || !parting.end) return "";
+  switch (parting.slot->end) {
+    case End::done: return "done";
+    case End::failed: return "failed";
+    case End::open: break;
+  }
+  return "open";
+}
+
 Release RedisStore::release(const LockName& name, const Token& token, const Parting& parting,
                             const CallLimit& limit) {
   auto answer = run(scripts::leave, name,
                     {token.text(), count(redis::claim), "release", count(parting.min_hold),
-                     count(parting.history), parting.end ? fields_of_end(*parting.end) : ""},
-                    limit);
+                     count(parting.history), parting.end ? fields_of_end(*parting.end) : "",
+                     end_of(parting), std::to_string(parting.slot ? parting.slot->slot.retries : 0),
+                     std::to_string(parting.slot ? parting.slot->attempt : 1)},
+                    limit, parting.slot ? std::optional{parting.slot->slot} : std::nullopt);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
   if (!reply.is_integer()) return nonsense();

@@ -3,10 +3,11 @@
 --       7 do not queue behind so many, or ''   8 what to tell those we supersede, or ''
 --       9 ms since our first try whose answer was lost, 0: none was
 --       10 ms to remember the run for, 0: not at all   11 what the claim says of it
--- result  {'granted', fence}
+-- result  {'granted', fence, and where there is a slot, the number of the run for it}
 --         {'busy', token, PTTL, held ms, kind, more holders, waiters}
 --         {'queued', token, PTTL, held ms, kind, more holders, waiters ahead, ticket,
 --          ms until something can happen of which nobody tells, or -1}
+--         {'done', number of the run for the slot, outcome, ms since its end, fence, token}
 --         {'mismatch', mode, token}: somebody holds or waits for the lock in another way
 --         an error RLOCK: the fence leaves no room for a higher one
 -- Asking again with the same id is always right: it finds the grant whose answer was lost, confirms
@@ -14,16 +15,31 @@
 local id, ttl, claim, grace = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local want, token = mode_of(id), token_of(id)
 local purged = purge()
+local state, attempt, failures, rest = slot_state()
 
 if owner == id and last_token == token then
   redis.call('PEXPIRE', lock, ttl)
-  return {'granted', digits(last_fence)}
+  return {'granted', digits(last_fence), slot and attempt or nil}
 end
 local mine = mode and redis.call('ZSCORE', grants, token)
 if mine then
   redis.call('ZADD', held, now + ttl, token)
   settle()
-  return {'granted', digits(tonumber(mine))}
+  return {'granted', digits(tonumber(mine)), slot and attempt or nil}
+end
+
+-- Nothing is left to do: whoever waits leaves, and the turn goes on.
+if state == 'done' then
+  local rank = redis.call('ZRANK', queue, id)
+  if rank then
+    drop(id)
+    redis.call('DEL', mailbox .. token)
+    if owner == id then handoff(claim) elseif rank == 0 then tell_first(claim) end
+    local behind = redis.call('ZRANGE', queue, AUDIENCE - 1, AUDIENCE - 1)[1]
+    if behind then post(token_of(behind), 'next') end
+  end
+  local outcome, ended, number, by = rest:match('^([^\t]*)\t(%d+)\t(%d+)\t(.*)$')
+  return {'done', attempt, outcome or '', math.max(0, now - (tonumber(ended) or now)), number or '0', by or ''}
 end
 
 -- Only another kind of client writes such a number. Beyond it a double has no next integer.
@@ -101,8 +117,13 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
     if was_told and ttl < HEARTBEAT then tell_lookers(ttl < claim and 0 or 1) end
   end
   if again > 0 then end_run(token, '') end  -- a grant that was not heard, and is over
-  begin_run(token, number, ARGV[11] or '', tonumber(ARGV[10] or 0), ttl)
-  return {'granted', digits(number)}
+  local history = tonumber(ARGV[10] or 0)
+  if slot then
+    if state ~= 'running' or rest ~= token then attempt = attempt + 1 end
+    set_slot('running', attempt, failures, token, history + ttl)
+  end
+  begin_run(token, number, ARGV[11] or '', history, ttl, slot and digits(attempt) or '')
+  return {'granted', digits(number), slot and attempt or nil}
 end
 
 -- Free, but others were here first: the holder's lease ended, or the first one did not confirm.

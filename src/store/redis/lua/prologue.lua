@@ -1,12 +1,12 @@
 -- The beginning of every script: names, the server's clock, and the acts they share.
 -- KEYS  1 the lock   2 queue: id -> ticket (µs)   3 alive: id -> deadline (ms)   4 fence
 --       5 held: token -> lease end (ms)   6 grants: token -> fence; both only while several hold
---       7 runs: what is remembered of them, newest first
+--       7 runs: what is remembered of them, newest first   8 the slot of this run, if it has one
 -- ARGV  1 what a mailbox's name begins with; the token of its owner follows
 -- An id is the token of somebody who wants the lock alone; readers stand in the queue as
 -- 'shared TOKEN', those who want one of N permits as 'permits=N TOKEN'.
 local lock, queue, alive, fence, held, grants = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local runs = KEYS[7]
+local runs, slot = KEYS[7], KEYS[8]
 local mailbox = ARGV[1]
 local DAY = 86400000
 local MAIL_LIFE = 60000      -- ms; a mailbox nobody reads vanishes by itself
@@ -14,6 +14,7 @@ local AFTER_FIRST = 100      -- ms; the first waiter comes at the end of a lease
 local HEARTBEAT = 12000      -- ms; every waiter looks as often (wait.hpp)
 local LOOKERS = 9            -- of these next ones: what stands on one host dies together
 local REMEMBERED = 50        -- runs of a lock
+local AUDIENCE = 1000        -- waiters who are told at once that a slot is done
 
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
@@ -188,12 +189,44 @@ local function roll_call(claim, caller)
   end
 end
 
+-- A slot is 'running', 'open' or 'done': that, how many runs it has had, how many of these failed,
+-- and then, of one that is running the token, of one that is done OUTCOME, ENDED, FENCE and TOKEN.
+local function slot_state()
+  local text = slot and redis.pcall('GET', slot)
+  if type(text) ~= 'string' then return nil, 0, 0, '' end
+  local state, attempt, failures, rest = text:match('^(%a+)\t(%d+)\t(%d+)\t?(.*)$')
+  return state, tonumber(attempt or 0), tonumber(failures or 0), rest
+end
+
+local function set_slot(state, attempt, failures, rest, history)
+  local text = table.concat({state, digits(attempt), digits(failures), rest}, '\t')
+  return redis.call('SET', slot, text, 'PX', history)
+end
+
+-- A run for the slot has ended: 'done', 'failed', 'open', or '' if it never was. Whoever waits is told
+-- that it is done; those behind the first thousand by those who leave (see enter).
+local function end_slot(token, attempt, how, retries, told, history)
+  local state, runs_of_it, failures, rest = slot_state()
+  if state and not (state == 'running' and rest == token) then return end
+  if state then attempt = runs_of_it end
+  if how == '' then
+    if attempt > 1 then set_slot('open', attempt - 1, failures, '', history) else redis.call('DEL', slot) end
+  elseif how == 'open' or how == 'failed' and failures < retries then
+    set_slot('open', attempt, failures + (how == 'failed' and 1 or 0), '', history)
+  else
+    local number = token == last_token and digits(last_fence) or '0'
+    local outcome = told:match('^[^\t]*')
+    set_slot('done', attempt, failures, table.concat({outcome, digits(now), number, token}, '\t'), history)
+    for _, id in ipairs(redis.call('ZRANGE', queue, 0, AUDIENCE - 1)) do post(token_of(id), 'next') end
+  end
+end
+
 -- The memory of runs: a line each, a tab between its fields. A grant begins one, which says who has
 -- the lock and since when; the release ends it. One that has no end, and whose token does not have
 -- the lock any more, was lost. No room for it is no reason to refuse a lock.
-local function begin_run(token, number, told, history, ttl)
+local function begin_run(token, number, told, history, ttl, attempt)
   if history == 0 then return end
-  local line = digits(number) .. '\t' .. token .. '\t' .. digits(now) .. '\t' .. told
+  local line = digits(number) .. '\t' .. token .. '\t' .. digits(now) .. '\t' .. told .. '\t' .. attempt
   local length = redis.pcall('LPUSH', runs, line)
   if type(length) == 'table' then return end
   if length > REMEMBERED then redis.call('LTRIM', runs, 0, REMEMBERED - 1) end

@@ -1,0 +1,235 @@
+#!/usr/bin/env bats
+# --slot: a run once for each, spares that take over, one outcome for all.
+load lib/rlock
+
+# told: what a job is told of its slot.
+told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
+
+@test "the first one runs it, whoever comes later finds it done and exits 0 without a word" {
+  attempt -k "$K" --slot 2026-11-24 -- sh -c "$told"
+  assert_success
+  assert_output '2026-11-24 1'
+  attempt -k "$K" --slot 2026-11-24 -- touch "$T/ran"
+  assert_success
+  assert_silent
+  attempt -k "$K" --slot 2026-11-24 -w 10s -v -- touch "$T/ran"
+  assert_success
+  assert_stderr_line "'$K' is done for the slot '2026-11-24': exit 0, "
+  [[ ! -e $T/ran ]]
+  attempt -k "$K" --slot 2026-11-25 -- sh -c "$told"
+  assert_output '2026-11-25 1'
+}
+
+@test "a run that failed is an end, too; with --share the others exit as it did" {
+  attempt -k "$K" --slot one -- sh -c 'exit 7'
+  assert_equal "$status" 7
+  attempt -k "$K" --slot one -- touch "$T/ran"
+  assert_success
+  attempt -k "$K" --slot one --share -- touch "$T/ran"
+  assert_equal "$status" 7
+  attempt -k "$K" --slot two -- sh -c 'kill -9 $$'
+  attempt -k "$K" --slot two --share -- touch "$T/ran"
+  assert_equal "$status" 137
+  [[ ! -e $T/ran ]]
+}
+
+@test "spares that wait run nothing when the holder ends, and leave together" {
+  local i
+  hold holder -k "$K" --slot s
+  for i in 1 2 3 4 5; do queue_up "spare$i" "$K" "$i" --slot s --share -- touch "$T/ran"; done
+  queue_up other "$K" 6 -- echo other
+  let_go holder
+  for i in 1 2 3 4 5; do
+    finish "spare$i"
+    assert_success
+  done
+  finish other
+  assert_output other
+  [[ ! -e $T/ran ]]
+  only_left_of_slot s
+}
+
+# Nothing but the fence, the memory and the slot.
+only_left_of_slot() {
+  run redis --raw keys "*$K*"
+  assert_equal "$(printf '%s\n' "${lines[@]}" | sort)" \
+    "$(printf '%s\n' "$(companion "$K" fence)" "$(companion "$K" runs)" "$(companion "$K" slot:"$1")" | sort)"
+}
+
+@test "a spare takes over when the holder's host dies, and is told that it is not the first" {
+  local before
+  hold holder -k "$K" --slot s -t 2s
+  queue_up spare "$K" 1 --slot s -- sh -c "$told; exit 4"
+  kill -9 "$(guardian_of holder)" "${PIDS[holder]}"
+  before=$(now_ms)
+  finish spare
+  assert_equal "$status" 4
+  assert_output 's 2'
+  assert_less $(($(now_ms) - before)) 6000
+  attempt -k "$K" --slot s --share -- touch "$T/ran"
+  assert_equal "$status" 4
+  run json '[[r["slot"], r["attempt"], r["outcome"]] for r in d["locks"][0]["runs"]]' log --json "$K"
+  assert_output '[["s", 2, "exited"], ["s", 1, "lost"]]'
+}
+
+@test "a single attempt that comes while it runs is turned away" {
+  hold holder -k "$K" --slot s
+  attempt -k "$K" --slot s -- touch "$T/ran"
+  assert_equal "$status" 75
+  let_go holder
+  [[ ! -e $T/ran ]]
+}
+
+@test "--retry: a run that failed leaves it open for so many more" {
+  local i
+  for i in 1 2 3; do
+    attempt -k "$K" --slot s --retry 2 -- sh -c "$told; exit 9"
+    assert_equal "$status" 9
+    assert_output "s $i"
+  done
+  attempt -k "$K" --slot s --retry 2 --share -- touch "$T/ran"
+  assert_equal "$status" 9
+  attempt -k "$K" --slot t --retry 5 -- false
+  attempt -k "$K" --slot t --retry 5 -- true
+  attempt -k "$K" --slot t --retry 5 --share -- touch "$T/ran"
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
+@test "a spare has the next try" {
+  hold holder -k "$K" --slot s --retry 1
+  queue_up spare "$K" 1 --slot s --retry 1 -- sh -c "$told"
+  kill -KILL "$(job_of holder)"
+  finish spare
+  assert_success
+  assert_output 's 2'
+}
+
+@test "whoever cancels it does not want a spare to begin it again" {
+  hold holder -k "$K" --slot s
+  queue_up spare "$K" 1 --slot s -- touch "$T/ran"
+  queue_up sharing "$K" 2 --slot s --share -- touch "$T/ran"
+  attempt cancel "$K"
+  finish holder
+  assert_equal "$status" 76
+  finish spare
+  assert_success
+  finish sharing
+  assert_equal "$status" 76
+  attempt -k "$K" --slot t --max-hold 500ms --grace 100ms -- sleep 60
+  assert_equal "$status" 76
+  attempt -k "$K" --slot t --share -- touch "$T/ran"
+  assert_equal "$status" 76
+  [[ ! -e $T/ran ]]
+}
+
+@test "a host that goes down, a lock that is taken away: a spare takes over" {
+  hold holder -k "$K" --slot s
+  queue_up spare "$K" 1 --slot s -- sh -c "$told"
+  signal TERM holder
+  finish holder
+  finish spare
+  assert_output 's 2'
+  hold holder -k "$K" --slot t
+  queue_up spare "$K" 1 --slot t -- sh -c "$told"
+  attempt force-release --yes "$K"
+  finish holder
+  finish spare
+  assert_output 't 2'
+}
+
+@test "a job that ended well although it was told to end has done it" {
+  start holder -k "$K" --slot s -- sh -c 'trap "exit 0" TERM; echo started; while :; do sleep 0.1; done'
+  wait_until says "$T/holder.out" started
+  signal TERM holder
+  finish holder
+  assert_success
+  attempt -k "$K" --slot s -- touch "$T/ran"
+  [[ ! -e $T/ran ]]
+}
+
+@test "a command that could not be run has done nothing" {
+  attempt -k "$K" --slot s -- "$T/nothing"
+  assert_equal "$status" 127
+  attempt -k "$K" --slot s -- sh -c "$told"
+  assert_output 's 2'
+}
+
+@test "a wait for another slot of the key goes on" {
+  hold holder -k "$K" --slot monday
+  queue_up monday "$K" 1 --slot monday -- touch "$T/ran"
+  queue_up tuesday "$K" 2 --slot tuesday -- sh -c "$told"
+  let_go holder
+  finish monday
+  assert_success
+  finish tuesday
+  assert_output 'tuesday 1'
+  [[ ! -e $T/ran ]]
+}
+
+@test "done while --min-hold keeps the lock" {
+  attempt -k "$K" --slot s --min-hold 10s -- true
+  attempt -k "$K" --slot s -- touch "$T/ran"
+  assert_success
+  attempt -k "$K" --slot t -- touch "$T/ran"
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+}
+
+@test "the status file says who did it, and how it ended" {
+  attempt -k "$K" --slot s --label first --status-file "$T/first" -- sh -c 'exit 3'
+  attempt -k "$K" --slot s --status-file "$T/second" -- true
+  assert_success
+  run jq -e '.outcome == "ran" and .slot == "s" and .attempt == 1 and .done == null' "$T/first"
+  assert_success
+  run jq -e --slurpfile first "$T/first" '.outcome == "done" and .exit_code == 0 and .slot == "s" and .attempt == 1 and
+    .done.exit_code == 3 and .done.token == $first[0].token and .done.fence == $first[0].fence and
+    .done.ended_ms_ago < 60000 and (.why | startswith("exit 3, "))' "$T/second"
+  assert_success
+}
+
+@test "the slot of the hour, the day, and so on, by this host's clock" {
+  attempt -k "$K" --slot @day -- sh -c 'echo $RLOCK_SLOT'
+  assert_output "$(date +%F)"
+  TZ=Asia/Kolkata attempt -k "$K" --slot @hour -- sh -c 'echo $RLOCK_SLOT'
+  assert_output --regexp '^20..-..-..T..\+0530$'
+  attempt -k "$K" --slot @15m -- sh -c 'echo $RLOCK_SLOT'
+  assert_output --regexp '^20..-..-..T..:(00|15|30|45)[+-]....$'
+  attempt -k "$K" --slot @fortnight -- true
+  assert_equal "$status" 64
+  assert_one_stderr_line "--slot: saw '@fortnight', accepted: "
+}
+
+@test "what cannot go together is refused" {
+  local options
+  for options in '-s' '--permits 2' '--supersede' '-k another' '--history 0' '-S file:'; do
+    read -ra more <<<"$options"
+    attempt -k "$K" --slot s "${more[@]}" -- touch "$T/ran"
+    assert_equal "$status" 64
+  done
+  attempt -k "$K" --share -- touch "$T/ran"
+  assert_equal "$status" 64
+  attempt -k "$K" --slot '' -- touch "$T/ran"
+  assert_equal "$status" 64
+  attempt -k "$K" --slot $'two\nlines' -- touch "$T/ran"
+  assert_equal "$status" 64
+  [[ ! -e $T/ran ]]
+}
+
+@test "a slot lasts as long as --history" {
+  attempt -k "$K" --slot s --history 300ms -- true
+  wait_until free "$(companion "$K" slot:s)"
+  attempt -k "$K" --slot s -- sh -c "$told"
+  assert_output 's 1'
+}
+
+@test "in an uncontended run it costs no further command" {
+  own_server
+  watch_wire "$T/wire"
+  attempt -k "$K" --slot warm -- true
+  wire_mark "$T/wire" one
+  attempt -k "$K" --slot s -- true
+  wire_mark "$T/wire" two
+  end_watching
+  assert_equal "$(wire_between "$T/wire" one two | wc -l)" 2
+}
