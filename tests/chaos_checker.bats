@@ -212,6 +212,17 @@ a_good_history() {
   condemned_for 'r1 and r2 overlap on k (failover) with fences that do not catch it'
 }
 
+@test "who is stopped while two masters give locks may be the one who was granted last" {
+  a_run r1 k 1000 3000 0
+  section r1 k 1100 1900 20 0
+  fault failover 900 2000
+  fault pause-tree 1100 1300 r2
+  a_run r2 k 1000 3000 0
+  section r2 k 1200 1800 21 0
+  judge
+  assert_success
+}
+
 @test "a section without a fence" {
   a_good_history
   sed -i 's/"fence": 10/"fence": 0/' "$T/records"

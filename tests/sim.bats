@@ -12,7 +12,7 @@ simulate() {
 @test "schedules of every shape keep the promises" {
   local shape
   for shape in exclusive crowd shared permits several supersede max-waiters min-hold cancel force-release foreign steps modes quorum quorum-several \
-    quorum-min-hold quorum-steps quorum-cancel quorum-force-release; do
+    quorum-min-hold quorum-steps quorum-cancel quorum-force-release dead-readers; do
     run -0 simulate --seed 1 --seeds 60 --shape "$shape"
     assert_output --partial '60 schedules'
     assert_output --partial ' 0 failed'

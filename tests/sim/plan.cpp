@@ -291,6 +291,25 @@ const std::vector<Shape> all_shapes{
        });
        add_operator(plan, random, Kind::force_release);
      }},
+    // Readers and writers behind them: a reader and the first writer go without a word.
+    {"dead-readers",
+     [](Plan& plan, Random& random) {
+       for (int number = 1; number <= 4; ++number) {
+         Wish wish = some_wish(random);
+         const bool reads = number < 3;
+         if (reads) wish.mode.kind = store::Mode::Kind::shared;
+         wish.after =
+             Millis{reads ? random.between(0, 200) : random.between(200, 500) * (number - 2)};
+         wish.wait.reset();
+         if (reads) wish.work = some(random, 3'000, 6'000);
+         plan.clients.push_back({number, {std::move(wish)}});
+       }
+       for (const int number : {1, 3}) {
+         Incident crash{Kind::crash, random.between(1'200, 2'000) * ms, 1 * s};
+         crash.client = number;
+         plan.incidents.push_back(crash);
+       }
+     }},
 };
 
 std::vector<Shape>::const_iterator shape_at(std::string_view name) {
