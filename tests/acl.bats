@@ -305,3 +305,16 @@ needs() {
   RLOCK_SERVER=$LEAST_URL attempt "$@"
   assert_success
 }
+
+@test "the memory of runs takes six words more, which the page has; without them all else works" {
+  local words
+  words=$(sed -n '/^The memory of runs needs/{n;p;}' "$REPO/man/rlock-protocol.7" | grep -o '+[a-z]*' | paste -sd' ')
+  [[ $words == '+lpush '* ]]
+  least_user
+  attempt -S "$LEAST_URL" -k batch:remembered -- sh -c 'exit 3'
+  assert_equal "$status" 3
+  assert_equal "$(json 'd["locks"]' log -S "$LEAST_URL" --json batch:remembered)" '[]'
+  least_user '' "$words"
+  attempt -S "$LEAST_URL" -k batch:remembered -- sh -c 'exit 3'
+  assert_equal "$(json 'd["locks"][0]["runs"][0]["exit_code"]' log -S "$LEAST_URL" --json batch:remembered)" 3
+}
