@@ -33,18 +33,13 @@ struct LogPlan {
   bool json;
 };
 
-// A scan of a large server takes a while.
-constexpr base::Millis log_answers_within{30'000};
-
 store::Result<std::vector<store::LockReport>> remembered(const LogPlan& plan,
                                                          store::LockAdmin& admin) {
   const auto name = store::LockName::from(plan.pattern);
   if (!name || plan.pattern.find_first_of("*?[\\") != std::string::npos) {
-    return admin.list(plan.pattern, store::Listed::remembered, plan.server.longest_answer,
-                      {base::Deadline::after(base::now(), log_answers_within)});
+    return plan.server.list(admin, plan.pattern, store::Listed::remembered);
   }
-  auto report =
-      plan.server.ask([&](const os::CallLimit& limit) { return admin.inspect(*name, limit); });
+  auto report = plan.server.report_on(admin, *name);
   if (!report) return std::move(report).error();
   return std::vector{*std::move(report)};
 }
@@ -106,8 +101,7 @@ std::string explained(const std::vector<store::Run>& runs, const store::Run* goo
 
 int execute(const OverduePlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto report =
-      plan.server.ask([&](const os::CallLimit& limit) { return admin->inspect(plan.key, limit); });
+  const auto report = plan.server.report_on(*admin, plan.key);
   if (!report) return report_fault(plan.server, report.error());
   const auto& runs = report->runs;
   // The one that ended last, which is not always the one that began last.

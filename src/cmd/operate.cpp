@@ -20,11 +20,6 @@ namespace {
 using Holders = std::vector<store::HolderReport>;
 using Tokens = std::vector<store::Token>;
 
-store::Result<store::LockReport> look(const ServerChoice& server, store::LockAdmin& admin,
-                                      const store::LockName& key) {
-  return server.ask([&](const os::CallLimit& limit) { return admin.inspect(key, limit); });
-}
-
 // ---- inspect ----------------------------------------------------------------------------------
 
 struct InspectPlan {
@@ -36,7 +31,7 @@ struct InspectPlan {
 
 int execute(const InspectPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = look(plan.server, *admin, plan.key);
+  const auto answer = plan.server.report_on(*admin, plan.key);
   if (!answer) return report_fault(plan.server, answer.error());
   if (plan.quiet) return !answer->holders.empty() ? ExitCode::ok : ExitCode::not_found_here;
   print(plan.json ? as_json(*answer) : as_table(*answer));
@@ -57,13 +52,9 @@ struct ListPlan {
   bool json;
 };
 
-// A scan of a large server takes a while: a million keys about a second.
-constexpr base::Millis list_answers_within{30'000};
-
 int execute(const ListPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = admin->list(plan.pattern, store::Listed::in_use, plan.server.longest_answer,
-                                  {base::Deadline::after(base::now(), list_answers_within)});
+  const auto answer = plan.server.list(*admin, plan.pattern, store::Listed::in_use);
   if (!answer) return report_fault(plan.server, answer.error());
   if (plan.json) {
     print(as_json(*answer));
@@ -156,7 +147,7 @@ constexpr base::Millis look_again{500};
 
 /// Those of `asked` that still hold the lock, as far as the server answers.
 Tokens still_holding(const CancelPlan& plan, store::LockAdmin& admin, Tokens asked) {
-  const auto answer = look(plan.server, admin, plan.key);
+  const auto answer = plan.server.report_on(admin, plan.key);
   if (!answer) return asked;
   std::erase_if(asked, [&](const store::Token& token) {
     return std::none_of(answer->holders.begin(), answer->holders.end(),
@@ -202,7 +193,7 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
 int execute(const CancelPlan& plan) {
   const std::string key = base::printable(plan.key.text());
   const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = look(plan.server, *admin, plan.key);
+  const auto answer = plan.server.report_on(*admin, plan.key);
   if (!answer) return report_fault(plan.server, answer.error());
   const auto holders = chosen_holders(*answer, plan.only);
   if (holders.empty()) return report_not_held(plan.key, plan.only);
@@ -296,7 +287,7 @@ int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Holde
 
 int execute(const ForceReleasePlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  auto answer = look(plan.server, *admin, plan.key);
+  auto answer = plan.server.report_on(*admin, plan.key);
   if (!answer) return report_fault(plan.server, answer.error());
   store::LockReport& report = *answer;
   report.holders = chosen_holders(report, plan.only);

@@ -42,6 +42,10 @@ std::tm time_of(base::Millis ago) {
   return fmt::gmtime(std::chrono::system_clock::to_time_t(then));
 }
 
+std::string since(base::Millis ago) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC ({} ago)", time_of(ago), base::format_duration(ago));
+}
+
 std::string until(const Holder& holder) {
   if (!holder.expires_in) return "it is released: it has no expiry";
   return fmt::format("{} from now{}", base::format_duration(*holder.expires_in),
@@ -130,6 +134,19 @@ std::string mode_text(const store::Mode& mode) {
   return fmt::format("{} permits", mode.permits);
 }
 
+/// Of a column of keys.
+std::size_t key_width(const std::vector<LockReport>& reports) {
+  std::size_t width = 3;
+  for (const LockReport& report : reports) {
+    width = std::max(width, base::printable(report.name.text()).size());
+  }
+  return width;
+}
+
+std::string length_or_dash(const std::optional<base::Millis>& length) {
+  return length ? base::format_duration(*length) : "-";
+}
+
 std::string holders_in_short(const LockReport& report) {
   if (report.holders.empty()) return "-";
   std::string first = shown_holder(report.holders.front().holder);
@@ -169,22 +186,16 @@ std::string as_table(const LockReport& report) {
 }
 
 std::string as_table(const std::vector<LockReport>& reports) {
-  std::size_t width = 3;
-  for (const LockReport& report : reports) {
-    width = std::max(width, base::printable(report.name.text()).size());
-  }
+  const auto width = key_width(reports);
   std::string text = fmt::format("{:<{}}  {:<8}  {:>7}  {:>7}  {:>7}  {}\n", "KEY", width, "STATE",
                                  "FOR", "TTL", "WAITING", "HOLDER");
   for (const LockReport& report : reports) {
-    const auto length = [](const std::optional<base::Millis>& millis) {
-      return millis ? base::format_duration(*millis) : std::string{"-"};
-    };
     const bool held = !report.holders.empty();
     const auto longest = held ? report.holders.front().holder : Holder{};
-    text +=
-        fmt::format("{:<{}}  {:<8}  {:>7}  {:>7}  {:>7}  {}\n", base::printable(report.name.text()),
-                    width, state_of(report), length(longest.held_for), length(longest.expires_in),
-                    report.waiters.size(), holders_in_short(report));
+    text += fmt::format("{:<{}}  {:<8}  {:>7}  {:>7}  {:>7}  {}\n",
+                        base::printable(report.name.text()), width, state_of(report),
+                        length_or_dash(longest.held_for), length_or_dash(longest.expires_in),
+                        report.waiters.size(), holders_in_short(report));
   }
   return text;
 }
@@ -200,15 +211,8 @@ std::string shown_outcome(const store::RunOutcome& outcome) {
   }
 }
 
-std::string since(base::Millis ago) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC ({} ago)", time_of(ago), base::format_duration(ago));
-}
-
 std::string log_table(const std::vector<LockReport>& reports) {
-  std::size_t width = 3;
-  for (const LockReport& report : reports) {
-    width = std::max(width, base::printable(report.name.text()).size());
-  }
+  const auto width = key_width(reports);
   const bool several = reports.size() > 1;
   const auto of_key = [&](std::string_view text) {
     return several ? fmt::format("{:<{}}  ", text, width) : std::string{};
@@ -217,22 +221,26 @@ std::string log_table(const std::vector<LockReport>& reports) {
                                  "GRANTED (UTC)", "WAITED", "HELD", "OUTCOME", "FENCE", "HOLDER");
   for (const LockReport& report : reports) {
     for (const store::Run& run : report.runs) {
-      const auto held = length_of(run);
-      text +=
-          fmt::format("{}{:%Y-%m-%d %H:%M:%S}  {:>7}  {:>7}  {:<11}  {:<16}  {}{}\n",
-                      of_key(base::printable(report.name.text())), time_of(run.granted_ago),
-                      base::format_duration(run.waited), held ? base::format_duration(*held) : "-",
-                      shown_outcome(run.outcome), run.fence, run.token.shown(),
-                      run.why.empty() ? "" : ": " + base::one_line(run.why));
+      text += fmt::format("{}{:%Y-%m-%d %H:%M:%S}  {:>7}  {:>7}  {:<11}  {:<16}  {}{}\n",
+                          of_key(base::printable(report.name.text())), time_of(run.granted_ago),
+                          base::format_duration(run.waited), length_or_dash(length_of(run)),
+                          shown_outcome(run.outcome), run.fence, run.token.shown(),
+                          run.why.empty() ? "" : ": " + base::one_line(run.why));
     }
   }
   return text;
 }
 
-Json as_object(const store::Run& run) {
+void add_outcome(Json& json, const store::RunOutcome& outcome) {
   using Kind = store::RunOutcome::Kind;
-  const auto [kind, number] = run.outcome;
+  const auto [kind, number] = outcome;
   const bool has_code = kind == Kind::exited || kind == Kind::not_started;
+  json["outcome"] = store::name_of(kind);
+  json["exit_code"] = has_code ? Json(number) : Json(nullptr);
+  json["signal"] = kind == Kind::signalled ? Json(number) : Json(nullptr);
+}
+
+Json as_object(const store::Run& run) {
   Json json = person(run.token.text());
   json.erase("foreign");
   json["fence"] = run.fence;
@@ -240,9 +248,7 @@ Json as_object(const store::Run& run) {
   json["ended_ms_ago"] = milliseconds(run.ended_ago());
   json["waited_ms"] = run.waited.count();
   json["held_ms"] = milliseconds(length_of(run));
-  json["outcome"] = store::name_of(kind);
-  json["exit_code"] = has_code ? Json(number) : Json(nullptr);
-  json["signal"] = kind == Kind::signalled ? Json(number) : Json(nullptr);
+  add_outcome(json, run.outcome);
   json["why"] = run.why.empty() ? Json(nullptr) : Json(run.why);
   json["slot"] = run.slot.empty() ? Json(nullptr) : Json(run.slot);
   json["attempt"] = run.attempt > 0 ? Json(run.attempt) : Json(nullptr);

@@ -26,10 +26,10 @@ std::string log_table(const std::vector<store::LockReport>& reports);
 std::string log_json(const std::vector<store::LockReport>& reports);
 /// "exit 3", "signal 9", "lost".
 std::string shown_outcome(const store::RunOutcome& outcome);
+/// Adds "outcome", "exit_code" and "signal".
+void add_outcome(Json& json, const store::RunOutcome& outcome);
 /// One run, as log_json() has it.
 Json as_object(const store::Run& run);
-/// "2026-11-24 02:00:01 UTC (3h ago)", by this host's clock.
-std::string since(base::Millis ago);
 
 /// Before anything else: where stdout or stderr is closed, what we write there must not reach what
 /// we open later.

@@ -69,7 +69,7 @@ std::optional<base::Millis> max_hold_in(const Settings& settings, base::Millis m
   const base::Millis length = duration_of(*setting);
   if (length < shortest_max_hold) {
     throw not_accepted(*setting, base::format_duration(shortest_max_hold) + " or more");
-  };
+  }
   if (length < min_hold) throw not_accepted(*setting, "no less than --min-hold");
   return length;
 }

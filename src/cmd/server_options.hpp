@@ -9,6 +9,7 @@
 #include "cmd/settings.hpp"
 #include "os/poll.hpp"
 #include "store/backend.hpp"
+#include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"
 
 namespace cmd {
@@ -40,6 +41,19 @@ struct ServerChoice {
     }
     if (fault != nullptr) store::say_limit(*fault, asked_at, within.until);
     return answer;
+  }
+  /// What there is to know of a lock: asked so.
+  [[nodiscard]] store::Result<store::LockReport> report_on(store::LockAdmin& admin,
+                                                           const store::LockName& name) const {
+    return ask([&](const os::CallLimit& limit) { return admin.inspect(name, limit); });
+  }
+  /// A scan of a large server takes a while: a million keys about a second.
+  [[nodiscard]] store::Result<std::vector<store::LockReport>> list(store::LockAdmin& admin,
+                                                                   const std::string& pattern,
+                                                                   store::Listed which) const {
+    constexpr base::Millis all_within{30'000};
+    return admin.list(pattern, which, longest_answer,
+                      {base::Deadline::after(base::now(), all_within)});
   }
   /// Whether a token holds it: asked so.
   [[nodiscard]] store::Standing standing_of(store::LockStore& store, const store::LockName& name,

@@ -57,15 +57,11 @@ Json job_of(const RunRecord& record) {
 
 /// Who did what the slot is for, when, and how it ended.
 Json done_of(const store::SlotDone& done) {
-  using Kind = store::RunOutcome::Kind;
-  const auto& [kind, number] = done.outcome;
   Json json;
   json["token"] = done.by.text();
   json["fence"] = done.fence;
   json["ended_ms_ago"] = done.ended_ago.count();
-  json["outcome"] = store::name_of(kind);
-  json["exit_code"] = kind == Kind::exited ? Json(number) : Json(nullptr);
-  json["signal"] = kind == Kind::signalled ? Json(number) : Json(nullptr);
+  add_outcome(json, done.outcome);
   return json;
 }
 

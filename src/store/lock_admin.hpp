@@ -37,6 +37,12 @@ enum class Listed {
   remembered,  // those of which a run is remembered, with all of these
 };
 
+/// Whether a list of those has this one.
+inline bool is_listed(const LockReport& report, Listed which) {
+  if (which == Listed::remembered) return !report.runs.empty();
+  return !report.holders.empty() || !report.waiters.empty();
+}
+
 struct Removed {};
 /// Nobody holds it (any more), or somebody else does: nothing was changed.
 struct Changed {

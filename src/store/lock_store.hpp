@@ -280,6 +280,7 @@ class LockStore {
   /// The lock lasts for another `ttl` from now, if `token` still holds it.
   virtual Renewal renew(const LockName& name, const Token& token, Ttl ttl,
                         const CallLimit& limit) = 0;
+  /// Gives it back; before `min_hold` after its grant is over, the lock stays taken until then.
   virtual Release release(const LockName& name, const Token& token, const Parting& parting,
                           const CallLimit& limit) = 0;
   /// Whether `token` holds it, and until when at least. Changes nothing.

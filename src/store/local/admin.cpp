@@ -67,9 +67,7 @@ Result<std::vector<LockReport>> LocalAdmin::list(const std::string& pattern, Lis
   for (const LockName& name : names) {
     auto report = inspect(name, limit.at_most(Deadline::after(base::now(), each_answer)));
     if (!report) return std::move(report).error();
-    const bool used = !report->holders.empty() || !report->waiters.empty();
-    if (which == Listed::in_use ? used : !report->runs.empty())
-      reports.push_back(*std::move(report));
+    if (is_listed(*report, which)) reports.push_back(*std::move(report));
   }
   return reports;
 }

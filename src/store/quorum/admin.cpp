@@ -84,8 +84,7 @@ Result<std::vector<LockReport>> QuorumAdmin::list(const std::string& pattern, Li
   std::vector<LockReport> result;
   for (const auto& [name, reports] : by_name) {
     auto report = merged(name, reports, nodes_.size());
-    const bool listed = which == Listed::in_use ? !report.holders.empty() : !report.runs.empty();
-    if (listed) result.push_back(std::move(report));
+    if (is_listed(report, which)) result.push_back(std::move(report));
   }
   return result;
 }

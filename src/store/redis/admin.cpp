@@ -193,19 +193,17 @@ std::size_t size_of(const LockReport& report) {
 
 Result<std::vector<LockReport>> RedisAdmin::list(const std::string& pattern, Listed which,
                                                  Millis each_answer, const CallLimit& limit) {
-  const bool in_use = which == Listed::in_use;
   const Asking asking{each_answer, limit};
   auto names = known_locks(pattern, which, asking);
   if (!names) return std::move(names).error();
   std::vector<LockReport> reports;
   std::size_t size = 0;
   for (const LockName& name : *names) {
-    auto report = inspect(name, in_use ? 1 : most_runs, asking.one());
+    auto report = inspect(name, which == Listed::in_use ? 1 : most_runs, asking.one());
     if (!report) return std::move(report).error();
     size += size_of(*report);
     if (size > longest_list) return too_long();
-    const bool used = !report->holders.empty() || !report->waiters.empty();
-    if (in_use ? used : !report->runs.empty()) reports.push_back(*std::move(report));
+    if (is_listed(*report, which)) reports.push_back(*std::move(report));
   }
   return reports;
 }

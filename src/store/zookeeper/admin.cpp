@@ -76,9 +76,7 @@ Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern,
   for (const LockName& name : names) {
     auto report = report_on(*session_, path_of(ensemble_, name), name, one());
     if (!report) return std::move(report).error();
-    const bool used = !report->holders.empty() || !report->waiters.empty();
-    if (which == Listed::in_use ? used : !report->runs.empty())
-      reports.push_back(*std::move(report));
+    if (is_listed(*report, which)) reports.push_back(*std::move(report));
   }
   return reports;
 }
