@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What --help, the man page, the README and the source say is the same.
+# What --help, the man pages, the README and the source say is the same.
 load lib/rlock
 
 # Every subcommand, a line each, as --help lists them.
@@ -51,13 +51,6 @@ options_in_man() {
   [[ -s $T/man ]]
   run comm -13 "$T/help" "$T/man"
   assert_output ''
-}
-
-@test "every option of a run is in the README's table and the other way round" {
-  options_in_help | grep -vxE -e '--(help|version)' >"$T/help"
-  grep -E '^\| *`-' "$REPO/README.md" | grep -oE -e '--[a-z][a-z-]+' | grep -vxE -e '--(help|version)' | sort -u >"$T/readme"
-  [[ -s $T/readme ]]
-  diff "$T/help" "$T/readme"
 }
 
 @test "the exit codes of the man page are those of src/cmd/exit_code.hpp" {
@@ -116,34 +109,25 @@ variable_of_option() {
   grep -qF "VERSION $version" "$REPO/CMakeLists.txt"
 }
 
-@test "which server can do what is the same in the README and in the man page" {
-  sed -n '/^Which server can do what/,/^The job/p' "$REPO/README.md" | grep -E '\| (yes|no) ' | tr -d '`|' |
-    tr -s ' ' | sed 's/^ *//; s/ *$//; s/, refresh, release//' >"$T/readme"
-  man_text | sed -n '/^What not every kind of server/,/^\.El/p' | grep -E 'Ta (yes|no)' |
-    sed 's/^\.It //; s/Fl -/--/; s/Ic //; s/ , refresh , release//; s/ Ta / /g' >"$T/man"
-  [[ -s $T/man ]]
-  diff "$T/readme" "$T/man"
-}
-
-# publish CSV: as `scripts/bench peers --publish` does it, on copies of what is committed: $T/peers.svg and $T/README.md
+# publish CSV: as `scripts/bench peers --publish` does it, on copies of what is committed: $T/peers.svg and $T/page.md
 publish() {
   local csv=$1
-  cp "$REPO/README.md" "$T/README.md"
-  "$PYTHON" -B "$REPO/scripts/benchmark/publish.py" "$csv" "$T/peers.svg" "$T/README.md"
+  cp "$REPO/scripts/benchmark/README.md" "$T/page.md"
+  "$PYTHON" -B "$REPO/scripts/benchmark/publish.py" "$csv" "$T/peers.svg" "$T/page.md"
 }
 
-@test "the README's tables and plot of rlock and its peers are made of the CSV that lies beside them" {
+@test "the tables and the plot of rlock and its peers are made of the CSV that lies beside them" {
   publish "$REPO/scripts/benchmark/peers.csv"
-  diff "$REPO/README.md" "$T/README.md"
+  diff "$REPO/scripts/benchmark/README.md" "$T/page.md"
   cmp "$REPO/scripts/benchmark/peers.svg" "$T/peers.svg"
-  grep -qF '](scripts/benchmark/peers.svg)' "$REPO/README.md"
+  grep -qF '](peers.svg)' "$REPO/scripts/benchmark/README.md"
 }
 
 @test "another figure in the CSV is another table and another plot" {
   awk -F, -v OFS=, '$1 == "run" && /rlock, Unix socket/ { $(NF - 2) = "7.77" } { print }' \
     "$REPO/scripts/benchmark/peers.csv" >"$T/peers.csv"
   publish "$T/peers.csv"
-  grep -qF '| rlock, Unix socket | 7.77 |' "$T/README.md"
+  grep -qF '| rlock, Unix socket | 7.77 |' "$T/page.md"
   grep -qF '>7.77<' "$T/peers.svg"
   "$PYTHON" -c 'import sys, xml.etree.ElementTree as tree; tree.parse(sys.argv[1])' "$T/peers.svg"
 }

@@ -1,4 +1,4 @@
-"""The plot of README.md, out of the CSV that `scripts/bench peers` wrote."""
+"""The plot of what `scripts/bench peers` saw, out of its CSV."""
 
 from collections import namedtuple
 

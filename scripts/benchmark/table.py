@@ -1,4 +1,4 @@
-"""README.md's tables, out of the CSV that `scripts/bench peers` wrote."""
+"""The tables of scripts/benchmark/README.md, out of the CSV that `scripts/bench peers` wrote."""
 
 MISSING = "–"
 

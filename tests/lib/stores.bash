@@ -49,7 +49,8 @@ start_tls() { tls_server --loglevel warning; }
 start_local() { export RLOCK_SERVER=file://$BATS_FILE_TMPDIR/locks; }
 # start_sentinels, start_cluster, start_quorum and start_zookeeper are those of their libraries.
 
-# can FEATURE: what README.md's table "Which server can do what" says of this kind of store. Anything but "yes" is "no".
+# can FEATURE: what the table "What not every kind of server can do" of rlock(1) says of this kind of store. Anything but
+# "yes" is "no".
 can() {
   local feature=$1 column
   case $STORE:$feature in
@@ -63,9 +64,10 @@ can() {
     local) column=5 ;;
     *) return 2 ;;
   esac
-  sed -n '/^Which server can do what/,/^The job/p' "$REPO/README.md" | grep -E "^\| \`?$feature\`? +\|" \
-    >"$BATS_TEST_TMPDIR/row" || fail "no row '$feature' in README.md"
-  [[ $(awk -F '|' -v n="$((column + 1))" '{ gsub(/ /, "", $n); print $n }' "$BATS_TEST_TMPDIR/row") == yes ]]
+  sed -n '/^What not every kind of server/,/^\.El/s/^\.It //p' "$REPO/man/rlock.1" |
+    sed 's/^Fl -/--/; s/^Ic //; s/ , refresh , release//' | grep -E "^$feature Ta " \
+    >"$BATS_TEST_TMPDIR/row" || fail "no row '$feature' in man/rlock.1"
+  [[ $(awk -F ' Ta ' -v n="$column" '{ print $n }' "$BATS_TEST_TMPDIR/row") == yes ]]
 }
 
 # refused ARG...: a usage error that names the option; nothing ran.
