@@ -84,7 +84,7 @@ Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& 
       terms_{terms},
       earlier_{earlier},
       signals_{signals},
-      line_{claim.name},
+      line_{claim.name, claim.mode},
       retry_{first_retry},
       began_{base::now()},
       attempt_ends_{Deadline::after(began_, terms.longest_answer)} {}

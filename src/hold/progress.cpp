@@ -14,8 +14,78 @@ namespace {
 
 constexpr base::Millis on_terminal{1'000};
 constexpr base::Millis elsewhere{60'000};
+// Between two lines that tell of a change: a log of an hour's wait is 360 lines at most.
+constexpr base::Millis between_changes{10'000};
+
+/// As precise as an estimate deserves to be told.
+std::string rough(base::Millis length) {
+  using std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
+  base::Millis step = hours{1};
+  if (length < hours{10}) step = minutes{10};
+  if (length < hours{2}) step = minutes{5};
+  if (length < minutes{30}) step = minutes{1};
+  if (length < minutes{4}) step = seconds{15};
+  if (length < minutes{1}) step = seconds{5};
+  if (length < seconds{20}) step = seconds{1};
+  if (length < seconds{2}) step = base::Millis{100};
+  std::string text = base::format_duration(std::max((length + step / 2) / step * step, step));
+  for (const std::string_view nothing : {"m0s", "h0m"}) {
+    if (text.ends_with(nothing)) text.resize(text.size() - 2);
+  }
+  return text;
+}
+
+/// Until the first of the holders is done; nothing if that is not known.
+std::optional<base::Millis> until_first_end(const store::Queued& place, base::Millis typical) {
+  using Kind = store::Holder::Kind;
+  // Free, or reserved for the first of those ahead of us.
+  if (!place.holder || place.holder->kind == Kind::reserved) return base::Millis{0};
+  const store::Holder& holder = *place.holder;
+  if (holder.kind == Kind::kept) return holder.expires_in;
+  if (holder.kind != Kind::holder || !holder.held_for) return std::nullopt;
+  if (*holder.held_for > 2 * typical) return std::nullopt;
+  // One that is late by less may end at any time.
+  return std::max(typical - *holder.held_for, typical / 10);
+}
+
+/// Whether people would want to hear of it. (That a holder confirmed its reservation is no news.)
+bool differ(const store::Queued& one, const store::Queued& other) {
+  const auto token = [](const store::Queued& place) {
+    return place.holder ? place.holder->token : std::string{};
+  };
+  return one.ahead != other.ahead || token(one) != token(other);
+}
 
 }  // namespace
+
+std::optional<base::Millis> expected_wait(const store::Queued& place, const store::Mode& mode) {
+  if (!place.typical_run || mode.kind == store::Mode::Kind::shared) return std::nullopt;
+  // No run is longer than a lease may be, so no product overflows.
+  const base::Millis longest = store::Ttl::longest;
+  const base::Millis typical = std::min(*place.typical_run, longest);
+  base::Millis::rep at_once = mode.permits;
+  auto first = until_first_end(place, typical);
+  const bool one_of_several = at_once > 1 && place.holder && place.holder->others > 0;
+  if (!first && one_of_several) {
+    // The longest of several holders hangs; the others make room.
+    --at_once;
+    first = typical / at_once;
+  }
+  if (!first) return std::nullopt;
+  const auto turns =
+      static_cast<base::Millis::rep>(std::min<std::size_t>(place.ahead, store::Mode::most_permits));
+  return std::min(*first + typical * turns / at_once, longest);
+}
+
+std::string outlook(const store::Queued& place, const store::Mode& mode) {
+  if (const auto wait = expected_wait(place, mode)) {
+    return ", about " + rough(*wait);
+  }
+  const bool late = place.typical_run && place.holder && place.holder->held_for &&
+                    *place.holder->held_for > *place.typical_run;
+  if (!late || mode.kind == store::Mode::Kind::shared) return {};
+  return ", runs usually take " + rough(*place.typical_run);
+}
 
 std::string describe(const std::optional<store::Holder>& holder) {
   if (!holder) return "free, but others wait for it";
@@ -40,13 +110,15 @@ std::string describe(const std::optional<store::Holder>& holder) {
 }
 
 std::string waiting_text(const store::LockName& name, const store::Queued& place,
-                         const std::string& trouble, std::optional<std::size_t> columns) {
+                         const store::Mode& mode, const std::string& trouble,
+                         std::optional<std::size_t> columns) {
   const std::string key = base::printable(name.text());
   const std::string state =
       trouble.empty() ? describe(place.holder)
                       : fmt::format("cannot reach the server ({}); trying again", trouble);
   const std::string position =
-      trouble.empty() ? fmt::format(", position {}", place.ahead + 1) : std::string{};
+      trouble.empty() ? fmt::format(", position {}{}", place.ahead + 1, outlook(place, mode))
+                      : std::string{};
   if (!columns) return fmt::format("waiting for '{}': {}{}", key, state, position);
   // Of a long key half a line tells enough, or less, so that the position fits.
   const std::size_t fixed =
@@ -56,8 +128,11 @@ std::string waiting_text(const store::LockName& name, const store::Queued& place
   return base::fit_columns(fmt::format("waiting for '{}'{}: {}", shown, position, state), *columns);
 }
 
-WaitingLine::WaitingLine(store::LockName name)
-    : name_{std::move(name)}, terminal_{os::stderr_is_terminal()}, due_{base::Deadline::never()} {}
+WaitingLine::WaitingLine(store::LockName name, store::Mode mode)
+    : name_{std::move(name)},
+      mode_{mode},
+      terminal_{os::stderr_is_terminal()},
+      due_{base::Deadline::never()} {}
 
 WaitingLine::~WaitingLine() {
   if (terminal_) base::log::clear_status();
@@ -67,7 +142,11 @@ void WaitingLine::update(const store::Queued& place, base::Moment now) {
   place_ = place;
   told_at_ = now;
   trouble_.clear();
-  if (terminal_ || due_.is_never()) tick(now);
+  if (terminal_ || due_.is_never()) return tick(now);
+  if (!differ(place, said_)) return;
+  const auto next = base::Deadline::after(said_at_, between_changes);
+  if (next.passed(now)) return tick(now);
+  due_ = std::min(due_, next);
 }
 
 void WaitingLine::update(const store::Fault& fault, base::Moment now) {
@@ -78,18 +157,22 @@ void WaitingLine::update(const store::Fault& fault, base::Moment now) {
 
 void WaitingLine::tick(base::Moment now) {
   due_ = base::Deadline::after(now, terminal_ ? on_terminal : elsewhere);
+  said_ = place_;
+  said_at_ = now;
   if (base::log::level() == base::log::Level::quiet) return;
   store::Queued place = place_;
   if (place.holder && place.holder->held_for) {
     *place.holder->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);
   }
-  if (!terminal_) return base::log::line(waiting_text(name_, place, trouble_, std::nullopt));
+  if (!terminal_) {
+    return base::log::line(waiting_text(name_, place, mode_, trouble_, std::nullopt));
+  }
   // A background job does not write over the prompt.
   if (!os::stderr_is_ours()) return;
   // The terminal may have been resized since. It would scroll for a line that fills it.
   constexpr std::size_t prefix = 7;  // "rlock: "
   const std::size_t columns = std::max(os::stderr_columns().value_or(80), prefix + 1);
-  base::log::status(waiting_text(name_, place, trouble_, columns - prefix - 1));
+  base::log::status(waiting_text(name_, place, mode_, trouble_, columns - prefix - 1));
 }
 
 }  // namespace hold

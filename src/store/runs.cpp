@@ -125,4 +125,18 @@ std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds
   return run;
 }
 
+std::optional<base::Millis> typical_length(const std::vector<Run>& runs) {
+  std::vector<base::Millis> lengths;
+  for (std::size_t i = 0; i < std::min(runs.size(), runs_for_typical_length); ++i) {
+    const auto kind = runs[i].outcome.kind;
+    if ((kind == Kind::exited || kind == Kind::released) && runs[i].held) {
+      lengths.push_back(*runs[i].held);
+    }
+  }
+  if (lengths.empty()) return std::nullopt;
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>((lengths.size() - 1) / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return *middle;
+}
+
 }  // namespace store

@@ -13,6 +13,7 @@ namespace {
 
 using base::Millis;
 using Kind = store::Holder::Kind;
+using Mode = store::Mode::Kind;
 
 store::Lease lease(const std::string& name, store::Fence fence) {
   return {*store::LockName::from(name),
@@ -43,6 +44,77 @@ TEST_CASE("the holder of a lock is described by its kind") {
         "held by a foreign client (its value is empty or no string)");
   CHECK(hold::describe(store::Holder{Kind::holder, "ann", Millis{192'000}, std::nullopt, 2}) ==
         "held by ann and 2 more for 3m12s");
+}
+
+namespace {
+
+store::Queued behind(Kind kind, std::optional<Millis> held_for, std::size_t ahead,
+                     std::optional<Millis> typical, std::optional<Millis> expires_in = {}) {
+  return {store::Holder{kind, "ann", held_for, expires_in}, ahead, std::nullopt, typical};
+}
+
+}  // namespace
+
+TEST_CASE("the wait that is expected: what the holder has left, and a run for each one ahead") {
+  const auto expected = [](const store::Queued& place) { return hold::expected_wait(place, {}); };
+  const Millis usual{60'000};
+  CHECK(expected(behind(Kind::holder, Millis{0}, 0, usual)) == usual);
+  CHECK(expected(behind(Kind::holder, Millis{20'000}, 0, usual)) == Millis{40'000});
+  CHECK(expected(behind(Kind::holder, Millis{20'000}, 3, usual)) == Millis{220'000});
+  // One of those ahead has it reserved.
+  CHECK(expected(behind(Kind::reserved, {}, 2, usual)) == 2 * usual);
+  CHECK(expected({std::nullopt, 1, std::nullopt, usual}) == usual);
+  CHECK(expected(behind(Kind::kept, Millis{1}, 1, usual, Millis{500})) == usual + Millis{500});
+}
+
+TEST_CASE("a holder that is over the usual time makes no negative and no absurd estimate") {
+  const Millis usual{60'000};
+  for (int seconds = 0; seconds <= 120; ++seconds) {
+    const auto wait =
+        hold::expected_wait(behind(Kind::holder, Millis{seconds * 1'000}, 0, usual), {});
+    REQUIRE(wait);
+    CHECK(*wait >= usual / 10);
+    CHECK(*wait <= usual);
+  }
+  const auto hangs = behind(Kind::holder, Millis{121'000}, 5, usual);
+  CHECK_FALSE(hold::expected_wait(hangs, {}));
+  CHECK(hold::outlook(hangs, {}) == ", runs usually take 1m");
+  // Of several holders another one makes room.
+  auto one_hangs = hangs;
+  one_hangs.holder->others = 2;
+  CHECK(hold::expected_wait(one_hangs, {Mode::permits, 3}) == usual / 2 + 5 * usual / 2);
+}
+
+TEST_CASE("permits let so many run at a time; of readers nothing is known") {
+  const auto place = behind(Kind::holder, Millis{0}, 6, Millis{10'000});
+  CHECK(hold::expected_wait(place, {Mode::permits, 3}) == Millis{30'000});
+  CHECK_FALSE(hold::expected_wait(place, {Mode::shared, 1}));
+  CHECK(hold::outlook(place, {Mode::shared, 1}).empty());
+}
+
+TEST_CASE("nothing is expected where nothing is known") {
+  const Millis usual{60'000};
+  CHECK_FALSE(hold::expected_wait(behind(Kind::holder, Millis{0}, 0, {}), {}));
+  CHECK_FALSE(hold::expected_wait(behind(Kind::holder, {}, 0, usual), {}));
+  CHECK_FALSE(hold::expected_wait(behind(Kind::foreign, {}, 0, usual, Millis{9}), {}));
+  CHECK_FALSE(hold::expected_wait(behind(Kind::neighbour, Millis{0}, 0, usual), {}));
+  CHECK(hold::outlook(behind(Kind::holder, Millis{0}, 0, {}), {}).empty());
+  const auto huge = behind(Kind::holder, Millis{0}, ~std::size_t{0}, Millis::max() / 4);
+  CHECK(hold::expected_wait(huge, {}) == store::Ttl::longest);
+}
+
+TEST_CASE("an estimate is told in round figures") {
+  const auto told = [](Millis length) {
+    return hold::outlook(behind(Kind::holder, Millis{0}, 0, length), {});
+  };
+  CHECK(told(Millis{1}) == ", about 100ms");
+  CHECK(told(Millis{340}) == ", about 300ms");
+  CHECK(told(Millis{4'700}) == ", about 5s");
+  CHECK(told(Millis{43'000}) == ", about 45s");
+  CHECK(told(Millis{232'000}) == ", about 3m45s");
+  CHECK(told(Millis{262'000}) == ", about 4m");
+  CHECK(told(Millis{60'000} * 47) == ", about 45m");
+  CHECK(told(Millis{3'600'000} * 13) == ", about 13h");
 }
 
 TEST_CASE("a job is told its key and fence, and of all locks around it") {

@@ -98,17 +98,42 @@ const std::string again = "\r\x1b[K";  // in the same line
 TEST_CASE("elsewhere than on a terminal a line is said at the start and once a minute") {
   const Stderr elsewhere{no_terminal()};
   {
-    hold::WaitingLine line{name("a\n")};
+    hold::WaitingLine line{name("a\n"), {}};
     CHECK(line.due().is_never());
     line.update(behind_ann(), start);
     CHECK(said() == "rlock: waiting for 'a\\n': held by ann for 1s, position 2\n");
     CHECK(line.due() == base::Deadline::at(at(60)));
-    line.update(behind_ann(0), at(1));
+    line.update(behind_ann(), at(1));
     CHECK(said().empty());
-    line.tick(at(61));
-    CHECK(said() == "rlock: waiting for 'a\\n': held by ann for 1m1s, position 1\n");
-    CHECK(line.due() == base::Deadline::at(at(121)));
+    CHECK(line.due() == base::Deadline::at(at(60)));
+    line.tick(at(60));
+    CHECK(said() == "rlock: waiting for 'a\\n': held by ann for 1m0s, position 2\n");
+    CHECK(line.due() == base::Deadline::at(at(120)));
   }
+  CHECK(said().empty());
+}
+
+TEST_CASE("elsewhere a change of the place or of the holder is said, at most every 10 s") {
+  const Stderr elsewhere{no_terminal()};
+  hold::WaitingLine line{name("a"), {}};
+  line.update(behind_ann(2), start);
+  (void)said();
+  line.update(behind_ann(1), at(1));
+  CHECK(said().empty());
+  CHECK(line.due() == base::Deadline::at(at(10)));
+  line.update(behind_ann(0), at(3));
+  CHECK(said().empty());
+  line.tick(at(10));
+  CHECK(said() == "rlock: waiting for 'a': held by ann for 8s, position 1\n");
+  CHECK(line.due() == base::Deadline::at(at(70)));
+
+  auto bob = behind_ann(0);
+  bob.holder->token = "bob";
+  line.update(bob, at(30));
+  CHECK(said() == "rlock: waiting for 'a': held by bob for 1s, position 1\n");
+  CHECK(line.due() == base::Deadline::at(at(90)));
+  bob.holder->held_for = base::Millis{15'000};
+  line.update(bob, at(44));
   CHECK(said().empty());
 }
 
@@ -116,7 +141,7 @@ TEST_CASE("trouble is said once, and again after it was over") {
   const Stderr elsewhere{no_terminal()};
   const std::string trouble =
       "rlock: waiting for 'a': cannot reach the server (no answer); trying again\n";
-  hold::WaitingLine line{name("a")};
+  hold::WaitingLine line{name("a"), {}};
   line.update(silent("no answer"), start);
   CHECK(said() == trouble);
   line.update(silent("no answer"), at(1));
@@ -129,7 +154,7 @@ TEST_CASE("trouble is said once, and again after it was over") {
 
 TEST_CASE("the time of a holder that has none is not reckoned") {
   const Stderr elsewhere{no_terminal()};
-  hold::WaitingLine line{name("a")};
+  hold::WaitingLine line{name("a"), {}};
   line.update({std::nullopt, 0, std::nullopt}, start);
   CHECK(said() == "rlock: waiting for 'a': free, but others wait for it, position 1\n");
   auto place = behind_ann();
@@ -143,7 +168,7 @@ TEST_CASE("on a terminal one line is rewritten every second, and wiped at the en
   const Terminal terminal{80};
   const Stderr there{terminal.open()};
   {
-    hold::WaitingLine line{name("a")};
+    hold::WaitingLine line{name("a"), {}};
     line.update(behind_ann(), start);
     CHECK(said() == again + "rlock: waiting for 'a', position 2: held by ann for 1s");
     CHECK(line.due() == base::Deadline::at(at(1)));
@@ -165,7 +190,7 @@ TEST_CASE("on a terminal one line is rewritten every second, and wiped at the en
 TEST_CASE("the line leaves a column free, of as many as the terminal has then") {
   Terminal terminal{80};
   const Stderr there{terminal.open()};
-  hold::WaitingLine line{name("a")};
+  hold::WaitingLine line{name("a"), {}};
   line.update(silent(std::string(200, 'w')), start);
   const auto columns = [&] {
     (void)said();
@@ -191,7 +216,7 @@ TEST_CASE("nothing is said when quiet, on a terminal or elsewhere") {
     const Stderr there{on_terminal ? terminal.open() : no_terminal()};
     base::log::set_level(base::log::Level::quiet);
     {
-      hold::WaitingLine line{name("a")};
+      hold::WaitingLine line{name("a"), {}};
       line.update(behind_ann(), start);
       line.update(silent("no answer"), at(1));
       line.tick(at(90));
@@ -203,20 +228,20 @@ TEST_CASE("nothing is said when quiet, on a terminal or elsewhere") {
 }
 
 TEST_CASE("elsewhere than on a terminal the line is whole") {
-  CHECK(hold::waiting_text(name("deploy"), second, "", std::nullopt) ==
+  CHECK(hold::waiting_text(name("deploy"), second, {}, "", std::nullopt) ==
         "waiting for 'deploy': held by app@h:1/job for 12s, position 2");
-  CHECK(hold::waiting_text(name("deploy"), second, "no answer", std::nullopt) ==
+  CHECK(hold::waiting_text(name("deploy"), second, {}, "no answer", std::nullopt) ==
         "waiting for 'deploy': cannot reach the server (no answer); trying again");
 }
 
 TEST_CASE("on a terminal the position comes first, and the line is as wide as that") {
-  CHECK(hold::waiting_text(name("deploy"), second, "", 80) ==
+  CHECK(hold::waiting_text(name("deploy"), second, {}, "", 80) ==
         "waiting for 'deploy', position 2: held by app@h:1/job for 12s");
-  CHECK(hold::waiting_text(name("deploy"), second, "", 40) ==
+  CHECK(hold::waiting_text(name("deploy"), second, {}, "", 40) ==
         "waiting for 'deploy', position 2: held …");
-  CHECK(hold::waiting_text(name(std::string(200, 'k')), second, "", 60)
+  CHECK(hold::waiting_text(name(std::string(200, 'k')), second, {}, "", 60)
             .starts_with("waiting for 'kkkkkkkkkkkkkkkkkkkkkkkkkkkkk…', position 2"));
-  CHECK(hold::waiting_text(name("deploy"), second, "", 1) == "…");
+  CHECK(hold::waiting_text(name("deploy"), second, {}, "", 1) == "…");
 }
 
 TEST_CASE("text is cut to columns between characters") {

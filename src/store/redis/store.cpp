@@ -115,6 +115,7 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   ticket_ = reply[7].text();
   place_ = Queued{holder_in(reply, 1), others, std::nullopt};
   if (const auto look_in = reply[8]; look_in.integer() >= 0) place_.look_in = length_in(look_in);
+  if (reply[9].is_integer() && reply[9].integer() >= 0) place_.typical_run = length_in(reply[9]);
   return place_;
 }
 

@@ -6,7 +6,7 @@
 -- result  {'granted', fence, and where there is a slot, the number of the run for it}
 --         {'busy', token, PTTL, held ms, kind, more holders, waiters}
 --         {'queued', token, PTTL, held ms, kind, more holders, waiters ahead, ticket,
---          ms until something can happen of which nobody tells, or -1}
+--          ms until something can happen of which nobody tells, or -1, ms that a run takes, or -1}
 --         {'done', number of the run for the slot, outcome, ms since its end, fence, token}
 --         {'mismatch', mode, token}: somebody holds or waits for the lock in another way
 --         an error RLOCK: the fence leaves no room for a higher one
@@ -159,6 +159,18 @@ elseif not_come or ahead and purged > 0 then
   tell_first(claim)
 end
 
+-- For whoever waits: the median of those of the last runs that ended by themselves (typical_length()
+-- of store/runs is the same).
+local function typical_run()
+  local lengths = {}
+  for _, line in ipairs(redis.pcall('LRANGE', runs, 0, 19)) do
+    local begun, ended, how = line:match('^%d+\t[^\t]*\t(%d+)\t[^\t]*\t[^\t]*\t[^\t]*\t(%d+)\t(%a+)')
+    if how == 'exited' or how == 'released' then lengths[#lengths + 1] = math.max(0, ended - begun) end
+  end
+  table.sort(lengths)
+  return lengths[math.ceil(#lengths / 2)] or -1
+end
+
 local holder, left, since, kind, more = occupant()
 -- Of several permits the first one that ends is enough.
 local soonest = mode == want and redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
@@ -172,4 +184,5 @@ elseif rank <= LOOKERS and room_in >= 0 then
   -- Those ahead of us may be dead. If one lives, it comes when the lease ends, and we find it there.
   look_in = room_in + rank * AFTER_FIRST
 end
-return {'queued', string.sub(holder, 1, 400), left, since, kind, more, rank, digits(tonumber(ticket)), look_in}
+return {'queued', string.sub(holder, 1, 400), left, since, kind, more, rank, digits(tonumber(ticket)), look_in,
+        typical_run()}
