@@ -53,6 +53,16 @@ options_in_man() {
   assert_output ''
 }
 
+@test "the man pages fit a terminal of 80 columns: synopsis, examples and all" {
+  local page
+  for page in "$REPO"/man/*.[17]; do
+    run mandoc -T lint -W warning "$page"
+    assert_success
+    mandoc -T ascii "$page" | col -bx | grep -E '^.{81}' >"$T/wide" || continue
+    fail "$(basename "$page"), wider than 80 columns: $(<"$T/wide")"
+  done
+}
+
 @test "the exit codes of the man page are those of src/cmd/exit_code.hpp" {
   grep -oE '= *[0-9]+' "$REPO/src/cmd/exit_code.hpp" | grep -oE '[0-9]+' | sort -un >"$T/source"
   man_text | sed -n '/^\.Sh EXIT STATUS/,/^\.Sh ENV/p' | grep -E '^\.It' | grep -oE '[0-9]+' | sort -un >"$T/man"
