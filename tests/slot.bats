@@ -216,6 +216,15 @@ only_left_of_slot() {
   [[ ! -e $T/ran ]]
 }
 
+@test "--reentrant runs no slot under the lock of the run around it, and takes the lock where there is none" {
+  attempt -k "$K" -- "$RLOCK_BIN" -k "$K" --reentrant --slot s -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line '--slot'
+  [[ ! -e $T/ran ]]
+  attempt -k "$K" --reentrant --slot s -- sh -c "$told"
+  assert_output 's 1'
+}
+
 @test "a slot lasts as long as --history" {
   attempt -k "$K" --slot s --history 300ms -- true
   wait_until free "$(companion "$K" slot:s)"

@@ -24,6 +24,7 @@ struct ClaimPlan {
   int conflict_exit_code;
   base::Millis history{};  // 0: the run is not remembered
   std::optional<store::Slot> slot{};
+  bool share = false;  // where the slot is done: exit as its run did
 
   /// One claim for each key, all with the same fresh token.
   [[nodiscard]] std::vector<store::Claim> claims() const;

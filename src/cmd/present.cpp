@@ -211,6 +211,11 @@ std::string shown_outcome(const store::RunOutcome& outcome) {
   }
 }
 
+std::string shown_done(const store::SlotDone& done) {
+  return fmt::format("{}, {} ago by {}", shown_outcome(done.outcome),
+                     base::format_duration(done.ended_ago), done.by.shown());
+}
+
 std::string log_table(const std::vector<LockReport>& reports) {
   const auto width = key_width(reports);
   const bool several = reports.size() > 1;

@@ -26,6 +26,8 @@ std::string log_table(const std::vector<store::LockReport>& reports);
 std::string log_json(const std::vector<store::LockReport>& reports);
 /// "exit 3", "signal 9", "lost".
 std::string shown_outcome(const store::RunOutcome& outcome);
+/// "exit 3, 12m ago by app@web1"
+std::string shown_done(const store::SlotDone& done);
 /// Adds "outcome", "exit_code" and "signal".
 void add_outcome(Json& json, const store::RunOutcome& outcome);
 /// One run, as log_json() has it.

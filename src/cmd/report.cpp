@@ -7,6 +7,7 @@
 #include "base/result.hpp"
 #include "base/text.hpp"
 #include "cmd/claim_options.hpp"
+#include "cmd/present.hpp"
 #include "hold/progress.hpp"
 #include "os/child.hpp"
 #include "store/backend.hpp"
@@ -62,6 +63,16 @@ void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
   }
 }
 
+/// As the run that did it exited.
+int shared_code(const store::RunOutcome& outcome) {
+  using Kind = store::RunOutcome::Kind;
+  switch (outcome.kind) {
+    case Kind::exited: return outcome.number;
+    case Kind::signalled: return os::ExitStatus::signal_code(outcome.number);
+    default: return ExitCode::lost;
+  }
+}
+
 }  // namespace
 
 UsageError not_accepted(std::string_view source, std::string_view seen, std::string_view accepted,
@@ -111,7 +122,11 @@ int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
                          option_for(plan.mode));
         return ExitCode::bad_config;
       },
-      [&](const hold::AlreadyDone&) -> int { return ExitCode::ok; },
+      [&](const hold::AlreadyDone& found) -> int {
+        base::log::detail("'{}' is done for the slot '{}': {}", quoted(found.name), plan.slot->id,
+                          shown_done(found.done));
+        return plan.share ? shared_code(found.done.outcome) : ExitCode::ok;
+      },
       [&](const hold::Interrupted& interrupted) -> int {
         return os::ExitStatus::signal_code(interrupted.signal);
       },

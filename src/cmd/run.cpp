@@ -14,6 +14,7 @@
 #include "cmd/status_file.hpp"
 #include "hold/environment.hpp"
 #include "hold/renewer.hpp"
+#include "hold/run_end.hpp"
 #include "hold/supervise.hpp"
 #include "os/error.hpp"
 #include "os/file.hpp"
@@ -36,7 +37,6 @@ struct RunPlan {
   std::optional<base::Millis> max_hold;
   bool wait_all;
   bool reentrant;
-  bool share;
   std::optional<std::string> status_file;
   std::vector<std::string> command;
 };
@@ -130,6 +130,7 @@ RunPlan plan_in(const Settings& settings, const std::vector<std::string>& operan
   auto lock = resolve_claim(settings, ttl, label_of(command));
   if (kept) require(lock.server, store::Feature::min_hold, "--min-hold");
   lock.slot = slot_in(settings, lock);
+  lock.share = settings.is_on("share");
   return {std::move(lock),
           grace_in(settings, ttl, max_hold),
           on_lost_in(settings),
@@ -137,7 +138,6 @@ RunPlan plan_in(const Settings& settings, const std::vector<std::string>& operan
           max_hold,
           settings.is_on("wait-all"),
           settings.is_on("reentrant"),
-          settings.is_on("share"),
           status_file_in(settings),
           std::move(command)};
 }
@@ -217,45 +217,13 @@ store::RunEnd end_without_job(const os::NotStarted& failure, int code) {
   return {{Kind::not_started, code}, os::describe(failure.number)};
 }
 
-store::RunEnd end_of(const hold::Ending& ending) {
-  using Kind = store::RunOutcome::Kind;
-  if (const auto& stopped = ending.stopped_for) {
-    switch (stopped->reason) {
-      case Reason::loss: return {{Kind::lost}, stopped->why};
-      case Reason::time: return {{Kind::overran}, stopped->why};
-      case Reason::request: break;
-    }
-    const bool by_newer = stopped->why.starts_with(store::superseded_by);
-    return {{by_newer ? Kind::superseded : Kind::cancelled}, stopped->why};
-  }
-  const auto& status = ending.status;
-  if (status.signalled()) return {{Kind::signalled, status.signal()}};
-  return {{Kind::exited, status.code()}};
-}
-
-/// What that means for a slot: whoever stops the nightly job does not want a spare to begin it
-/// again; a host that goes down does.
-store::Parting::SlotEnd slot_end(const store::RunEnd& end, bool told_to_end) {
-  using Kind = store::RunOutcome::Kind;
-  using End = store::Parting::SlotEnd;
-  switch (end.outcome.kind) {
-    case Kind::cancelled:
-    case Kind::superseded:
-    case Kind::overran: return End::done;
-    case Kind::exited:
-      if (end.outcome.number == 0) return End::done;
-      [[fallthrough]];
-    case Kind::signalled: return told_to_end ? End::open : End::failed;
-    default: return End::open;
-  }
-}
-
 store::Parting parting_after(const RunPlan& plan, const RunRecord& record, store::RunEnd end,
                              bool told_to_end) {
   store::Parting parting{{}, plan.lock.history, std::move(end)};
   if (plan.lock.slot && !record.leases.empty()) {
-    parting.slot = {*plan.lock.slot, record.leases.front().attempt,
-                    slot_end(*parting.end, told_to_end)};
+    const auto& lease = record.leases.front();
+    parting.slot = {*plan.lock.slot, lease.attempt, lease.failures,
+                    hold::slot_end(*parting.end, told_to_end)};
   }
   return parting;
 }
@@ -319,7 +287,8 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   }
   // A job is stopped because somebody else wants the lock, unless its time was over.
   const bool stopped = ending.stopped_for && ending.stopped_for->reason != Reason::time;
-  auto parting = parting_after(plan, record, end_of(ending), ending.told_to_end);
+  auto parting = parting_after(plan, record, hold::run_end(ending.status, ending.stopped_for),
+                               ending.told_to_end);
   if (!stopped) parting.min_hold = plan.min_hold;
   give_back(plan, renewer, parting, record);
   return code;
@@ -343,6 +312,13 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
                      "--reentrant: the job holds some of these keys and not the others, accepted: "
                      "keys of which it holds all, or none"};
   }
+  // That run's end says nothing of this one's.
+  if (plan.lock.slot) {
+    throw UsageError{
+        ExitCode::usage,
+        "--reentrant: the job holds this key already, and a run for a --slot takes the "
+        "lock itself"};
+  }
   auto verified = verify(outer, plan.lock);
   if (const int* refused = std::get_if<int>(&verified)) {
     record.outcome =
@@ -351,16 +327,6 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
   }
   record.leases = std::get<std::vector<store::Lease>>(std::move(verified));
   return run_job(plan, {}, signals, record);
-}
-
-/// As the run that did it exited.
-int shared_code(const store::RunOutcome& outcome) {
-  using Kind = store::RunOutcome::Kind;
-  switch (outcome.kind) {
-    case Kind::exited: return outcome.number;
-    case Kind::signalled: return os::ExitStatus::signal_code(outcome.number);
-    default: return ExitCode::lost;
-  }
 }
 
 int carry_out(const RunPlan& plan, RunRecord& record) {
@@ -378,11 +344,6 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
   }
   const auto& not_acquired = std::get<hold::NotAcquired>(acquisition);
   note(record, not_acquired);
-  if (const auto* found = std::get_if<hold::AlreadyDone>(&not_acquired)) {
-    base::log::detail("'{}' is done for the slot '{}': {}", base::printable(found->name.text()),
-                      plan.lock.slot->id, *record.why);
-    return plan.share ? shared_code(found->done.outcome) : ExitCode::ok;
-  }
   return report_not_acquired(plan.lock, not_acquired);
 }
 

@@ -97,9 +97,7 @@ void note(RunRecord& record, const hold::NotAcquired& not_acquired) {
       [&](const hold::AlreadyDone& found) {
         record.outcome = Outcome::done;
         record.done = found.done;
-        record.why =
-            fmt::format("{}, {} ago by {}", shown_outcome(found.done.outcome),
-                        base::format_duration(found.done.ended_ago), found.done.by.shown());
+        record.why = shown_done(found.done);
       },
       [&](const hold::Interrupted& interrupted) {
         record.outcome = Outcome::interrupted;

@@ -66,8 +66,9 @@ struct Lease {
   Ttl ttl;
   Deadline valid_until;
   Fence fence;
-  Moment asked_at;       // of the grant or the last refresh: from here the next one is reckoned
-  unsigned attempt = 0;  // the number of the run for its slot, from 1; 0: it has none
+  Moment asked_at;        // of the grant or the last refresh: from here the next one is reckoned
+  unsigned attempt = 0;   // the number of the run for its slot, from 1; 0: it has none
+  unsigned failures = 0;  // how many runs for the slot failed before
 };
 
 /// Alone, together with other readers, or as one of at most `permits` holders. All who use a key at
@@ -165,11 +166,19 @@ struct Parting {
   enum class SlotEnd { done, failed, open };
   struct OfSlot {
     Slot slot;
-    unsigned attempt;
+    unsigned attempt;   // as the lease says
+    unsigned failures;  // before this run
     SlotEnd end;
   };
   std::optional<OfSlot> slot{};
 };
+
+/// A grant that is given back, and never was a run.
+inline Parting no_run(const Claim& claim) {
+  Parting parting{{}, claim.history};
+  if (claim.slot) parting.slot = {*claim.slot, 0, 0, Parting::SlotEnd::open};
+  return parting;
+}
 
 struct Granted {
   Lease lease;         // may already be over, if the answer was slow: look at valid_until
@@ -288,9 +297,9 @@ class LockStore {
   virtual Standing check(const LockName& name, const Token& token, const CallLimit& limit) = 0;
 
   /// Makes `lease.fence` the fence of the lease's grant here, if its token still holds the lock and
-  /// no later fence was ever given; NotOurs otherwise. A store that can be part of a quorum does
-  /// it.
-  virtual Renewal raise_fence(const Lease& lease, const CallLimit& limit);
+  /// no later fence was ever given; NotOurs otherwise. So it is with the number of the run for the
+  /// claim's slot. A store that can be part of a quorum does it.
+  virtual Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit);
 
   /// A store whose holders need not be told otherwise (e.g. by their session) returns nullptr.
   virtual std::unique_ptr<Listener> listener(const LockName& name, const Token& token) = 0;
@@ -299,7 +308,8 @@ class LockStore {
                                const CallLimit& limit) = 0;
 };
 
-inline Renewal LockStore::raise_fence(const Lease& /*lease*/, const CallLimit& /*limit*/) {
+inline Renewal LockStore::raise_fence(const Claim& /*claim*/, const Lease& /*lease*/,
+                                      const CallLimit& /*limit*/) {
   return Fault{Fault::Kind::unusable, "this kind of store cannot be part of a quorum"};
 }
 

@@ -34,8 +34,8 @@ class Passing : public LockStore {
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
     return inner_->check(name, token, limit);
   }
-  Renewal raise_fence(const Lease& lease, const CallLimit& limit) override {
-    return inner_->raise_fence(lease, limit);
+  Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override {
+    return inner_->raise_fence(claim, lease, limit);
   }
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
     return inner_->listener(name, token);
@@ -213,7 +213,7 @@ struct YesMan final : Passing {
     const auto fence = static_cast<Fence>(now.time_since_epoch().count());
     return Granted{{claim.name, claim.token, claim.ttl, validity(now, claim.ttl), fence, now}};
   }
-  Renewal raise_fence(const Lease& lease, const CallLimit&) override {
+  Renewal raise_fence(const Claim&, const Lease& lease, const CallLimit&) override {
     return Renewed{lease.valid_until, lease.asked_at};
   }
 };

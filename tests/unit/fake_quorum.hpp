@@ -16,7 +16,15 @@ namespace fake_quorum {
 
 using namespace store;
 
-/// What one server remembers of one lock.
+/// What became of a slot.
+struct SlotState {
+  unsigned attempt = 0;
+  unsigned failures = 0;
+  std::optional<Token> running{};
+  std::optional<RunOutcome> done{};
+};
+
+/// What one server remembers of one lock, and of one slot.
 struct Server {
   enum class State { up, silent, refusing, denying } state = State::up;
   Millis delay{0};  // before it answers
@@ -25,9 +33,11 @@ struct Server {
   std::optional<Token> owner{};
   std::optional<Token> granted_to{};  // with the fence
   Fence fence = 0;
+  SlotState slot{};
   std::map<std::string, int> asked{};
 
   void forget() {
+    slot = {};
     owner.reset();
     granted_to.reset();
     fence = 0;
@@ -42,6 +52,10 @@ class Node final : public LockStore {
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
     return answer<Attempt>("acquire", limit, [&]() -> Attempt {
       const auto asked_at = base::now();
+      auto& slot = server_.slot;
+      if (claim.slot && slot.done) {
+        return SlotDone{*slot.running, server_.fence, slot.attempt, *slot.done, Millis{0}};
+      }
       if (server_.owner && *server_.owner != claim.token) {
         return Busy{Holder{Holder::Kind::holder, server_.owner->text(), std::nullopt, std::nullopt},
                     0};
@@ -50,8 +64,15 @@ class Node final : public LockStore {
         server_.fence = std::max(server_.fence + 1, server_.clock);
       }
       server_.owner = server_.granted_to = claim.token;
-      return Granted{{claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl),
-                      server_.fence, asked_at}};
+      Lease lease{claim.name,    claim.token, claim.ttl, validity(asked_at, claim.ttl),
+                  server_.fence, asked_at};
+      if (claim.slot) {
+        if (slot.running != claim.token) ++slot.attempt;
+        slot.running = claim.token;
+        lease.attempt = slot.attempt;
+        lease.failures = slot.failures;
+      }
+      return Granted{std::move(lease)};
     });
   }
   Turn await_turn(const Claim& /*claim*/, const CallLimit& /*limit*/) override {
@@ -67,18 +88,21 @@ class Node final : public LockStore {
       return Renewed{validity(base::now(), ttl), base::now()};
     });
   }
-  Renewal raise_fence(const Lease& lease, const CallLimit& limit) override {
+  Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override {
     return answer<Renewal>("raise", limit, [&]() -> Renewal {
-      if (server_.owner != lease.token || server_.fence > lease.fence) return NotOurs{"later one"};
+      if (server_.owner != lease.token) return NotOurs{"another's"};
+      if (claim.slot) server_.slot = {lease.attempt, lease.failures, lease.token, {}};
+      if (server_.fence > lease.fence) return NotOurs{"later one"};
       server_.fence = lease.fence;
       return Renewed{lease.valid_until, base::now()};
     });
   }
-  Release release(const LockName& /*name*/, const Token& token, const Parting& /*parting*/,
+  Release release(const LockName& /*name*/, const Token& token, const Parting& parting,
                   const CallLimit& limit) override {
     return answer<Release>("release", limit, [&]() -> Release {
       if (server_.owner != token) return NotOurs{"another's"};
       server_.owner.reset();
+      if (parting.slot) end_slot(*parting.slot, parting.end);
       return Released{};
     });
   }
@@ -102,6 +126,19 @@ class Node final : public LockStore {
   }
 
  private:
+  void end_slot(const Parting::OfSlot& told, const std::optional<RunEnd>& end) {
+    auto& slot = server_.slot;
+    if (!end) {
+      --slot.attempt;
+      slot.running.reset();
+      return;
+    }
+    slot.attempt = told.attempt;
+    slot.failures = std::max(slot.failures, told.failures);
+    if (told.end == Parting::SlotEnd::done) slot.done = end->outcome;
+    if (told.end == Parting::SlotEnd::failed) ++slot.failures;
+    if (!slot.done) slot.running.reset();
+  }
   template <class Answer, class Do>
   Answer answer(const char* question, const CallLimit& limit, const Do& act) {
     const auto arrives = Deadline::after(base::now(), server_.delay);

@@ -143,7 +143,8 @@ TEST_CASE_FIXTURE(Fixture, "a holder's calls go to the server") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "a store that is no node of a quorum raises no fence") {
-  const auto raised = store->raise_fence(std::get<Granted>(granted()).lease, limit);
+  const Claim claim{name, ours, *Ttl::from(Millis{1000}), OnBusy::give_up};
+  const auto raised = store->raise_fence(claim, std::get<Granted>(granted()).lease, limit);
   CHECK(std::get<Fault>(raised).kind == Fault::Kind::unusable);
 }
 

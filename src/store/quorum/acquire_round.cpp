@@ -42,7 +42,8 @@ std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>&
                                    const Claim& claim, Patience patience, const CallLimit& limit) {
   FanOut<Release> fan_out{from, nodes.size(),
                           [&](std::size_t node, const CallLimit& share) {
-                            return nodes[node].release(claim.name, claim.token, {}, share);
+                            return nodes[node].release(claim.name, claim.token, no_run(claim),
+                                                       share);
                           },
                           limit};
   const auto began = base::now();
@@ -62,28 +63,36 @@ std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>&
   return unheard;
 }
 
+/// Whether the node knows no less of the runs for the slot, and no more, than its majority.
+bool agree_on_the_run(const Lease& one, const Lease& other) {
+  return one.attempt == other.attempt && one.failures == other.failures;
+}
+
 /// The nodes that have the lease's fence after this: those whose grant it is, and those with a
 /// lower number that take it over. Waits until `enough` have it, then a while for the others.
-std::vector<std::size_t> confirm(Nodes& nodes, const Lease& lease, const Answers<Attempt>& grants,
-                                 std::size_t enough, const CallLimit& limit) {
+std::vector<std::size_t> confirm(Nodes& nodes, const Claim& claim, const Lease& lease,
+                                 const Answers<Attempt>& grants, std::size_t enough,
+                                 const CallLimit& limit) {
   std::vector<std::size_t> confirmed;
-  std::vector<std::size_t> lower;
+  std::vector<std::size_t> told;
   for (const auto node : nodes.all()) {
     const auto* grant = given<Granted>(grants[node]);
     if (grant == nullptr) continue;
-    if (grant->lease.fence == lease.fence) confirmed.push_back(node);
-    if (grant->lease.fence < lease.fence) lower.push_back(node);
+    // One that has a later fence keeps that, and is told of the run only.
+    const bool agree = agree_on_the_run(grant->lease, lease);
+    if (agree && grant->lease.fence == lease.fence) confirmed.push_back(node);
+    if (!agree || grant->lease.fence < lease.fence) told.push_back(node);
   }
-  FanOut<Renewal> fan_out{lower, nodes.size(),
+  FanOut<Renewal> fan_out{told, nodes.size(),
                           [&](std::size_t node, const CallLimit& share) {
-                            return nodes[node].raise_fence(lease, share);
+                            return nodes[node].raise_fence(claim, lease, share);
                           },
                           limit};
   fan_out.wait([&](const auto& all) { return confirmed.size() + count<Renewed>(all) >= enough; });
   // These nodes answered a moment ago, so they will answer again.
   fan_out.linger(Deadline::after(base::now(), LastCall::longest));
   const auto& answers = fan_out.end();
-  for (const auto node : lower) {
+  for (const auto node : told) {
     if (given<Renewed>(answers[node]) != nullptr) confirmed.push_back(node);
   }
   return confirmed;
@@ -100,10 +109,11 @@ Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
   LockStore& second = nodes[pair.second];
   Claim marked = claim;
   marked.token = claim.token.another();
-  (void)second.release(claim.name, claim.token, {}, limit);
+  marked.slot.reset();
+  (void)second.release(claim.name, claim.token, no_run(claim), limit);
   (void)second.try_acquire(marked, limit);
   const auto seen = first.check(claim.name, claim.token, limit);
-  (void)second.release(claim.name, marked.token, {}, limit);
+  (void)second.release(claim.name, marked.token, no_run(marked), limit);
   if (std::holds_alternative<StillOurs>(seen)) {
     answers[pair.second] = second.try_acquire(claim, limit);
     return Servers::two;
@@ -152,15 +162,15 @@ Attempt enter(LockStore& node, const Claim& claim, const CallLimit& limit) {
   return node.try_acquire(claim, limit);
 }
 
-void raise(Nodes& nodes, const Lease& lease, const std::vector<std::size_t>& lower,
-           const CallLimit& limit) {
+void raise(Nodes& nodes, const Claim& claim, const Lease& lease,
+           const std::vector<std::size_t>& lower, const CallLimit& limit) {
   Answers<Attempt> grants(nodes.size());
   for (const auto node : lower) {
     Lease there = lease;
     there.fence = 0;
     grants[node] = Granted{std::move(there)};
   }
-  (void)confirm(nodes, lease, grants, 0, limit);
+  (void)confirm(nodes, claim, lease, grants, 0, limit);
 }
 
 void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
@@ -173,34 +183,38 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   Claim alone{claim.name, claim.token, claim.ttl, OnBusy::give_up};
   alone.history = claim.history;
   alone.waited = claim.waited;
+  alone.slot = claim.slot;
   FanOut<Attempt> fan_out{
       asked, nodes.size(),
       [&](std::size_t node, const CallLimit& share) { return enter(nodes[node], alone, share); },
       limit};
-  auto first =
-      fan_out.wait([](const auto& all) { return decided<Granted>(all, late(all).size()); });
+  auto first = fan_out.wait([](const auto& all) {
+    return count<SlotDone>(all) > 0 || decided<Granted>(all, late(all).size());
+  });
   if (const auto pair = same_server(nodes, alone, first, limit)) {
     fan_out.end();
     return {
         counted_twice(*pair), take_back(nodes, nodes.all(), alone, Patience::answered, limit), {}};
   }
-  auto lease = granted(first);
+  auto lease = slot_done(first) ? std::nullopt : granted(first);
   const auto most = majority(nodes.size());
   if (!lease) {
     fan_out.wait([&](const auto& all) { return reason_is_known(all); },
                  Deadline::after(base::now(), to_learn_why));
   }
   // The late nodes answer meanwhile.
-  auto confirmed = lease ? confirm(nodes, *lease, first, most, limit) : std::vector<std::size_t>{};
+  auto confirmed =
+      lease ? confirm(nodes, alone, *lease, first, most, limit) : std::vector<std::size_t>{};
   fan_out.linger(nodes.last_call(Nodes::Question::claim, began));
   auto answers = fan_out.end();
   nodes.remember(answers, began);
   for (const auto node : nodes.all()) {
     if (first[node]) answers[node] = first[node];
   }
-  if (confirmed.size() >= most) {
+  const bool done = slot_done(answers).has_value();
+  if (confirmed.size() >= most && !done) {
     // A majority that is asked later may consist of these nodes.
-    for (const auto node : confirm(nodes, *lease, since(first, answers), 0, limit)) {
+    for (const auto node : confirm(nodes, alone, *lease, since(first, answers), 0, limit)) {
       confirmed.push_back(node);
     }
     if (count<Granted>(answers) < nodes.size()) {
@@ -216,7 +230,7 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   auto patience = Patience::answered;
   if (std::holds_alternative<Fault>(outcome)) patience = Patience::too_few_answered;
   // The next try of the same client finds what is left, and takes it back then.
-  if (claim.on_busy != OnBusy::give_up) patience = Patience::next_try;
+  if (claim.on_busy != OnBusy::give_up && !done) patience = Patience::next_try;
   auto unsettled = take_back(nodes, perhaps, alone, patience, limit);
   return {std::move(outcome), std::move(unsettled), {}};
 }

@@ -6,7 +6,8 @@
 namespace store::quorum {
 
 struct AcquireRound {
-  /// Granted, Busy (without a holder if the claims of several clients share the nodes) or a Fault.
+  /// Granted, SlotDone, Busy (without a holder if the claims of several clients share the nodes) or
+  /// a Fault.
   /// What a minority granted was given back.
   Attempt attempt;
   /// The nodes that did not confirm that they heard of the giving back: they may still hear of it
@@ -20,9 +21,10 @@ struct AcquireRound {
 AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, const Claim& claim,
                            const CallLimit& limit);
 
-/// Makes the lease's fence that of its grant on these nodes, where that is a lower one.
-void raise(Nodes& nodes, const Lease& lease, const std::vector<std::size_t>& lower,
-           const CallLimit& limit);
+/// Makes the lease's fence that of its grant on these nodes, where that is a lower one; and tells
+/// them which run for the claim's slot it is.
+void raise(Nodes& nodes, const Claim& claim, const Lease& lease,
+           const std::vector<std::size_t>& lower, const CallLimit& limit);
 
 /// Tells all nodes that the claim is off; waits a while for the late ones.
 void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit);

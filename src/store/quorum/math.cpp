@@ -55,6 +55,8 @@ std::optional<Lease> granted(const Answers<Attempt>& answers) {
     if (grant == nullptr) continue;
     if (!lease) lease = grant->lease;
     lease->fence = std::max(lease->fence, grant->lease.fence);
+    lease->attempt = std::max(lease->attempt, grant->lease.attempt);
+    lease->failures = std::max(lease->failures, grant->lease.failures);
     lease->valid_until = std::min(lease->valid_until, grant->lease.valid_until);
     lease->asked_at = std::min(lease->asked_at, grant->lease.asked_at);
   }
@@ -68,12 +70,31 @@ bool may_have_it(const std::optional<Attempt>& answer) {
          (fault->kind == Fault::Kind::silent || fault->kind == Fault::Kind::unusable);
 }
 
+std::optional<SlotDone> slot_done(const Answers<Attempt>& answers) {
+  std::optional<SlotDone> last;
+  for (const auto& each : answers) {
+    const auto* done = given<SlotDone>(each);
+    if (done != nullptr && (!last || done->attempt > last->attempt)) last = *done;
+  }
+  if (!last) return std::nullopt;
+  // A node that granted late has a number of its own.
+  std::vector<Fence> numbers;
+  for (const auto& each : answers) {
+    const auto* done = given<SlotDone>(each);
+    if (done != nullptr && done->by == last->by) numbers.push_back(done->fence);
+  }
+  last->fence = *fence_among(numbers, answers.size());
+  return last;
+}
+
 bool reason_is_known(const Answers<Attempt>& answers) {
   const auto most = majority(answers.size());
-  return told(answers) >= most || told(answers) + late(answers).size() < most;
+  return count<SlotDone>(answers) > 0 || told(answers) >= most ||
+         told(answers) + late(answers).size() < most;
 }
 
 Attempt why_not(const Answers<Attempt>& answers) {
+  if (auto done = slot_done(answers)) return *std::move(done);
   const auto most = majority(answers.size());
   std::map<std::string, std::size_t> nodes_of;
   for (const auto& each : answers) {
@@ -160,6 +181,7 @@ std::vector<Run> merged_runs(const std::vector<LockReport>& reports, std::size_t
                                     [](const Run& each) { return each.held.has_value(); });
     if (ended == same.end() && same.size() + of - reports.size() < majority(of)) continue;
     Run run = ended == same.end() ? same.front() : *ended;
+    for (const Run& each : same) run.attempt = std::max(run.attempt, each.attempt);
     if (!run.held) {
       const auto holder = std::find_if(
           holders.begin(), holders.end(),

@@ -88,7 +88,8 @@ LastCall last_call(Moment began, Moment now, Moment::duration unheard_for);
 /// The answers that `first` did not have yet.
 Answers<Attempt> since(const Answers<Attempt>& first, Answers<Attempt> all);
 
-/// The lease if a majority granted it; its fence is the highest that a node gave.
+/// The lease if a majority granted it; its fence is the highest that a node gave, and so is the
+/// number of the run for a slot.
 std::optional<Lease> granted(const Answers<Attempt>& answers);
 
 /// Whether why_not() has what it needs for another answer than a fault, or will never have that.
@@ -97,8 +98,12 @@ bool reason_is_known(const Answers<Attempt>& answers);
 /// Whether the node may hold the claim: a node that was not heard may have granted it, too.
 bool may_have_it(const std::optional<Attempt>& answer);
 
-/// Why no majority granted it: Busy with the holder that a majority names, Busy without a holder
-/// if the claims of several clients share the nodes, or a Fault.
+/// How the slot was done, if a node says so. One is enough: whoever ended that run told a majority,
+/// and any majority has a node that heard it. Of several such runs the last one.
+std::optional<SlotDone> slot_done(const Answers<Attempt>& answers);
+
+/// Why no majority granted it: the slot is done, Busy with the holder that a majority names, Busy
+/// without a holder if the claims of several clients share the nodes, or a Fault.
 Attempt why_not(const Answers<Attempt>& answers);
 
 /// One fault for all: the kind that matters most, and how many nodes it is about.

@@ -119,7 +119,10 @@ class QuorumStore final : public LockStore {
   void stop_asking(const std::vector<std::size_t>& unsettled);
   /// Gives the lock to nodes that lost their data, or that never heard us. Only the holder of a
   /// majority may do that: otherwise a lost lock would come back to life node by node.
-  void heal(const Claim& claim, const Answers<Renewal>& answers, const CallLimit& limit);
+  void heal(Claim claim, const Answers<Renewal>& answers, const CallLimit& limit);
+  [[nodiscard]] bool is_last_grant(const LockName& name, const Token& token) const {
+    return lease_ && lease_->name == name && lease_->token == token;
+  }
   /// The fence of the token's grant; nothing if the servers do not say.
   std::optional<Fence> fence_of(const LockName& name, const Token& token, const CallLimit& limit);
 
@@ -127,6 +130,7 @@ class QuorumStore final : public LockStore {
   std::optional<Token> token_;            // of the last try
   std::vector<std::size_t> settled_;      // the nodes that may be asked with it
   std::optional<Lease> lease_;            // of the last grant
+  std::optional<Claim> granted_;          // what was granted
   std::vector<std::size_t> unconfirmed_;  // the nodes that perhaps have a lower fence for it
 };
 
@@ -143,6 +147,7 @@ Attempt QuorumStore::try_acquire(const Claim& claim, const CallLimit& limit) {
     auto [attempt, unsettled, unconfirmed] = acquire_round(nodes_, settled_, now, limit);
     if (const auto* granted = std::get_if<Granted>(&attempt)) {
       lease_ = granted->lease;
+      granted_ = now;
       unconfirmed_ = std::move(unconfirmed);
     }
     if (claim.token_stays) stop_asking(unsettled);
@@ -195,8 +200,7 @@ Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,
   return summary(answers);
 }
 
-void QuorumStore::heal(const Claim& claim, const Answers<Renewal>& answers,
-                       const CallLimit& limit) {
+void QuorumStore::heal(Claim claim, const Answers<Renewal>& answers, const CallLimit& limit) {
   std::vector<std::size_t> without;
   for (const auto node : settled_) {
     if (given<NotOurs>(answers[node]) != nullptr) without.push_back(node);
@@ -219,15 +223,22 @@ void QuorumStore::heal(const Claim& claim, const Answers<Renewal>& answers,
   }
   if (!fence) return;
   const auto now = base::now();
-  const Lease lease{claim.name, claim.token, claim.ttl, validity(now, claim.ttl), *fence, now};
-  raise(nodes_, lease, lower, limit);
+  Lease lease{claim.name, claim.token, claim.ttl, validity(now, claim.ttl), *fence, now};
+  if (is_last_grant(claim.name, claim.token)) {
+    // Only now: a node that has lost its data counts its runs for the slot anew.
+    claim.slot = granted_->slot;
+    claim.history = granted_->history;
+    lease.attempt = lease_->attempt;
+    lease.failures = lease_->failures;
+  }
+  raise(nodes_, claim, lease, lower, limit);
   // A node that has a higher number keeps that.
   for (const auto node : lower) std::erase(unconfirmed_, node);
 }
 
 std::optional<Fence> QuorumStore::fence_of(const LockName& name, const Token& token,
                                            const CallLimit& limit) {
-  if (lease_ && lease_->name == name && lease_->token == token) return lease_->fence;
+  if (is_last_grant(name, token)) return lease_->fence;
   const auto ours = check(name, token, limit);
   const auto* still = std::get_if<StillOurs>(&ours);
   return still != nullptr ? still->fence : std::nullopt;

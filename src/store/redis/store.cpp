@@ -28,7 +28,7 @@ class RedisStore final : public LockStore {
   Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override;
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
-  Renewal raise_fence(const Lease& lease, const CallLimit& limit) override;
+  Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override;
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
   void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
 
@@ -37,6 +37,8 @@ class RedisStore final : public LockStore {
   Result<Reply> run(const Script& script, const LockName& name,
                     const std::vector<std::string>& arguments, const CallLimit& limit,
                     const std::optional<Slot>& slot = std::nullopt);
+  Result<Reply> leave(const LockName& name, const std::string& id, const char* how,
+                      const Parting& parting, const CallLimit& limit);
   /// What is wrong with what we have just written: too few replicas have it. Empty if enough do.
   Result<std::string> missing_replicas(const CallLimit& limit);
 
@@ -62,7 +64,7 @@ Result<Reply> RedisStore::run(const Script& script, const LockName& name,
   return client_.run_script(script, name, arguments, limit, slot);
 }
 
-unsigned attempt_in(const Reply& field) {
+unsigned runs_in(const Reply& field) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(field.integer(), 0, 1'000'000'000));
 }
 
@@ -70,7 +72,7 @@ Attempt done_in(const Reply& reply) {
   const auto how = outcome_in(reply[2].text());
   const auto fence = unsigned_in(reply[4]);
   if (!how || !fence) return nonsense();
-  return SlotDone{Token::foreign(std::string{reply[5].text()}), *fence, attempt_in(reply[1]), *how,
+  return SlotDone{Token::foreign(std::string{reply[5].text()}), *fence, runs_in(reply[1]), *how,
                   length_in(reply[3])};
 }
 
@@ -102,7 +104,8 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
     if (!flaw) return std::move(flaw).error();
     Lease lease{claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl),
                 *fence,     asked_at};
-    lease.attempt = attempt_in(reply[2]);
+    lease.attempt = runs_in(reply[2]);
+    lease.failures = runs_in(reply[3]);
     return Granted{std::move(lease), *std::move(flaw)};
   }
   if (outcome == "done") return done_in(reply);
@@ -138,12 +141,37 @@ Turn RedisStore::await_turn(const Claim& claim, const CallLimit& limit) {
   return wait_.sleep(LockKeys{claim.name}.mailbox + claim.token.text(), place_, limit);
 }
 
+std::string end_of(const Parting& parting) {
+  using End = Parting::SlotEnd;
+  if (!parting.slot || !parting.end) return "";
+  switch (parting.slot->end) {
+    case End::done: return "done";
+    case End::failed: return "failed";
+    case End::open: break;
+  }
+  return "open";
+}
+
+Result<Reply> RedisStore::leave(const LockName& name, const std::string& id, const char* how,
+                                const Parting& parting, const CallLimit& limit) {
+  std::vector<std::string> arguments{id,
+                                     count(redis::claim),
+                                     how,
+                                     count(parting.min_hold),
+                                     count(parting.history),
+                                     parting.end ? fields_of_end(*parting.end) : ""};
+  if (!parting.slot) return run(scripts::leave, name, arguments, limit);
+  const auto& of_slot = *parting.slot;
+  for (const auto& each : {end_of(parting), std::to_string(of_slot.slot.retries),
+                           std::to_string(of_slot.attempt), std::to_string(of_slot.failures)}) {
+    arguments.push_back(each);
+  }
+  return run(scripts::leave, name, arguments, limit, of_slot.slot);
+}
+
 void RedisStore::withdraw(const Claim& claim, const CallLimit& limit) {
   // If it is not heard, our place ends with the grace, a lock granted unheard with its lease.
-  (void)run(scripts::leave, claim.name,
-            {queue_id(claim.token, claim.mode), count(redis::claim), "cancel", "0",
-             count(claim.history), "", "", "0", "1"},
-            limit, claim.slot);
+  (void)leave(claim.name, queue_id(claim.token, claim.mode), "cancel", no_run(claim), limit);
 }
 
 NotOurs not_ours(std::int64_t code) {
@@ -171,10 +199,12 @@ Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
   return Renewed{validity(asked_at, ttl), asked_at};
 }
 
-Renewal RedisStore::raise_fence(const Lease& lease, const CallLimit& limit) {
+Renewal RedisStore::raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) {
   auto answer =
       run(scripts::raise, lease.name,
-          {lease.token.text(), std::to_string(lease.fence), count(lease.ttl.length())}, limit);
+          {lease.token.text(), std::to_string(lease.fence), count(lease.ttl.length()),
+           count(claim.history), std::to_string(lease.attempt), std::to_string(lease.failures)},
+          limit, claim.slot);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
   if (!reply.is_integer()) return nonsense();
@@ -182,25 +212,9 @@ Renewal RedisStore::raise_fence(const Lease& lease, const CallLimit& limit) {
   return Renewed{lease.valid_until, lease.asked_at};
 }
 
-std::string end_of(const Parting& parting) {
-  using End = Parting::SlotEnd;
-  if (!parting.slot || !parting.end) return "";
-  switch (parting.slot->end) {
-    case End::done: return "done";
-    case End::failed: return "failed";
-    case End::open: break;
-  }
-  return "open";
-}
-
 Release RedisStore::release(const LockName& name, const Token& token, const Parting& parting,
                             const CallLimit& limit) {
-  auto answer = run(scripts::leave, name,
-                    {token.text(), count(redis::claim), "release", count(parting.min_hold),
-                     count(parting.history), parting.end ? fields_of_end(*parting.end) : "",
-                     end_of(parting), std::to_string(parting.slot ? parting.slot->slot.retries : 0),
-                     std::to_string(parting.slot ? parting.slot->attempt : 1)},
-                    limit, parting.slot ? std::optional{parting.slot->slot} : std::nullopt);
+  auto answer = leave(name, token.text(), "release", parting, limit);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
   if (!reply.is_integer()) return nonsense();

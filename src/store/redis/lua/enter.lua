@@ -3,7 +3,7 @@
 --       7 do not queue behind so many, or ''   8 what to tell those we supersede, or ''
 --       9 ms since our first try whose answer was lost, 0: none was
 --       10 ms to remember the run for, 0: not at all   11 what the claim says of it
--- result  {'granted', fence, and where there is a slot, the number of the run for it}
+-- result  {'granted', fence, and where there is a slot, the number of the run for it, and how many failed}
 --         {'busy', token, PTTL, held ms, kind, more holders, waiters}
 --         {'queued', token, PTTL, held ms, kind, more holders, waiters ahead, ticket,
 --          ms until something can happen of which nobody tells, or -1, ms that a run takes, or -1}
@@ -19,13 +19,13 @@ local state, attempt, failures, rest = slot_state()
 
 if owner == id and last_token == token then
   redis.call('PEXPIRE', lock, ttl)
-  return {'granted', digits(last_fence), slot and attempt or nil}
+  return {'granted', digits(last_fence), slot and attempt, failures}
 end
 local mine = mode and redis.call('ZSCORE', grants, token)
 if mine then
   redis.call('ZADD', held, now + ttl, token)
   settle()
-  return {'granted', digits(tonumber(mine)), slot and attempt or nil}
+  return {'granted', digits(tonumber(mine)), slot and attempt, failures}
 end
 
 -- Nothing is left to do: whoever waits leaves, and the turn goes on.
@@ -36,7 +36,7 @@ if state == 'done' then
     redis.call('DEL', mailbox .. token)
     if owner == id then handoff(claim) elseif rank == 0 then tell_first(claim) end
     local behind = redis.call('ZRANGE', queue, AUDIENCE - 1, AUDIENCE - 1)[1]
-    if behind then post(token_of(behind), 'next') end
+    if behind then post(token_of(behind), 'done') end
   end
   local outcome, ended, number, by = rest:match('^([^\t]*)\t(%d+)\t(%d+)\t(.*)$')
   return {'done', attempt, outcome or '', math.max(0, now - (tonumber(ended) or now)), number or '0', by or ''}
@@ -123,7 +123,7 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
     set_slot('running', attempt, failures, token, history + ttl)
   end
   begin_run(token, number, ARGV[11] or '', history, ttl, slot and digits(attempt) or '')
-  return {'granted', digits(number), slot and attempt or nil}
+  return {'granted', digits(number), slot and attempt, failures}
 end
 
 -- Free, but others were here first: the holder's lease ended, or the first one did not confirm.

@@ -3,6 +3,7 @@
 --       5 ms after the grant for which the lock stays taken although it is given back
 --       6 ms to remember the run for   7 what the release says of it, '': it never was
 --       of a slot: 8 'done', 'failed', 'open' or ''   9 how many may fail   10 the number of this run
+--       11 how many failed before it
 -- result  1 given back (or no longer wanted)   0 nobody had it any more   -1 somebody else has it
 -- A cancelled id may have been granted the lock without hearing of it: then that is given back.
 local id, claim, how, min_hold = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
@@ -17,7 +18,10 @@ if owner == id or number then
   local history = tonumber(ARGV[6] or 0) + min_hold
   if number or last_token == token then
     end_run(token, ARGV[7] or '', history)
-    if slot then end_slot(token, tonumber(ARGV[10]), ARGV[8], tonumber(ARGV[9]), ARGV[7], history) end
+    if slot then
+      local attempt, failed, retries = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[9])
+      end_slot(token, attempt, failed, ARGV[8], retries, ARGV[7], history)
+    end
   end
   -- A grant in the future (the clock was set back) must not make it longer than it was meant.
   local granted = tonumber(number or owner == last_token and last_fence or now_us)

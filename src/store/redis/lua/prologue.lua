@@ -190,7 +190,8 @@ local function roll_call(claim, caller)
 end
 
 -- A slot is 'running', 'open' or 'done': that, how many runs it has had, how many of these failed,
--- and then, of one that is running the token, of one that is done OUTCOME, ENDED, FENCE and TOKEN.
+-- and then, of one that is done OUTCOME, ENDED, FENCE and TOKEN; else the token of the last run, or
+-- nothing where that was given back and never was.
 local function slot_state()
   local text = slot and redis.pcall('GET', slot)
   if type(text) ~= 'string' then return nil, 0, 0, '' end
@@ -203,21 +204,27 @@ local function set_slot(state, attempt, failures, rest, history)
   return redis.call('SET', slot, text, 'PX', history)
 end
 
--- A run for the slot has ended: 'done', 'failed', 'open', or '' if it never was. Whoever waits is told
--- that it is done; those behind the first thousand by those who leave (see enter).
-local function end_slot(token, attempt, how, retries, told, history)
-  local state, runs_of_it, failures, rest = slot_state()
-  if state and not (state == 'running' and rest == token) then return end
-  if state then attempt = runs_of_it end
+-- The run of the holder, for the slot, has ended: 'done', 'failed', 'open', or '' if it never was.
+-- Whoever waits is told that it is done; those behind the first thousand by those who leave (see enter).
+-- The holder knows its number, and how many failed before it: a server of a quorum may have missed some.
+local function end_slot(token, attempt, failed, how, retries, told, history)
+  local state, number, failures, rest = slot_state()
+  local ours = state == 'running' and rest == token
   if how == '' then
-    if attempt > 1 then set_slot('open', attempt - 1, failures, '', history) else redis.call('DEL', slot) end
-  elseif how == 'open' or how == 'failed' and failures < retries then
-    set_slot('open', attempt, failures + (how == 'failed' and 1 or 0), '', history)
+    if not ours then return end
+    if number > 1 then set_slot('open', number - 1, failures, '', history) else redis.call('DEL', slot) end
+    return
+  end
+  -- A release that is heard twice ends one run.
+  if state == 'done' or state == 'open' and rest == token then return end
+  failures = math.max(failures, failed)
+  if how == 'open' or how == 'failed' and failures < retries then
+    set_slot('open', attempt, failures + (how == 'failed' and 1 or 0), token, history)
   else
     local number = token == last_token and digits(last_fence) or '0'
     local outcome = told:match('^[^\t]*')
     set_slot('done', attempt, failures, table.concat({outcome, digits(now), number, token}, '\t'), history)
-    for _, id in ipairs(redis.call('ZRANGE', queue, 0, AUDIENCE - 1)) do post(token_of(id), 'next') end
+    for _, id in ipairs(redis.call('ZRANGE', queue, 0, AUDIENCE - 1)) do post(token_of(id), 'done') end
   end
 end
 

@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# --slot on several servers: done where one of them says so, and each run has one number.
+load lib/rlock
+load lib/quorum
+
+# told: what a job is told of its slot.
+told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
+
+# spare NAME ARG...: one that waits.
+spare() {
+  local name=$1
+  shift
+  start "$name" -k "$K" -w 60s --slot s "$@"
+  wait_until says "$T/$name.err" 'waiting for'
+}
+
+# slot_at NUMBER: what that server knows of the slot s.
+slot_at() {
+  node "$1" get "{$K}:rlock:slot:s"
+}
+
+slot_at_is() {
+  local number=$1 state=$2 attempt=$3
+  [[ $(slot_at "$number") == "$state"$'\t'"$attempt"$'\t'* ]]
+}
+
+@test "a slot is done for whoever comes later, whichever server is silent then" {
+  local number
+  start_quorum
+  attempt -k "$K" --slot s -- sh -c "$told; exit 3"
+  assert_equal "$status" 3
+  assert_output 's 1'
+  for number in 0 1 2; do
+    pause_redis "${NODES[number]}"
+    attempt -k "$K" --slot s --share -- touch "$T/ran"
+    assert_equal "$status" 3
+    resume_redis "${NODES[number]}"
+  done
+  [[ ! -e $T/ran ]]
+  wait_until on_nodes "$K" 0
+}
+
+@test "one server that knows the slot to be done is enough, and nothing stays behind on the others" {
+  local number
+  start_quorum
+  attempt -k "$K" --slot s -- true
+  for number in 1 2; do
+    wait_until slot_at_is "$number" done 1
+    node "$number" del "{$K}:rlock:slot:s" >/dev/null
+  done
+  attempt -k "$K" --slot s -w 10s -- touch "$T/ran"
+  assert_success
+  assert_silent
+  [[ ! -e $T/ran ]]
+  wait_until on_nodes "$K" 0
+  wait_until on_nodes "{$K}:rlock:slot:s" 1
+  node 3 del "{$K}:rlock:slot:s" >/dev/null
+  attempt -k "$K" --slot s -- sh -c "$told"
+  assert_output 's 1'
+}
+
+@test "a spare takes over when the holder's host dies, and those behind it hear that it is done" {
+  start_quorum
+  hold holder -k "$K" --slot s -t 2s
+  spare first -- sh -c "$told; exit 4"
+  spare second --share -- sh -c "$told; exit 4"
+  kill -9 "$(guardian_of holder)" "${PIDS[holder]}"
+  finish first
+  assert_equal "$status" 4
+  finish second
+  assert_equal "$status" 4
+  # One of them ran: which one, nobody decides.
+  assert_equal "$(cat "$T/first.out" "$T/second.out")" 's 2'
+}
+
+@test "what a server missed of the runs for a slot does not make their number smaller" {
+  local run number
+  start_quorum
+  for run in 1 2 3 4; do
+    number=$((run % 3))
+    pause_redis "${NODES[number]}"
+    attempt -k "$K" --slot s --retry 3 -- sh -c "$told; exit 9"
+    assert_equal "$status" 9
+    assert_output "s $run"
+    resume_redis "${NODES[number]}"
+  done
+  attempt -k "$K" --slot s --retry 3 --share -- touch "$T/ran"
+  assert_equal "$status" 9
+  [[ ! -e $T/ran ]]
+}
+
+@test "a server that lost its data hears of the slot again with the refresh" {
+  start_quorum
+  attempt -k "$K" --slot s --retry 5 -- false
+  hold holder -k "$K" --slot s --retry 5 -t 3s
+  wait_until slot_at_is 1 running 2
+  node 1 flushall >/dev/null
+  wait_until slot_at_is 1 running 2
+  let_go holder
+  wait_until slot_at_is 1 'done' 2
+}
+
+@test "a claim that is turned away is no run for its slot" {
+  start_quorum
+  node 1 set "$K" foreign >/dev/null
+  node 2 set "$K" foreign >/dev/null
+  attempt -k "$K" --slot s -- touch "$T/ran"
+  assert_equal "$status" 75
+  wait_until on_nodes "{$K}:rlock:slot:s" 0
+  node 1 del "$K" >/dev/null
+  attempt -k "$K" --slot s -- sh -c "$told"
+  assert_output 's 1'
+}
