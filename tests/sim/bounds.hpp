@@ -9,6 +9,8 @@ namespace sim {
 inline constexpr Nanos at_once = 10 * ms;
 // Who waits for the end of something that nobody tells of waits in BLPOP, which ends 100 ms late.
 inline constexpr Nanos by_itself = 250 * ms;
+// That a slot is done, all who wait for it hear at once, however many of the others are dead.
+inline constexpr Nanos told_of_done = 50 * ms;
 // However many died at the head of the queue, while one of those who look after the lock lives.
 inline constexpr Nanos behind_the_dead = 3 * s;
 // Where none of them does: the next sign of life of whoever lives, and reservations that nobody

@@ -111,6 +111,7 @@ void Run::want(Client& client, const Wish& wish) {
                        wish.max_waiters};
     claim.token_stays = wish.keys.size() > 1;
     claim.history = plan_.history;
+    claim.slot = wish.slot;
     if (wish.supersedes) claim.supersede = fmt::format("superseded by client {}", number);
     wanted.claims.push_back(std::move(claim));
   }
@@ -188,7 +189,10 @@ void Run::not_acquired(const Client& client, const Wish& wish, const hold::NotAc
             wish.mode.kind == ModeKind::permits ? it.conflict.mode != wish.mode : some_permits;
         if (!differs) throw Violation{"a conflict of modes that go together"};
       },
-      [&](const hold::AlreadyDone&) { throw Violation{"it had no slot, which is done"}; },
+      [&](const hold::AlreadyDone& found) {
+        if (!wish.slot) throw Violation{"it had no slot, which is done"};
+        judge_.found_done(number, found.name.text(), *wish.slot, found.done);
+      },
       [&](const hold::Interrupted& interrupted) {
         judge_.say(number, fmt::format("is interrupted by {}", interrupted.signal));
         if (!plan_.has(Incident::Kind::terminate)) throw Violation{"nobody sent a signal"};

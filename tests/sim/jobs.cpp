@@ -13,6 +13,12 @@ namespace sim {
 using base::Deadline;
 using base::Millis;
 
+namespace {
+
+const store::RunEnd exited_well{{store::RunOutcome::Kind::exited, 0}};
+
+}  // namespace
+
 std::shared_ptr<RunningJob> Run::start_job(Client& client, const Wish& wish,
                                            const hold::HeldLocks& held) {
   const auto grace = std::min(Millis{5'000}, wish.ttl / 6);
@@ -30,6 +36,10 @@ std::shared_ptr<RunningJob> Run::start_job(Client& client, const Wish& wish,
     job->tokens.push_back(lease.token.text());
     job->fences.push_back(lease.fence);
   }
+  job->slot = wish.slot;
+  job->attempt = held.leases().front().attempt;
+  job->failures = held.leases().front().failures;
+  job->code = wish.code;
   job->in_steps = wish.in_steps;
   job->over = os::Fd{::eventfd(0, EFD_NONBLOCK)};
   job->needs_to_die = nanos(wish.dying);
@@ -52,7 +62,9 @@ void Run::work(Client& client, const Wish& wish, hold::HeldLocks held, os::Signa
   hold::JobPolicy policy{
       {"'lock'", believed, grace, hold::OnLost::stop, false, latest, "--max-hold is over"}};
   hold::Renewer renewer{std::move(held)};
-  if (sabotage_.releases_before) give_back(client, renewer, wish.min_hold, false);
+  if (sabotage_.releases_before) {
+    give_back(client, renewer, parting_of(*job, wish, exited_well, false), false);
+  }
   if (!sabotage_.releases_before) supervise(client, renewer, policy, signals, job);
   const auto heard = std::max(client.terminated_at, job->began) + job->needs_to_die + 50 * ms;
   if (client.terminated_at >= 0 && job->ended > heard && !judge_.is_unwell(job->client)) {
@@ -83,7 +95,10 @@ void Run::work(Client& client, const Wish& wish, hold::HeldLocks held, os::Signa
     throw Violation{"a lock was lost where nothing is wrong: " + stopped->why};
   }
   if (!sabotage_.releases_before) {
-    give_back(client, renewer, stopped ? Millis{0} : wish.min_hold, lost);
+    const os::ExitStatus status{job->by_signal ? SIGKILL : job->code << 8};
+    auto parting = parting_of(*job, wish, hold::run_end(status, stopped), policy.was_told_to_end());
+    if (stopped) parting.min_hold = Millis{0};
+    give_back(client, renewer, parting, lost);
   }
   if (!stopped && !sabotage_.releases_before) judge_.kept(*job, nanos(wish.min_hold));
   job->over = os::Fd{};
@@ -110,8 +125,8 @@ void Run::supervise(Client& client, hold::Renewer& renewer, hold::JobPolicy& pol
       obey(client, policy.on_signal(*signal, hold::JobPolicy::JobHeard::no, base::now()), job);
     }
     if (!job->alive && !std::exchange(told, true)) {
-      obey(client, policy.on_job_ended(os::ExitStatus{job->by_signal ? SIGKILL : 0}, base::now()),
-           job);
+      const os::ExitStatus status{job->by_signal ? SIGKILL : job->code << 8};
+      obey(client, policy.on_job_ended(status, base::now()), job);
     }
     while (const auto news = renewer.take()) {
       if (const auto* extended = std::get_if<hold::Extended>(&*news)) {
@@ -170,9 +185,20 @@ void Run::end_job(const std::shared_ptr<RunningJob>& job, int status) {
   (void)::eventfd_write(job->over.number(), 1);
 }
 
-const store::RunEnd exited_well{{store::RunOutcome::Kind::exited, 0}};
+// As cmd/run.cpp does.
+store::Parting Run::parting_of(const Job& job, const Wish& wish, const store::RunEnd& end,
+                               bool told_to_end) {
+  store::Parting parting{wish.min_hold, plan_.history, end};
+  if (job.slot) {
+    const auto for_slot = hold::slot_end(end, told_to_end);
+    parting.slot = {*job.slot, job.attempt, job.failures, for_slot};
+    judge_.ended_for_slot(job, end.outcome, for_slot);
+  }
+  return parting;
+}
 
-void Run::give_back(Client& client, hold::Renewer& renewer, Millis min_hold, bool lost) {
+void Run::give_back(Client& client, hold::Renewer& renewer, const store::Parting& parting,
+                    bool lost) {
   const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
   auto stopped = renewer.stop(limit.until);
   auto* all = std::get_if<std::vector<hold::ReturnedLock>>(&stopped);
@@ -181,7 +207,7 @@ void Run::give_back(Client& client, hold::Renewer& renewer, Millis min_hold, boo
     if (each.lost) {
       each.held.give_up();
     } else {
-      const auto release = each.held.release(limit, {min_hold, plan_.history, exited_well});
+      const auto release = each.held.release(limit, parting);
       const auto* not_ours = std::get_if<store::NotOurs>(&release);
       if (not_ours != nullptr) judge_.say(client.plan->number, "had lost it: " + not_ours->why);
       const bool fine = std::holds_alternative<store::Released>(release);

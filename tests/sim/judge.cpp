@@ -73,8 +73,10 @@ void Judge::say(int client, const std::string& what) {
   history_ += line;
 }
 
-void Judge::executed(Server& server, const Words& words, const Reply& reply, Micros now) {
-  const Script* script = script_of(words);
+void Judge::executed(Server& server, const Words& all_words, const Reply& reply, Micros now) {
+  const Script* script = script_of(all_words);
+  Words words = all_words;
+  if (script != nullptr && words[2] == "8") words.erase(words.begin() + slot_key);
   const bool known = script != nullptr && !(reply.is_error() && reply.text.starts_with("NOSCRIPT"));
   if (tells_ && known) {
     std::string arguments;
@@ -92,6 +94,8 @@ void Judge::executed(Server& server, const Words& words, const Reply& reply, Mic
   std::map<std::string, Nanos> before;
   if (script == &scripts::force_release) before = lock.holders;
   if (script == &scripts::enter) entered(server, lock, words, reply);
+  const bool told_done = script == &scripts::enter && reply.elements[0].text == "done";
+  if (told_done) entered_done(server, lock, words, now);
   if (script == &scripts::leave) left(lock, words);
   if (script == &scripts::raise && reply.integer == 1) {
     lock.last_fence =
@@ -106,6 +110,7 @@ void Judge::executed(Server& server, const Words& words, const Reply& reply, Mic
   if (script == &scripts::leave) {
     see_min_hold(lock, words, reply);
     note_end(lock, words, reply);
+    heard_end(server, words, reply);
   }
   if (script == &scripts::force_release) forced(server, lock, before, words, reply);
   if (script == &scripts::ask_to_stop) asked_to_stop(lock, words, reply);

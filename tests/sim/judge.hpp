@@ -33,6 +33,9 @@ struct Job {
   base::Moment valid_until{};
   bool alive = true;
   bool in_steps = false;  // nobody watches over it
+  std::optional<store::Slot> slot{};
+  unsigned attempt = 0;   // the number of the run for its slot, as its lease has it
+  unsigned failures = 0;  // before it
 };
 
 class Judge final : public Observer {
@@ -66,6 +69,12 @@ class Judge final : public Observer {
   void gave_up_waiting(int client, const std::string& key);
   /// A client takes this lock of its job for lost, and not because its time is over.
   void lost(const Job& job, const std::string& key) const;
+  /// A job has ended so; its release, which says so, comes next.
+  void ended_for_slot(const Job& job, const store::RunOutcome& outcome,
+                      store::Parting::SlotEnd end);
+  /// A client is told that there is nothing left to do.
+  void found_done(int client, const std::string& key, const store::Slot& slot,
+                  const store::SlotDone& done);
   /// An operator was told that it was taken from these holders.
   void took_away(const std::string& key, const std::vector<store::Token>& tokens) const;
   /// A client that is no rlock has given it back, or its time is over.
@@ -129,10 +138,37 @@ class Judge final : public Observer {
     Nanos free_since = 0;  // before it
   };
 
+  /// A job for a slot, as the clients know it.
+  struct SlotRun {
+    int client = 0;
+    std::string token;
+    unsigned attempt = 0;
+    store::Fence fence = 0;
+    std::optional<store::Parting::SlotEnd> end{};
+    store::RunOutcome outcome{};
+    std::set<std::size_t> known_at{};  // the servers that know its number
+    std::set<std::size_t> heard_at{};  // those that heard of its end, and have not lost their data
+    bool was_heard = false;            // by any of them
+    Nanos heard_since = 0;             // by more than half of them
+  };
+  using SlotRuns = std::vector<SlotRun>;  // in the order in which they began
+
+  /// So many that any majority has one of them.
+  [[nodiscard]] bool any_majority_meets(const std::set<std::size_t>& servers) const {
+    return servers.size() > plan_.servers - (plan_.servers / 2 + 1);
+  }
+  void begins_for_slot(const Job& job);
+  [[nodiscard]] bool is_done(const SlotRuns& runs, std::size_t number, unsigned retries,
+                             bool surely) const;
+  void entered_done(Server& server, Lock& lock, const Words& words, Micros now);
+  void heard_end(const Server& server, const Words& words, const Reply& reply);
+  void forget_slots(const Server& server);
+
   void entered(Server& server, Lock& lock, const Words& words, const Reply& reply);
   void granted(Server& server, Lock& lock, const Words& words, const Reply& reply);
   void renewed(Server& server, const Words& words, Micros now);
   void left(Lock& lock, const Words& words);
+  void leaves_queue(Lock& lock, const std::string& id);
   void look(Server& server, Lock& lock, const Words& words, Micros now);
   void superseded(Server& server, const Lock& lock, const Words& words, const Reply& reply,
                   Micros now);
@@ -175,12 +211,13 @@ class Judge final : public Observer {
   std::map<std::string, std::set<std::size_t>> forced_at_;  // by token: the servers
   // Where a last word is awaited, by what the holders were told.
   std::map<std::string, std::set<std::string>> answers_;
-  std::set<std::string> last_words_;            // where one was sent
-  std::map<std::string, Nanos> kept_until_;     // by key
-  std::map<std::string, Majority> majorities_;  // by key
-  std::map<int, Nanos> wanted_;                 // since when a client wants what it wants
-  std::map<int, Nanos> unwell_;                 // were crashed, or paused; until when
-  Nanos worse_since_ = 0;                       // when the last one was
+  std::set<std::string> last_words_;                               // where one was sent
+  std::map<std::string, Nanos> kept_until_;                        // by key
+  std::map<std::string, Majority> majorities_;                     // by key
+  std::map<std::pair<std::string, std::string>, SlotRuns> slots_;  // by key and slot
+  std::map<int, Nanos> wanted_;  // since when a client wants what it wants
+  std::map<int, Nanos> unwell_;  // were crashed, or paused; until when
+  Nanos worse_since_ = 0;        // when the last one was
   Nanos forced_last_ = 0;
   Nanos void_since_ = -1;
   bool fences_forgotten_ = false;

@@ -55,6 +55,7 @@ void Judge::begins(Job& job) {
     }
   }
   see_idle_quorum(job);
+  if (job.slot) begins_for_slot(job);
   const auto kept = kept_until_.find(job.keys.front());
   if (kept != kept_until_.end() && world_.now() < kept->second && plan_.is_still() &&
       job.mode.kind == store::Mode::Kind::exclusive) {
@@ -187,6 +188,7 @@ void Judge::finish() {
       Server& server = world_.server(i);
       for (const std::string& key : server.redis.keys(0, world_.clock(server)).names()) {
         const bool stays = key.ends_with(":fence") || key.ends_with(":runs") ||
+                           key.find(":slot:") != std::string::npos ||
                            key.find(":mail:") != std::string::npos;
         if (stays && !also_fences) continue;
         throw Violation{fmt::format("server {} still has {}", i, key)};

@@ -189,20 +189,23 @@ void Judge::renewed(Server& server, const Words& words, Micros now) {
 void Judge::left(Lock& lock, const Words& words) {
   const std::string& id = words[first_argument];
   const std::string token = token_of(id);
-  if (const auto own = lock.waiters.find(id); own != lock.waiters.end()) {
-    if (id == token) lock.readable_since = world_.now();
-    const bool is_free = !lock.taken || lock.ends < world_.now();
-    const Nanos since = std::max(lock.taken ? lock.ends : lock.idle_since, own->second.since);
-    lock.idle_when_left[own->second.client] =
-        is_free && !has_unwell(lock) ? world_.now() - since : 0;
-    // What was reserved for one that was stopped begins anew for the next one.
-    if (is_unwell(own->second)) lock.idle_since = world_.now();
-  }
+  leaves_queue(lock, id);
   if (const auto lease = lock.leases.find(token); lease != lock.leases.end()) {
     lease->second = std::min(lease->second, world_.now());
   }
   lock.given_back.insert(token);
   std::erase_if(lock.waiters, [&](const auto& each) { return token_of(each.first) == token; });
+}
+
+void Judge::leaves_queue(Lock& lock, const std::string& id) {
+  const auto own = lock.waiters.find(id);
+  if (own == lock.waiters.end()) return;
+  if (id == token_of(id)) lock.readable_since = world_.now();
+  const bool is_free = !lock.taken || lock.ends < world_.now();
+  const Nanos since = std::max(lock.taken ? lock.ends : lock.idle_since, own->second.since);
+  lock.idle_when_left[own->second.client] = is_free && !has_unwell(lock) ? world_.now() - since : 0;
+  // What was reserved for one that was stopped begins anew for the next one.
+  if (is_unwell(own->second)) lock.idle_since = world_.now();
 }
 
 void Judge::look(Server& server, Lock& lock, const Words& words, Micros now) {
@@ -343,6 +346,7 @@ void Judge::asked_to_stop(const Lock& lock, const Words& words, const Reply& rep
 
 void Judge::data_lost(const Server& server) {
   leases_are_void();
+  forget_slots(server);
   // A fence is the server's time, so it grows all the same; but for clocks that go back, or differ.
   const bool grows = plan_.servers == 1 && !plan_.has_clock_set_back();
   fences_forgotten_ = fences_forgotten_ || !grows;

@@ -227,6 +227,40 @@ struct LowFences final : Passing {
   }
 };
 
+/// A cancelled run leaves its slot open.
+struct CancelLeavesOpen final : Passing {
+  using Passing::Passing;
+  Release release(const LockName& name, const Token& token, const Parting& parting,
+                  const CallLimit& limit) override {
+    Parting other = parting;
+    const bool cancelled = parting.end && parting.end->outcome.kind == RunOutcome::Kind::cancelled;
+    if (parting.slot && cancelled) other.slot->end = Parting::SlotEnd::open;
+    return inner_->release(name, token, other, limit);
+  }
+};
+
+/// A run that was told to end has done its slot.
+struct AnyEndIsOne final : Passing {
+  using Passing::Passing;
+  Release release(const LockName& name, const Token& token, const Parting& parting,
+                  const CallLimit& limit) override {
+    Parting other = parting;
+    if (parting.slot) other.slot->end = Parting::SlotEnd::done;
+    return inner_->release(name, token, other, limit);
+  }
+};
+
+/// The slot of a run does not end with it.
+struct ForgetsTheSlot final : Passing {
+  using Passing::Passing;
+  Release release(const LockName& name, const Token& token, const Parting& parting,
+                  const CallLimit& limit) override {
+    Parting other = parting;
+    other.slot.reset();
+    return inner_->release(name, token, other, limit);
+  }
+};
+
 template <class Mistake>
 Sabotage in_store() {
   Sabotage sabotage;
@@ -376,6 +410,41 @@ const std::vector<Mutant>& mutants() {
        "if false and family(others)"},
       {"writers are told that they do not go with readers", "shared",
        "some == 'exclusive' and 'shared' or some", "some"},
+      {"a slot is looked at before the queue, not for a reservation", "slot",
+       "if state == 'done' then\n  local rank",
+       "if state == 'done' and owner ~= id then\n  local rank"},
+      {"a slot is looked at for a reservation only", "slot",
+       "if state == 'done' then\n  local rank",
+       "if state == 'done' and owner == id then\n  local rank"},
+      {"a release does not say that the slot is done", "slot",
+       "if slot then\n      local attempt, failed", "if false then\n      local attempt, failed"},
+      {"those who wait are not told that the slot is done", "slot",
+       "ipairs(redis.call('ZRANGE', queue, 0, AUDIENCE - 1))", "ipairs({})"},
+      {"who is told that the slot is done stays in the queue", "slot",
+       "    drop(id)\n    redis.call('DEL', mailbox .. token)\n    if owner == id",
+       "    redis.call('DEL', mailbox .. token)\n    if owner == id"},
+      {"the turn does not go on behind one whose slot is done", "slot",
+       "if owner == id then handoff(claim) elseif rank == 0 then tell_first(claim) end\n    local "
+       "behind",
+       "local behind"},
+      {"a run that was lost has done its slot", "slot",
+       "local state, attempt, failures, rest = slot_state()\n",
+       "local state, attempt, failures, rest = slot_state()\n"
+       "if state == 'running' and owner ~= rest then\n"
+       "  state, rest = 'done', 'exited 0\\t' .. digits(now) .. '\\t1\\t' .. rest\n"
+       "end\n"},
+      {"the runs for a slot are not counted", "slot-retry", "attempt = attempt + 1 end",
+       "attempt = math.max(attempt, 1) end"},
+      {"one run more than --retry says", "slot-retry", "failures < retries then",
+       "failures <= retries then"},
+      {"one run less than --retry says", "slot-retry", "failures < retries then",
+       "failures + 1 < retries then"},
+      {"a grant that was no run counts as one", "quorum-slot-retry",
+       "if number > 1 then set_slot('open', number - 1, failures, '', history) else "
+       "redis.call('DEL', slot) end",
+       ""},
+      {"a server of a quorum is not told which run it is", "quorum-slot-retry",
+       "if slot and state ~= 'done' then\n  failures", "if false then\n  failures"},
       // The program.
       {"leases are not refreshed", "", "", "", in_store<NeverRefreshes>()},
       {"leases count from the answer", "", "", "", in_store<CountsFromTheAnswer>()},
@@ -396,6 +465,10 @@ const std::vector<Mutant>& mutants() {
       {"a quorum is asked too seldom", "quorum", "", "", in_store<SleepsTooLong>()},
       {"a server of a quorum forgets --min-hold", "quorum-min-hold", "", "",
        in_nodes<ForgetsMinHold>(1)},
+      {"a cancelled run leaves its slot open", "slot-cancel", "", "", in_store<CancelLeavesOpen>()},
+      {"a run that was told to end has done its slot", "slot", "", "", in_store<AnyEndIsOne>()},
+      {"two servers of a quorum do not hear that a slot is done", "quorum-slot", "", "",
+       in_nodes<ForgetsTheSlot>(1)},
       {"a holder on a quorum hears nothing", "quorum-cancel", "", "", in_store<Deaf>()},
       {"a foreign lock is looked at too seldom", "foreign", "", "", in_store<SleepsTooLong>()},
       {"who listens does not connect again", "cancel", "", "", in_store<ListensOnce>()},

@@ -142,6 +142,17 @@ void add_bidders(Plan& plan, Random& random, const std::function<void(Wish&)>& a
   });
 }
 
+/// Runs for a slot, or two: most of them wait, as spares.
+void add_slots(Plan& plan, Random& random, unsigned retries) {
+  for (ClientPlan& client : plan.clients) {
+    for (Wish& wish : client.wishes) {
+      wish.slot = store::Slot{random.chance(80) ? "one" : "other", retries};
+      if (random.chance(retries > 0 ? 60 : 10)) wish.code = 1 + static_cast<int>(random.number(9));
+      wish.work = some(random, 0, 3'000);
+    }
+  }
+}
+
 // After that whoever lost a connection has another one: a listener tries again after a second.
 constexpr Nanos reconnected = 4 * s;
 
@@ -253,6 +264,22 @@ const std::vector<Shape> all_shapes{
          wish.mode = random.pick(modes);
        });
      }},
+    {"slot",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 7, [](Wish&) {});
+       add_slots(plan, random, 0);
+     }},
+    {"slot-retry",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 7, [](Wish&) {});
+       add_slots(plan, random, 1 + static_cast<unsigned>(random.number(2)));
+     }},
+    {"slot-cancel",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 5, [](Wish&) {});
+       add_slots(plan, random, 0);
+       add_operator(plan, random, random.chance(70) ? Kind::cancel : Kind::force_release);
+     }},
     {"quorum", [](Plan& plan, Random& random) { add_bidders(plan, random, [](Wish&) {}); }},
     {"quorum-several",
      [](Plan& plan, Random& random) {
@@ -290,6 +317,22 @@ const std::vector<Shape> all_shapes{
          if (random.chance(50)) wish.work = some(random, 2'000, 6'000);
        });
        add_operator(plan, random, Kind::force_release);
+     }},
+    {"quorum-slot",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [](Wish&) {});
+       add_slots(plan, random, 0);
+     }},
+    {"quorum-slot-retry",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [](Wish&) {});
+       add_slots(plan, random, 1 + static_cast<unsigned>(random.number(2)));
+     }},
+    {"quorum-slot-cancel",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [](Wish&) {});
+       add_slots(plan, random, 0);
+       add_operator(plan, random, random.chance(70) ? Kind::cancel : Kind::force_release);
      }},
     // Readers and writers behind them: a reader and the first writer go without a word.
     {"dead-readers",
@@ -419,8 +462,9 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
       for (Wish& wish : client.wishes) wish.keys = one_or_both(more);
     }
   }
-  const bool regressions_elsewhere =
-      plan.servers > 1 || plan.shape == "crowd" || plan.shape == "several" || plan.shape == "modes";
+  const bool regressions_elsewhere = plan.servers > 1 || plan.shape == "crowd" ||
+                                     plan.shape == "several" || plan.shape == "modes" ||
+                                     plan.shape.starts_with("slot");
   if (regressions_elsewhere) add_ends(plan, more);
   // The holder's connections are cut, and new ones made, before anybody cancels it.
   if (plan.shape.ends_with("cancel") && more.chance(15)) {
@@ -434,7 +478,8 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
       plan.incidents.push_back(restart);
     }
   }
-  if (more.chance(50)) plan.history = Millis{600'000};
+  const bool has_slots = plan.any_wish([](const Wish& each) { return each.slot.has_value(); });
+  if (more.chance(50) || has_slots) plan.history = Millis{600'000};
   return plan;
 }
 

@@ -28,6 +28,8 @@ struct Wish {
   std::optional<base::Millis> max_hold{};
   bool in_steps = false;  // acquire, refresh, check and release, each a process of its own
   std::optional<base::Millis> refreshed_ttl{};  // that a step asks for, where it is another one
+  std::optional<store::Slot> slot{};
+  int code = 0;  // that the job exits with
 };
 
 struct ClientPlan {

@@ -51,6 +51,10 @@ std::string shown(const Plan& plan) {
       if (wish.max_waiters) out += fmt::format(", at most {} waiters", *wish.max_waiters);
       if (wish.supersedes) out += ", supersedes";
       if (wish.in_steps) out += ", in steps";
+      if (wish.slot) {
+        out += fmt::format(", for the slot {}, {} may fail, exits with {}", wish.slot->id,
+                           wish.slot->retries, wish.code);
+      }
       if (wish.max_hold) out += fmt::format(", at most {} ms", wish.max_hold->count());
       if (wish.min_hold.count() > 0) out += fmt::format(", at least {} ms", wish.min_hold.count());
       out += '\n';

@@ -10,6 +10,7 @@
 #include "hold/acquire.hpp"
 #include "hold/job_policy.hpp"
 #include "hold/renewer.hpp"
+#include "hold/run_end.hpp"
 #include "judge.hpp"
 #include "os/fd.hpp"
 #include "os/signals.hpp"
@@ -29,6 +30,7 @@ struct RunningJob : Job {
   os::Fd over;  // an eventfd
   std::uint64_t orders = 0;
   bool by_signal = false;
+  int code = 0;            // if not
   Nanos needs_to_die = 0;  // from TERM on, if nobody kills it
   Nanos ended = 0;
 };
@@ -64,7 +66,9 @@ class Run {
   void supervise(Client& client, hold::Renewer& renewer, hold::JobPolicy& policy,
                  os::Signals& signals, const std::shared_ptr<RunningJob>& job);
   void obey(Client& client, const hold::Actions& actions, const std::shared_ptr<RunningJob>& job);
-  void give_back(Client& client, hold::Renewer& renewer, base::Millis min_hold, bool lost);
+  void give_back(Client& client, hold::Renewer& renewer, const store::Parting& parting, bool lost);
+  store::Parting parting_of(const Job& job, const Wish& wish, const store::RunEnd& end,
+                            bool told_to_end);
   void signal_job(const std::shared_ptr<RunningJob>& job, int number);
   void end_job(const std::shared_ptr<RunningJob>& job, int status);
 

@@ -25,8 +25,10 @@ inline const std::vector<std::pair<std::string, const store::redis::Script*>>& a
   return all;
 }
 
-// Where a script's arguments begin, behind six keys and the mailbox.
+// Where a script's arguments begin, behind seven keys and the mailbox; and where the key of a slot
+// is, if it has one more. The judge has that taken out (see Judge::executed).
 inline constexpr std::size_t first_argument = 11;
+inline constexpr std::size_t slot_key = 10;
 
 /// Of an id, which may begin with a mode.
 inline std::string token_of(const std::string& id) {

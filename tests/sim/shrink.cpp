@@ -74,6 +74,7 @@ class Search {
         change([](Wish& wish) { wish.max_waiters.reset(); });
         change([](Wish& wish) { wish.min_hold = {}; });
         change([](Wish& wish) { wish.max_hold.reset(); });
+        change([](Wish& wish) { wish.code = 0; });
         change([](Wish& wish) { wish.keys.resize(1); });
       }
     }

@@ -55,7 +55,7 @@ Micros Workload::pause() {
 
 std::string Workload::some_key() {
   const std::string of = lock();
-  switch (random_.number(8)) {
+  switch (random_.number(9)) {
     case 0: return of;
     case 1: return companion(of, "queue");
     case 2: return companion(of, "alive");
@@ -63,6 +63,7 @@ std::string Workload::some_key() {
     case 4: return companion(of, "held");
     case 5: return companion(of, "grants");
     case 6: return companion(of, "runs");
+    case 7: return companion(of, "slot:") + random_.pick({"x", "y"});
     default: return companion(of, "mail:") + token();
   }
 }
@@ -87,6 +88,13 @@ Act Workload::of(std::string name, Words arguments, std::vector<std::size_t> rem
   return act;
 }
 
+Act Workload::for_slot(Act act, Words more) {
+  if (random_.chance(60)) return act;
+  act.keys.push_back(companion(act.keys.front(), "slot:") + random_.pick({"x", "y"}));
+  act.words.insert(act.words.end(), more.begin(), more.end());
+  return act;
+}
+
 Act Workload::enter() {
   std::string ticket;
   if (!tickets_.empty() && random_.chance(30)) ticket = random_.pick(tickets_);
@@ -94,19 +102,23 @@ Act Workload::enter() {
   const std::string most = random_.chance(15) ? std::to_string(random_.number(4)) : "";
   const std::string supersede = random_.chance(10) ? "newer one" : "";
   const std::string again = random_.chance(50) ? "0" : milliseconds();
-  return of("enter",
-            {id(), milliseconds(), milliseconds(), grace, ticket, most, supersede, again,
-             random_.pick(Words{"0", milliseconds()}), "12\t\t"},
-            {2, 8, 9});
+  return for_slot(of("enter",
+                     {id(), milliseconds(), milliseconds(), grace, ticket, most, supersede, again,
+                      random_.pick(Words{"0", milliseconds()}), "12\t\t"},
+                     {2, 8, 9}),
+                  {});
 }
 
 Act Workload::leave() {
   const bool cancel = random_.chance(35);
   const std::string stays = random_.chance(25) ? milliseconds() : "0";
-  return of("leave", {cancel || random_.chance(20) ? id() : token(), milliseconds(),
-                      cancel ? "cancel" : "release", cancel ? "0" : stays,
-                      random_.pick(Words{"0", milliseconds()}),
-                      cancel ? "" : random_.pick({"", "exited 0\t", "cancelled 0\tby x"})});
+  auto act = of("leave", {cancel || random_.chance(20) ? id() : token(), milliseconds(),
+                          cancel ? "cancel" : "release", cancel ? "0" : stays,
+                          random_.pick(Words{"0", milliseconds()}),
+                          cancel ? "" : random_.pick({"", "exited 0\t", "cancelled 0\tby x"})});
+  return for_slot(std::move(act),
+                  {random_.pick({"done", "failed", "open", ""}), random_.pick({"0", "1", "3"}),
+                   random_.pick({"1", "2", "7"}), random_.pick({"0", "1", "2"})});
 }
 
 // Who waits for the list gets what is first in it when the script is over, not when it began to
@@ -127,7 +139,8 @@ Act Workload::script() {
     const std::string fence = random_.chance(50) && !tickets_.empty()
                                   ? random_.pick(tickets_)
                                   : std::to_string(random_.number(1ULL << 52U));
-    return of("raise", {token(), fence, milliseconds()});
+    return for_slot(of("raise", {token(), fence, milliseconds()}),
+                    {milliseconds(), random_.pick({"1", "4"}), random_.pick({"0", "2"})});
   }
   if (kind < 85) return of("check", {token()}, {0, 2});
   if (kind < 91) return of("inspect", {random_.pick({"1", "2", "50"})}, {1});

@@ -54,6 +54,8 @@ class Workload {
   std::string milliseconds();
   std::string lock();
   Act of(std::string name, Words arguments, std::vector<std::size_t> remainders = {});
+  /// The same, of a run for a slot; with arguments that say more of it.
+  Act for_slot(Act act, Words more);
   std::string some_key();
 
   Random random_;
