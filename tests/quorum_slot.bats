@@ -62,7 +62,7 @@ slot_at_is() {
 @test "a spare takes over when the holder's host dies, and those behind it hear that it is done" {
   start_quorum
   hold holder -k "$K" --slot s -t 2s
-  spare first -- sh -c "$told; exit 4"
+  spare first --share -- sh -c "$told; exit 4"
   spare second --share -- sh -c "$told; exit 4"
   kill -9 "$(guardian_of holder)" "${PIDS[holder]}"
   finish first

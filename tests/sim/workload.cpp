@@ -273,7 +273,7 @@ Act Workload::next() {
 }
 
 void Workload::learn(const Reply& reply) {
-  if (reply.kind != Reply::Kind::array || reply.elements.size() != 9) return;
+  if (reply.kind != Reply::Kind::array || reply.elements.size() < 9) return;
   if (reply.elements[0].text == "queued") tickets_.push_back(reply.elements[7].text);
 }
 
