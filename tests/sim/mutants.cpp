@@ -439,10 +439,6 @@ const std::vector<Mutant>& mutants() {
        "failures <= retries then"},
       {"one run less than --retry says", "slot-retry", "failures < retries then",
        "failures + 1 < retries then"},
-      {"a grant that was no run counts as one", "quorum-slot-retry",
-       "if number > 1 then set_slot('open', number - 1, failures, '', history) else "
-       "redis.call('DEL', slot) end",
-       ""},
       {"a server of a quorum is not told which run it is", "quorum-slot-retry",
        "if slot and state ~= 'done' then\n  failures", "if false then\n  failures"},
       // The program.
