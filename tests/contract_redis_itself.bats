@@ -327,3 +327,89 @@ cancelled() {
 @test "doctor finds nothing that fails" {
   doctor_finds_nothing_that_fails
 }
+
+# outcomes KEY: of its runs, the newest first.
+outcomes() {
+  json '" ".join(r["outcome"] + ("" if r["exit_code"] is None else " %d" % r["exit_code"]) for l in d["locks"] for r in l["runs"])' \
+    log --json "$1"
+}
+
+@test "the last runs are remembered, with how they ended" {
+  if ! can --history; then
+    refused --history 1d
+    return 0
+  fi
+  local key=$K.log
+  attempt -k "$key" -- sh -c 'exit 3'
+  attempt -k "$key" --history 0 -- true
+  attempt -k "$key" -- "$T/nothing"
+  hold taken -k "$key"
+  assert_equal "$(outcomes "$key")" 'running not-started 127 exited 3'
+  attempt force-release --yes "$key"
+  finish taken
+  attempt -k "$key" -- true
+  assert_equal "$(outcomes "$key")" 'exited 0 lost not-started 127 exited 3'
+  attempt overdue "$key" --within 1h
+  assert_success
+  attempt overdue "$K.never" --within 1h
+  assert_equal "$status" 1
+}
+
+@test "a slot is done once, and a run that may fail leaves it open" {
+  if ! can --slot; then
+    refused --slot one
+    return 0
+  fi
+  # shellcheck disable=SC2016
+  attempt -k "$K" --slot one -- sh -c 'echo "$RLOCK_SLOT $RLOCK_ATTEMPT"; exit 7'
+  assert_equal "$status" 7
+  assert_output 'one 1'
+  attempt -k "$K" --slot one -- touch "$T/ran"
+  assert_success
+  assert_silent
+  attempt -k "$K" --slot one --share -- touch "$T/ran"
+  assert_equal "$status" 7
+  attempt -k "$K" --slot two --retry 1 -- false
+  # shellcheck disable=SC2016
+  attempt -k "$K" --slot two --retry 1 -- sh -c 'echo "$RLOCK_ATTEMPT"; exit 5'
+  assert_output 2
+  attempt -k "$K" --slot two --retry 1 --share -- touch "$T/ran"
+  assert_equal "$status" 5
+  [[ ! -e $T/ran ]]
+}
+
+@test "those who wait for a slot run nothing once it is done; another slot's turn comes" {
+  can --slot || return 0
+  local number
+  hold holder -k "$K" --slot s
+  attempt -k "$K" --slot s -- touch "$T/ran"
+  assert_equal "$status" 75
+  for number in 1 2 3; do
+    stand_in_line "spare$number" "$K" --slot s --share -- touch "$T/ran"
+  done
+  # shellcheck disable=SC2016
+  stand_in_line other "$K" --slot t -- sh -c 'echo "$RLOCK_SLOT"'
+  let_go holder
+  for number in 1 2 3; do
+    finish "spare$number"
+    assert_success
+  done
+  finish other
+  assert_output t
+  [[ ! -e $T/ran ]]
+}
+
+@test "a run for a slot that was killed is followed by a spare's" {
+  can --slot || return 0
+  hold holder -k "$K" --slot s --ttl 4s
+  # shellcheck disable=SC2016
+  stand_in_line spare "$K" --slot s --ttl 4s -- sh -c 'echo "$RLOCK_ATTEMPT"; exit 4'
+  signal KILL holder
+  end_job_of_killed
+  finish spare
+  assert_equal "$status" 4
+  assert_output 2
+  attempt -k "$K" --slot s --share -- touch "$T/ran"
+  assert_equal "$status" 4
+  [[ ! -e $T/ran ]]
+}

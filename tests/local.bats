@@ -32,8 +32,8 @@ load lib/others
   assert_output --partial "$place"
 }
 
-@test "nothing is left of a run but the file with the last fence" {
-  attempt -k "$K" -- true
+@test "nothing is left of a run that is not remembered but the file with the last fence" {
+  attempt -k "$K" --history 0 -- true
   assert_equal "$(find "$T/locks" -type p -o -type f | wc -l)" 1
   assert_equal "$(find "$T/locks" -type f)" "$T/locks/$K/ledger"
 }
@@ -154,4 +154,77 @@ load lib/others
   assert_success
   run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" -w 20s -- echo 'my turn'
   assert_output --partial 'my turn'
+}
+
+@test "a lock that nobody has used for a day, and of which nothing is to be remembered, is removed" {
+  local by
+  for by in inspect list log another; do
+    attempt -k "$K" --history 1h -- true
+    attempt -k "$K.s" --history 1h --slot s -- true
+    touch -d '2 days ago' "$T/locks/$K/"* "$T/locks/$K.s/"*
+    case $by in
+      inspect) attempt inspect "$K" ;;
+      another) attempt -k "another.$by" --history 0 -- true ;;
+      *) attempt "$by" ;;
+    esac
+    [[ ! -e $T/locks/$K ]]
+    [[ -e $T/locks/$K.s ]] # its slot is remembered by what stands in the file
+    rm -r "$T/locks"
+  done
+}
+
+@test "what is remembered stays while somebody uses the lock, and for as long as it is to be" {
+  attempt -k "$K" -- true
+  touch -d '2 days ago' "$T/locks/$K/"*
+  attempt log "$K"
+  assert_line --index 1 --partial 'exit 0'
+  [[ -e $T/locks/$K/ledger ]]
+  hold holder -k "$K" --history 100ms -t 600ms
+  sleep 0.5
+  attempt log "$K"
+  assert_line --index 1 --partial running
+  let_go holder
+}
+
+@test "what stands in place of the memory keeps nobody from the lock; a slot that cannot be written down is not run" {
+  attempt -k "$K" -- true
+  rm "$T/locks/$K/runs"
+  echo precious >"$T/precious"
+  ln -s "$T/precious" "$T/locks/$K/runs"
+  ln -s "$T/precious" "$T/locks/$K/slots"
+  attempt -k "$K" -- echo ran
+  assert_output ran
+  attempt log "$K"
+  assert_success
+  attempt -k "$K" --slot s -- touch "$T/ran"
+  assert_equal "$status" 69
+  [[ ! -e $T/ran ]]
+  assert_equal "$(<"$T/precious")" precious
+}
+
+@test "a sticky directory remembers nothing, and has no slots" {
+  mkdir -m 1777 "$T/sticky"
+  attempt -S "file://$T/sticky" -k "$K" -- true
+  assert_success
+  assert_equal "$(ls -A "$T/sticky")" ''
+  attempt -S "file://$T/sticky" -k "$K" --slot s -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line 'no slot is remembered' 'chmod 2770'
+  [[ ! -e $T/ran ]]
+}
+
+@test "those who share a directory share its memory" {
+  let_others_in
+  mkdir "$T/locks"
+  chgrp "$SOMEBODY" "$T/locks"
+  chmod 2770 "$T/locks"
+  attempt -k "$K" --slot s -- sh -c 'exit 3'
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" --slot s --share -- touch "$T/ran"
+  assert_equal "$status" 3
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" --slot t -- true
+  attempt -k "$K" --slot t --share -- touch "$T/ran"
+  assert_success
+  attempt log "$K"
+  assert_equal "${#lines[@]}" 3
+  [[ ! -e $T/ran ]]
 }

@@ -5,7 +5,7 @@ load lib/local
 
 @test "what killed processes left is taken away by the next one" {
   local number
-  hold holder -k "$K"
+  hold holder -k "$K" --history 0
   for number in 1 2 3; do
     start "w$number" -k "$K" -w 60s -- true
     wait_until in_line "$number"
@@ -15,7 +15,7 @@ load lib/local
     wait_until gone "${PIDS[$number]}"
   done
   touch "$T/holder.go"
-  attempt -k "$K" -w 60s -q -- true # the holder's guardian may still be at it
+  attempt -k "$K" -w 60s -q --history 0 -- true # the holder's guardian may still be at it
   assert_success
   assert_equal "$(find "$T/locks" -type p -o -type f | wc -l)" 1
 }

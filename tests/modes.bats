@@ -34,12 +34,12 @@ kinds() { find "$1" -mindepth 1 -printf '%y\n' | sort | uniq -c | tr -s ' \n' ' 
     hold holder -k "$K" -s --min-hold 300ms
     start waiter -k "$K" -w 60s -- true
     wait_until says "$T/waiter.err" 'waiting for'
-    assert_equal "$(kinds "$T/one-$mask")" ' 3 d 4 f 2 p '
+    assert_equal "$(kinds "$T/one-$mask")" ' 3 d 5 f 2 p '
     assert_equal "$(odd_modes "$T/one-$mask" 700 600)" ''
     let_go holder
     finish waiter
     assert_success
-    assert_equal "$(kinds "$T/one-$mask")" ' 3 d 1 f '
+    assert_equal "$(kinds "$T/one-$mask")" ' 3 d 2 f '
     assert_equal "$(odd_modes "$T/one-$mask" 700 600)" ''
     umask 022
   done

@@ -202,7 +202,7 @@ only_left_of_slot() {
 
 @test "what cannot go together is refused" {
   local options
-  for options in '-s' '--permits 2' '--supersede' '-k another' '--history 0' '-S file:'; do
+  for options in '-s' '--permits 2' '--supersede' '-k another' '--history 0'; do
     read -ra more <<<"$options"
     attempt -k "$K" --slot s "${more[@]}" -- touch "$T/ran"
     assert_equal "$status" 64

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -53,6 +54,15 @@ void share(const Fd& fd, const Sharing& sharing) {
   if (ours && is_to_be_given(sharing)) (void)!::fchown(fd.number(), sharing.owner, ~gid_t{0});
 }
 
+base::Millis since_last_write(const struct stat& status) {
+  // A file's time is of the wall clock.
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const auto seconds = std::chrono::seconds{now.tv_sec - status.st_mtim.tv_sec};
+  const auto rest = std::chrono::nanoseconds{now.tv_nsec - status.st_mtim.tv_nsec};
+  return std::chrono::duration_cast<base::Millis>(seconds + rest);
+}
+
 }  // namespace
 
 Result<Done> make_directory(const std::string& path, const Sharing& sharing) {
@@ -93,6 +103,37 @@ Result<Done> write_contents(const std::string& path, const std::string& text,
   if (!file) return last_error();
   share(file, sharing);
   return write_all(file, text);
+}
+
+Result<Fd> open_shared(const std::string& path, Missing missing, const Sharing& sharing) {
+  // A named pipe in its place must not hold us up.
+  constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  Fd file{::open(path.c_str(), flags)};
+  const bool make = !file && errno == ENOENT && missing == Missing::create;
+  if (make) file = Fd{::open(path.c_str(), flags | O_CREAT, private_mode)};
+  if (!file) return last_error();
+  if (make) share(file, sharing);
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) return last_error();
+  if (!S_ISREG(status.st_mode)) return Error{EINVAL, {}};
+  return file;
+}
+
+Result<Done> overwrite(const Fd& file, std::size_t offset, const std::string& text) {
+  const auto wrote = ::pwrite(file.number(), text.data(), text.size(), static_cast<off_t>(offset));
+  if (wrote < 0) return last_error();
+  if (static_cast<std::size_t>(wrote) != text.size()) return Error{ENOSPC, {}};
+  return Done{};
+}
+
+std::optional<base::Millis> unchanged_for(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+  return std::max(since_last_write(status), base::Millis{0});
+}
+
+void touch(const std::string& path) {
+  (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
 }
 
 // ---- a lock for moments ----------------------------------------------------------------------
@@ -218,21 +259,17 @@ std::optional<base::Millis> unread_for(const std::string& path) {
   struct stat status {};
   if (!fd || ::ioctl(fd.number(), FIONREAD, &unread) != 0 || unread == 0) return std::nullopt;
   if (::fstat(fd.number(), &status) != 0) return std::nullopt;
-  // The time of the last write to a named pipe is its own, by the wall clock.
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const auto seconds = std::chrono::seconds{now.tv_sec - status.st_mtim.tv_sec};
-  const auto rest = std::chrono::nanoseconds{now.tv_nsec - status.st_mtim.tv_nsec};
-  return std::chrono::duration_cast<base::Millis>(seconds + rest);
+  return since_last_write(status);
 }
 
-void post(const std::string& path, std::string line) {
+bool post(const std::string& path, std::string line) {
   if (line.size() > longest_post) line.resize(longest_post);
   // Its own beginning as well: another writer may have left half a line.
   line = '\n' + line + '\n';
   // Without a reader this fails, and so it should.
   const Fd fd = open_pipe(path, O_WRONLY);
-  if (fd) (void)!::write(fd.number(), line.data(), line.size());
+  if (!fd) return false;
+  return ::write(fd.number(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
 }  // namespace os

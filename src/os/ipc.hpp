@@ -46,14 +46,26 @@ Result<Done> private_directory(const std::string& path, bool create);
 Result<Done> write_contents(const std::string& path, const std::string& text,
                             const Sharing& sharing);
 
+enum class Missing { create, give_up };
+/// A regular file for those of `sharing`, to read and to overwrite. ENOENT if there is none and
+/// none was to be made.
+Result<Fd> open_shared(const std::string& path, Missing missing, const Sharing& sharing);
+/// With one write(2) at `offset`. What is there already is replaced whole, also on a full disk, if
+/// it has this length, which divides `offset` and the size of a page.
+Result<Done> overwrite(const Fd& file, std::size_t offset, const std::string& text);
+
+/// How long ago the file was last written to or touched, by the host's clock; nothing if there is
+/// none.
+std::optional<base::Millis> unchanged_for(const std::string& path);
+/// Makes that 0.
+void touch(const std::string& path);
+
 // ---- a lock for moments ----------------------------------------------------------------------
 
 /// A file, locked exclusively (flock(2)) until this is destroyed; it can be read and overwritten
 /// meanwhile. Close-on-exec.
 class LockedFile {
  public:
-  enum class Missing { create, give_up };
-
   /// A file that is made is for those of `sharing`. EAGAIN or EINTR if limit ended, ENOENT if there
   /// is none and none was to be made. No process holds it for longer than some system calls take,
   /// unless it was stopped in them.
@@ -106,9 +118,9 @@ bool is_owned(const std::string& path);
 Fd watch_owner(const std::string& path);
 /// For how long its owner has left unread what was posted to it; nothing if nothing is there.
 std::optional<base::Millis> unread_for(const std::string& path);
-/// Leaves a line (at most `longest_post` bytes of it) to the owner. Never blocks; a pipe that is
-/// full or has no owner swallows it.
-void post(const std::string& path, std::string line);
+/// Leaves a line (at most `longest_post` bytes of it) to the owner; says whether it is there now.
+/// Never blocks; a pipe that is full or has no owner swallows it.
+bool post(const std::string& path, std::string line);
 /// POSIX has pipes take 512 bytes at once or not at all; Linux 4096.
 inline constexpr std::size_t longest_post = 2000;
 

@@ -70,6 +70,11 @@ TEST_CASE("an entry is read back as it was written, in every mode") {
     CHECK(again->token.text() == "t5");
     CHECK(again->since == 1'000);
     CHECK_FALSE(again->holds());
+    CHECK(again->slot.empty());
+    auto with_slot = entry(5, mode);
+    with_slot.slot = "2026-11-24";
+    CHECK(entry_in(text_of(with_slot))->slot == "2026-11-24");
+    CHECK(entry_in(text_of(with_slot))->token.text() == "t5");
   }
   for (const char* broken :
        {"", "0 1 5", "0 1\nt", "3 1 5\nt", "2 1 5\nt", "2 1000001 5\nt", "x 1 5\nt"}) {
@@ -132,6 +137,11 @@ TEST_CASE("a notice is read from a line, and made printable") {
   CHECK(notice_in("lost ann")->kind == store::Notice::Kind::lost);
   CHECK(notice_in("stop a\x1b")->why.find('\x1b') == std::string::npos);
   CHECK_FALSE(notice_in("look"));
+  const SlotRecord done{
+      "s", 9, SlotRecord::State::done, 1, 0, "t", {store::RunOutcome::Kind::exited, 3}, 5, 7};
+  CHECK(done_in("done " + text_of(done)) == done);
+  CHECK_FALSE(done_in("done " + text_of({"s", 9, SlotRecord::State::open, 1, 0})));
+  CHECK_FALSE(done_in("look"));
 }
 
 TEST_CASE("a queue keeps the order of arrival, and forgets whose process is dead") {

@@ -275,7 +275,7 @@ TEST_CASE("a private directory is ours, and no other user writes to it") {
 
 TEST_CASE("a file is locked by one at a time") {
   const Directory here;
-  using Missing = os::LockedFile::Missing;
+  using Missing = os::Missing;
   const auto path = here / "ledger";
   CHECK(os::LockedFile::open(path, Missing::give_up, {}, at_once).error().number == ENOENT);
   {
@@ -300,7 +300,7 @@ TEST_CASE("a file is locked by one at a time") {
 }
 
 TEST_CASE("a full disk is said, not thrown") {
-  using Missing = os::LockedFile::Missing;
+  using Missing = os::Missing;
   auto full = os::LockedFile::open("/dev/full", Missing::give_up, {}, at_once);
   REQUIRE(full);
   CHECK(full->overwrite("x").error().number == ENOSPC);

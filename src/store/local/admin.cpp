@@ -12,7 +12,7 @@
 namespace store::local {
 namespace {
 
-using Missing = os::LockedFile::Missing;
+using Missing = os::Missing;
 
 class LocalAdmin final : public LockAdmin {
  public:
@@ -39,6 +39,8 @@ Result<LockReport> LocalAdmin::inspect(const LockName& name, const CallLimit& li
   auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
   if (!lock) return std::move(lock).error();
   LockReport report{name, std::nullopt, {}, lock->last_fence(), {}};
+  if (const Memory* memory = lock->memory())
+    report.runs = memory->runs(tokens_of(lock->queue().holders()));
   for (const QueueEntry& each : lock->queue().everyone()) {
     if (each.holds()) {
       if (report.holders.empty()) report.mode = each.mode;
@@ -48,6 +50,7 @@ Result<LockReport> LocalAdmin::inspect(const LockName& name, const CallLimit& li
       report.waiters.push_back({each.token, each.mode, waiting});
     }
   }
+  lock->forget_if_over();
   return report;
 }
 
@@ -67,6 +70,8 @@ Result<std::vector<LockReport>> LocalAdmin::list(const std::string& pattern, Lis
   for (const LockName& name : names) {
     auto report = inspect(name, limit.at_most(Deadline::after(base::now(), each_answer)));
     if (!report) return std::move(report).error();
+    if (which == Listed::in_use && report->runs.size() > 1)
+      report->runs.erase(report->runs.begin() + 1, report->runs.end());
     if (is_listed(*report, which)) reports.push_back(*std::move(report));
   }
   return reports;
@@ -83,6 +88,8 @@ Result<Removal> LocalAdmin::force_release(const LockName& name, const std::vecto
     const auto ticket = entry->ticket;
     watch(*lock, ticket);
     lock->post(ticket, message::lost + by);
+    if (const Memory* memory = lock->memory())
+      memory->end_run(token, {{RunOutcome::Kind::lost}, "force-released by " + by}, Millis{0});
     lock->queue().remove(ticket);
     removed = true;
   }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-
 #include "os/host.hpp"
 
 namespace store::local {
@@ -13,17 +11,16 @@ std::string private_directory() {
   return os::runtime_directory() + "/rlock-" + os::user_number();
 }
 
-/// FNV-1a, https://datatracker.ietf.org/doc/html/draft-eastlake-fnv: names as long as one likes, in
-/// 16 digits. Two servers that met in one number would share their gates, which costs time only.
+constexpr std::size_t longest_file_name = 255;
+
+}  // namespace
+
+// FNV-1a, https://datatracker.ietf.org/doc/html/draft-eastlake-fnv
 std::uint64_t digest(std::string_view text) {
   std::uint64_t value = 0xcbf29ce484222325;
   for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return value;
 }
-
-constexpr std::size_t longest_file_name = 255;
-
-}  // namespace
 
 std::optional<base::Result<LocalDirectory, BadUrl>> directory_in(const Url& url) {
   if (url.scheme != "file") return std::nullopt;
@@ -38,6 +35,7 @@ std::optional<base::Result<LocalDirectory, BadUrl>> directory_in(const Url& url)
 
 LocalDirectory gates_of(std::string_view server) {
   const std::string root = private_directory();
+  // Two servers that met in one number would share their gates, which costs time only.
   return {fmt::format("{}/.gates/{:016x}", root, digest(server)), root, true};
 }
 

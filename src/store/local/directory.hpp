@@ -1,6 +1,7 @@
 // A directory of this host that holds locks, as a URL names it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ std::optional<base::Result<LocalDirectory, BadUrl>> directory_in(const Url& url)
 
 /// For the gates of locks that live on `server`, a text that names it.
 LocalDirectory gates_of(std::string_view server);
+
+/// Of texts as long as one likes, a number that two of them hardly share.
+std::uint64_t digest(std::string_view text);
 
 /// The directory of one lock: the key, with what may not stand in a file's name percent-encoded.
 /// Nothing if that gets longer than a name may be.

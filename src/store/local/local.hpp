@@ -10,8 +10,9 @@
 
 namespace store::local {
 
-inline constexpr Features features{Feature::shared, Feature::permits, Feature::min_hold,
-                                   Feature::max_waiters, Feature::supersede};
+inline constexpr Features features{Feature::shared,      Feature::permits,   Feature::min_hold,
+                                   Feature::max_waiters, Feature::supersede, Feature::history,
+                                   Feature::slots};
 
 std::unique_ptr<LockStore> open_store(const LocalDirectory& directory);
 /// What operators ask of the locks.

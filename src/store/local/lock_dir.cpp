@@ -17,6 +17,11 @@ namespace store::local {
 namespace {
 
 constexpr const char* file_name = "/ledger";
+// Fences are times as well: as long as no clock is set back by more, they grow without the last
+// one.
+constexpr Millis fence_lasts = std::chrono::hours{24};
+// A look at a file each.
+constexpr std::size_t most_forgotten = 16;
 // Directories that go with the last process: the lock's own, the server's, that of all gates.
 constexpr int levels_of_gates = 3;
 
@@ -71,9 +76,16 @@ std::optional<Notice> notice_in(std::string_view line) {
   return std::nullopt;
 }
 
+std::optional<SlotRecord> done_in(std::string_view line) {
+  const std::string_view done{message::done};
+  if (!line.starts_with(done)) return std::nullopt;
+  auto slot = slot_in(line.substr(done.size()));
+  return slot && slot->is_done() ? slot : std::nullopt;
+}
+
 Result<LockDir> LockDir::open(const LocalDirectory& directory, const LockName& name,
-                              os::LockedFile::Missing missing, const CallLimit& limit) {
-  const bool create = missing == os::LockedFile::Missing::create;
+                              os::Missing missing, const CallLimit& limit) {
+  const bool create = missing == os::Missing::create;
   const auto path = path_of(directory, name);
   if (!path) return Fault{Fault::Kind::unusable, "the key is too long for the name of a file"};
   const std::string& root = directory.private_root;
@@ -141,7 +153,9 @@ LockDir::LockDir(const LocalDirectory& directory, bool remembers, QueueFiles fil
     : is_gate_{directory.is_of_gates},
       remembers_{remembers},
       queue_{std::move(files)},
-      file_{std::move(file)} {}
+      file_{std::move(file)} {
+  if (remembers_ && file_) memory_.emplace(queue_.files().path(), queue_.files().sharing());
+}
 
 os::Result<os::Done> LockDir::read() {
   if (!file_) return os::Done{};
@@ -151,6 +165,7 @@ os::Result<os::Done> LockDir::read() {
   if (numbers.size() == 2) {
     last_fence_ = numbers[0];
     last_ticket_ = numbers[1];
+    is_new_ = false;
   }
   if (auto read = queue_.read(); !read) {
     remembers_ = true;  // there may be entries
@@ -163,6 +178,31 @@ os::Result<os::Done> LockDir::read() {
 
 std::optional<Fence> LockDir::last_fence() const {
   return last_fence_ == 0 ? std::nullopt : std::optional{last_fence_};
+}
+
+void LockDir::forget_if_over() {
+  if (!memory_ || queue_.anyone() != nullptr || !memory_->is_over()) return;
+  const auto unused_for = os::unchanged_for(files().path() + file_name);
+  if (!unused_for || *unused_for < fence_lasts) return;
+  memory_->remove();
+  remembers_ = false;
+}
+
+void LockDir::forget_some(const LocalDirectory& directory) {
+  std::vector<LockName> names;
+  (void)os::for_each_name(directory.path, [&](std::string_view file) {
+    if (auto name = name_of(file)) names.push_back(*std::move(name));
+  });
+  // Each time some others; one time is a random number to a directory.
+  const auto first = static_cast<std::size_t>(wall_now());
+  for (std::size_t i = 0; i < std::min(names.size(), most_forgotten); ++i) {
+    const LockName& name = names[(first + i) % names.size()];
+    const auto unused_for = os::unchanged_for(*path_of(directory, name) + file_name);
+    if (!unused_for || *unused_for < fence_lasts) continue;
+    // Where somebody has it locked, it is used.
+    auto lock = open(directory, name, os::Missing::give_up, {Deadline::at(base::now())});
+    if (lock) lock->forget_if_over();
+  }
 }
 
 bool LockDir::may_hold(std::uint64_t ticket, Mode mode) {
@@ -180,12 +220,13 @@ os::Result<os::Done> LockDir::write_numbers() const {
   return file_->overwrite(twenty_digits(last_fence_) + " " + twenty_digits(last_ticket_) + "\n");
 }
 
-os::Result<QueueSlot> LockDir::enqueue(const Token& token, const Mode& mode) {
+os::Result<QueuePlace> LockDir::enqueue(const Claim& claim) {
   ++last_ticket_;
   if (auto written = write_numbers(); !written) return std::move(written).error();
-  auto pipe = queue_.add({last_ticket_, token, mode, wall_now(), std::nullopt, std::nullopt});
+  auto pipe = queue_.add({last_ticket_, claim.token, claim.mode, wall_now(), std::nullopt,
+                          std::nullopt, claim.slot ? claim.slot->id : ""});
   if (!pipe) return std::move(pipe).error();
-  return QueueSlot{last_ticket_, *std::move(pipe)};
+  return QueuePlace{last_ticket_, *std::move(pipe)};
 }
 
 os::Result<Fence> LockDir::grant(std::uint64_t ticket) {
@@ -205,8 +246,17 @@ os::Result<os::Done> LockDir::keep_until(std::uint64_t ticket, WallTime until) {
   return queue_.change(ticket, [&](QueueEntry& entry) { entry.kept_until = until; });
 }
 
-void LockDir::post(std::uint64_t ticket, const std::string& line) const {
-  os::post(files().pipe_of(ticket), line);
+bool LockDir::post(std::uint64_t ticket, const std::string& line) const {
+  return os::post(files().pipe_of(ticket), line);
+}
+
+void LockDir::dismiss(const SlotRecord& done) {
+  const std::string line = message::done + text_of(done);
+  for (const QueueEntry& each : queue_.everyone()) {
+    // Who does not hear of it finds out when its turn comes.
+    const bool waits = !each.holds() && each.slot == done.id;
+    if (waits && post(each.ticket, line)) queue_.remove(each.ticket);
+  }
 }
 
 bool LockDir::answers(const QueueEntry& entry) const {

@@ -11,22 +11,28 @@
 
 #include "os/ipc.hpp"
 #include "store/local/directory.hpp"
+#include "store/local/memory.hpp"
 #include "store/local/queue.hpp"
 
 namespace store::local {
 
-/// The lines that are posted to a pipe; the last two are followed by the reason.
+/// The lines that are posted to a pipe; the last three are followed by the reason, and by the text
+/// of the slot.
 namespace message {
 inline constexpr const char* look = "look";
 inline constexpr const char* stop = "stop ";
 inline constexpr const char* lost = "lost ";
+inline constexpr const char* done = "done ";
 }  // namespace message
 
 /// "stop why" or "lost why"; nothing for anything else.
 std::optional<Notice> notice_in(std::string_view line);
 
+/// "done ..." with the text of a slot that is.
+std::optional<SlotRecord> done_in(std::string_view line);
+
 /// This process's place in a queue. While the pipe is open, the entry exists.
-struct QueueSlot {
+struct QueuePlace {
   std::uint64_t ticket;
   os::NamedPipe pipe;
 };
@@ -37,7 +43,7 @@ class LockDir {
  public:
   /// A directory that does not exist and is not to be made is an empty one, not a fault.
   static Result<LockDir> open(const LocalDirectory& directory, const LockName& name,
-                              os::LockedFile::Missing missing, const CallLimit& limit);
+                              os::Missing missing, const CallLimit& limit);
 
   LockDir(LockDir&&) = default;
   LockDir& operator=(LockDir&&) = delete;
@@ -46,6 +52,17 @@ class LockDir {
   [[nodiscard]] const std::string& path() const { return files().path(); }
   [[nodiscard]] Queue& queue() { return queue_; }
   [[nodiscard]] std::optional<Fence> last_fence() const;
+  /// Null where nothing is remembered: in a sticky directory, where the key is the next user's once
+  /// nobody is at it, and of a gate.
+  [[nodiscard]] const Memory* memory() const { return memory_ ? &*memory_ : nullptr; }
+  /// Takes all of it away when this is destroyed, if nobody has used the lock for so long that
+  /// nothing of it is to be remembered.
+  void forget_if_over();
+  /// The same for some of the locks in `directory`. Whoever makes a new one does it, so that they
+  /// do not become more and more.
+  static void forget_some(const LocalDirectory& directory);
+  /// Whether nobody has used the lock before, as far as anything tells.
+  [[nodiscard]] bool is_new() const { return is_new_; }
   /// Whether `ticket` may hold now: there is room, and no waiter that answers came before it.
   bool may_hold(std::uint64_t ticket, Mode mode);
   /// Somebody who uses the lock in a way that does not go together with `mode`. One entry speaks
@@ -53,13 +70,15 @@ class LockDir {
   std::optional<ModeConflict> conflict_with(const Mode& mode);
 
   /// A place at the end of the queue.
-  os::Result<QueueSlot> enqueue(const Token& token, const Mode& mode);
+  os::Result<QueuePlace> enqueue(const Claim& claim);
   /// Makes a waiter a holder.
   os::Result<Fence> grant(std::uint64_t ticket);
   /// It stays a holder until then, with or without its process.
   os::Result<os::Done> keep_until(std::uint64_t ticket, WallTime until);
 
-  void post(std::uint64_t ticket, const std::string& line) const;
+  bool post(std::uint64_t ticket, const std::string& line) const;
+  /// Sends everybody away who waits for a slot that is done.
+  void dismiss(const SlotRecord& done);
   /// Has the first waiter that answers look again, once the directory is unlocked: before, it would
   /// find it locked. If this process dies in between, the end of its pipe says as much.
   void wake_first();
@@ -93,10 +112,12 @@ class LockDir {
 
   bool is_gate_;
   bool remembers_;  // the last fence, when nobody is there
+  std::optional<Memory> memory_;
   Queue queue_;
   std::unique_ptr<os::LockedFile> file_;  // null once moved from, and where there is no directory
   Fence last_fence_ = 0;
   std::uint64_t last_ticket_ = 0;
+  bool is_new_ = true;
   std::optional<std::uint64_t> woken_;
 };
 

@@ -28,6 +28,12 @@ Holder holder_of(const QueueEntry& entry, WallTime now) {
   return holder;
 }
 
+std::vector<std::string> tokens_of(const std::vector<QueueEntry>& entries) {
+  std::vector<std::string> tokens;
+  for (const QueueEntry& each : entries) tokens.push_back(each.token.text());
+  return tokens;
+}
+
 std::optional<Holder> first_holder(const std::vector<QueueEntry>& holders, const Token& mine,
                                    WallTime now) {
   std::optional<Holder> first;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@ bool has_room(const std::vector<QueueEntry>& holders, const Mode& mode);
 bool go_together(const Mode& a, const Mode& b);
 /// In the words of the contract.
 Holder holder_of(const QueueEntry& entry, WallTime now);
+std::vector<std::string> tokens_of(const std::vector<QueueEntry>& entries);
 /// The first of them but `mine`, who speaks for all; nothing while the lock only waits to be taken.
 std::optional<Holder> first_holder(const std::vector<QueueEntry>& holders, const Token& mine,
                                    WallTime now);

@@ -73,8 +73,9 @@ std::string twenty_digits(std::uint64_t number) {
 }
 
 std::string text_of(const QueueEntry& entry) {
-  return fmt::format("{} {} {}\n{}", number_of(entry.mode.kind), entry.mode.permits, entry.since,
-                     entry.token.text());
+  const auto text = fmt::format("{} {} {}\n{}", number_of(entry.mode.kind), entry.mode.permits,
+                                entry.since, entry.token.text());
+  return entry.slot.empty() ? text : text + '\n' + entry.slot;
 }
 
 std::optional<QueueEntry> entry_in(std::string_view text) {
@@ -84,12 +85,15 @@ std::optional<QueueEntry> entry_in(std::string_view text) {
   if (numbers.size() != 3) return std::nullopt;
   const auto mode = mode_of(numbers[0], numbers[1]);
   if (!mode) return std::nullopt;
+  const auto rest = text.substr(line + 1);
+  const auto end = std::min(rest.find('\n'), rest.size());
   return QueueEntry{0,
-                    Token::foreign(std::string{text.substr(line + 1)}),
+                    Token::foreign(std::string{rest.substr(0, end)}),
                     *mode,
                     wall_time(numbers[2]),
                     std::nullopt,
-                    std::nullopt};
+                    std::nullopt,
+                    std::string{rest.substr(std::min(end + 1, rest.size()))}};
 }
 
 std::optional<TicketNames> ticket_in(std::string_view file) {

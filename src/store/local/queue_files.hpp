@@ -29,6 +29,7 @@ struct QueueEntry {
   WallTime since;                      // it waits, or holds
   std::optional<Fence> fence;          // of a holder
   std::optional<WallTime> kept_until;  // of a holder whose process may be gone
+  std::string slot{};                  // that it wants the lock for; empty: none
 
   [[nodiscard]] bool holds() const { return fence.has_value(); }
 };
@@ -39,7 +40,7 @@ struct QueueEntry {
 std::vector<std::uint64_t> numbers_in(std::string_view text);
 /// With leading zeros, so that names sort and numbers replace each other whole.
 std::string twenty_digits(std::uint64_t number);
-/// Who an entry is: its mode, when it came, and its token.
+/// Who an entry is: its mode, when it came, its token, and its slot.
 std::string text_of(const QueueEntry& entry);
 /// An entry without ticket and grant; nothing if the text is none.
 std::optional<QueueEntry> entry_in(std::string_view text);
@@ -68,6 +69,7 @@ class QueueFiles {
       : path_{std::move(path)}, sharing_{sharing} {}
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const os::Sharing& sharing() const { return sharing_; }
   /// In the order of arrival.
   [[nodiscard]] os::Result<std::vector<TicketNames>> list() const;
   /// The entry, if its process lives or the lock is kept for it. Of a live process whose files

@@ -1,13 +1,15 @@
 #include "store/local/local.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/text.hpp"
 #include "store/local/lock_dir.hpp"
 
 namespace store::local {
 namespace {
 
-using Missing = os::LockedFile::Missing;
+using Missing = os::Missing;
 
 // The kernel tells of the end of a holder; where it cannot (another user's pipe that we may not
 // open, or too many to watch), we look again after this time.
@@ -25,8 +27,8 @@ class PredecessorWatch {
   /// Begins to watch; says what our place is. `others_turn`: a waiter was told to claim just now.
   Queued begin(LockDir& lock, const QueueEntry& mine, bool others_turn);
   void end();
-  /// Until something happened, or limit ended.
-  Turn wait(os::NamedPipe& pipe, const CallLimit& limit) const;
+  /// Until something happened, or limit ended. `done`: here is put what we are told of our slot.
+  Turn wait(os::NamedPipe& pipe, const CallLimit& limit, std::optional<SlotRecord>& done) const;
 
  private:
   /// When to look again, if the kernel will not tell.
@@ -82,7 +84,8 @@ void PredecessorWatch::end() {
   look_at_ = Deadline::never();
 }
 
-Turn PredecessorWatch::wait(os::NamedPipe& pipe, const CallLimit& limit) const {
+Turn PredecessorWatch::wait(os::NamedPipe& pipe, const CallLimit& limit,
+                            std::optional<SlotRecord>& done) const {
   std::vector<int> pipes;
   pipes.reserve(watched_.size());
   for (const auto& fd : watched_) pipes.push_back(fd.number());
@@ -91,6 +94,7 @@ Turn PredecessorWatch::wait(os::NamedPipe& pipe, const CallLimit& limit) const {
   bool told = false;
   for (const auto& line : pipe.take()) {
     if (auto notice = notice_in(line)) return *std::move(notice);
+    if (auto slot = done_in(line)) done = std::move(slot);
     told = true;
   }
   if (told || one_ended || look_at_.passed(base::now())) return ClaimAgain{};
@@ -133,6 +137,47 @@ Fault not_written(const LockDir& lock, const os::Error& error) {
   return {Fault::Kind::unavailable, "writing in " + lock.path() + ": " + error.text()};
 }
 
+Attempt granted(const Claim& claim, Fence fence, unsigned attempt, Moment asked_at) {
+  return Granted{{claim.name, claim.token, claim.ttl, Deadline::never(), fence, asked_at, attempt}};
+}
+
+Attempt outcome_of(const SlotRecord& done) {
+  return SlotDone{Token::foreign(done.token), done.fence, done.attempts, done.outcome,
+                  Millis{std::max<WallTime>(wall_now() - done.ended, 0)}};
+}
+
+/// `token` was granted the lock, and nobody ran for the slot.
+void undo_run(const Memory& memory, const Slot& slot, const std::string& token) {
+  const auto before = memory.slot(slot.id);
+  if (!before || !*before) return;
+  if (const auto after = without_run(*before, token)) {
+    (void)memory.write(*after);
+  } else {
+    memory.forget_slot(slot.id);
+  }
+}
+
+/// Before the lock is given back. What cannot be written leaves the run looking lost.
+void remember_end(LockDir& lock, const QueueEntry& mine, const Parting& parting) {
+  const Memory& memory = *lock.memory();
+  if (!parting.end) {
+    memory.erase_run(mine.token);
+    if (parting.slot) undo_run(memory, parting.slot->slot, mine.token.text());
+    return;
+  }
+  const Millis history = parting.history + parting.min_hold;
+  memory.end_run(mine.token, *parting.end, history);
+  if (!parting.slot) return;
+  const auto before = memory.slot(parting.slot->slot.id);
+  if (!before) return;
+  const auto now = wall_now();
+  const EndOfRun end{mine.token.text(), mine.fence.value_or(0), parting.end->outcome, now,
+                     now + history.count()};
+  const SlotRecord after = after_run(*before, *parting.slot, end);
+  (void)memory.write(after);
+  if (after.is_done()) lock.dismiss(after);
+}
+
 class LocalStore final : public LockStore {
  public:
   explicit LocalStore(LocalDirectory directory) : directory_{std::move(directory)} {}
@@ -149,78 +194,160 @@ class LocalStore final : public LockStore {
 
  private:
   Attempt hold(LockDir& lock, const Claim& claim, Moment asked_at);
+  /// Makes our waiter the holder, also in what is remembered.
+  Attempt take(LockDir& lock, const Claim& claim, Moment asked_at);
+  /// The slot of the claim, if it is done: then we wait no more.
+  Result<std::optional<SlotRecord>> done_slot(LockDir& lock, const Claim& claim);
   /// Our own entry, or that of a token that was given by hand.
   const QueueEntry* find(LockDir& lock, const Token& token) const;
-  Release let_go(const LockName& name, const Token& token, Millis min_hold, const CallLimit& limit);
+  Release let_go(const LockName& name, const Token& token, const Parting& parting,
+                 const CallLimit& limit);
 
   LocalDirectory directory_;
-  std::optional<QueueSlot> slot_;
+  std::optional<QueuePlace> place_;
   PredecessorWatch watch_;
+  std::optional<SlotRecord> done_;  // what we were told while we waited for this slot
+  unsigned attempt_ = 0;            // the number of our run for it
+  bool is_new_ = false;             // the lock's directory: we have made it
+  std::optional<Memory> memory_;    // of the lock that we hold, if it is to be remembered
 };
 
 Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   const Moment asked_at = base::now();
   watch_.end();
+  if (done_) return outcome_of(*std::exchange(done_, std::nullopt));
+  // Until the directory is unlocked: those who hear of our pipe's end come to look.
+  std::optional<QueuePlace> left;
   auto lock = LockDir::open(directory_, claim.name, Missing::create, limit);
   if (!lock) return std::move(lock).error();
 
-  if (slot_ && find(*lock, claim.token) == nullptr) slot_.reset();  // it was removed
-  if (slot_) return hold(*lock, claim, asked_at);
+  is_new_ = is_new_ || lock->is_new();
+  if (place_ && find(*lock, claim.token) == nullptr) place_.reset();  // it was removed
+  if (place_ && lock->queue().find(place_->ticket)->holds()) return hold(*lock, claim, asked_at);
+  if (claim.slot) {
+    auto done = done_slot(*lock, claim);
+    if (!done) return std::move(done).error();
+    if (*done) {
+      left = std::exchange(place_, std::nullopt);
+      return outcome_of(**done);
+    }
+  }
+  if (place_) return hold(*lock, claim, asked_at);
   if (auto conflict = lock->conflict_with(claim.mode)) return *std::move(conflict);
   if (auto busy = refusal(*lock, claim)) return *std::move(busy);
   if (!claim.supersede.empty()) {
     for (const QueueEntry& each : lock->queue().everyone())
       lock->post(each.ticket, message::stop + claim.supersede);
   }
-  auto slot = lock->enqueue(claim.token, claim.mode);
-  if (!slot) return not_written(*lock, slot.error());
-  slot_.emplace(*std::move(slot));
+  auto place = lock->enqueue(claim);
+  if (!place) return not_written(*lock, place.error());
+  place_.emplace(*std::move(place));
   return hold(*lock, claim, asked_at);
 }
 
+Result<std::optional<SlotRecord>> LocalStore::done_slot(LockDir& lock, const Claim& claim) {
+  const Memory* memory = lock.memory();
+  if (memory == nullptr) {
+    return Fault{Fault::Kind::misconfigured,
+                 base::printable(directory_.path) +
+                     ": everybody may write there, so no slot is remembered: name a directory of "
+                     "your own, or one that a group may write to (chmod 2770)"};
+  }
+  auto slot = memory->slot(claim.slot->id);
+  if (!slot) return not_written(lock, slot.error());
+  if (!*slot || !(*slot)->is_done()) return std::optional<SlotRecord>{};
+  if (place_) {
+    // We would have been told, had whoever did it not died over that.
+    lock.queue().remove(place_->ticket);
+    lock.dismiss(**slot);
+    lock.wake_next();
+  }
+  return *std::move(slot);
+}
+
 Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
-  const QueueEntry mine = *lock.queue().find(slot_->ticket);
+  const QueueEntry mine = *lock.queue().find(place_->ticket);
   const bool again = mine.holds();
   if (!again && !lock.may_hold(mine.ticket, mine.mode)) {
     const bool others_turn = lock.wake_next();
-    return watch_.begin(lock, mine, others_turn);
+    auto place = watch_.begin(lock, mine, others_turn);
+    if (const Memory* memory = lock.memory()) {
+      auto runs = memory->runs({});
+      if (runs.size() > runs_for_typical_length)
+        runs.erase(runs.begin() + runs_for_typical_length, runs.end());
+      place.typical_run = typical_length(runs);
+    }
+    return place;
   }
-  const auto fence = again ? os::Result<Fence>{*mine.fence} : lock.grant(mine.ticket);
-  if (!fence) return not_written(lock, fence.error());
-  if (!again && claim.mode.kind == Mode::Kind::permits) {
+  if (!again) return take(lock, claim, asked_at);
+  return granted(claim, *mine.fence, attempt_, asked_at);
+}
+
+Attempt LocalStore::take(LockDir& lock, const Claim& claim, Moment asked_at) {
+  const Memory* memory = lock.memory();
+  const std::string& token = claim.token.text();
+  attempt_ = 0;
+  // First: a run for a slot that could not be written down would be done once more.
+  if (claim.slot) {
+    const auto before = memory->slot(claim.slot->id);
+    if (!before) return not_written(lock, before.error());
+    const auto until = wall_now() + claim.history.count();
+    const SlotRecord slot = with_run(*before, claim.slot->id, token, until);
+    if (auto written = memory->write(slot); !written) return not_written(lock, written.error());
+    attempt_ = slot.attempts;
+  }
+  const auto others =
+      memory != nullptr ? tokens_of(lock.queue().holders()) : std::vector<std::string>{};
+  const auto fence = lock.grant(place_->ticket);
+  if (!fence) {
+    if (claim.slot) undo_run(*memory, *claim.slot, token);
+    return not_written(lock, fence.error());
+  }
+  if (memory != nullptr && claim.history > Millis{0}) {
+    memory->begin_run(claim, *fence, attempt_, others);
+    memory_ = *memory;
+  }
+  if (claim.mode.kind == Mode::Kind::permits) {
     lock.wake_first();  // it has other holders to watch now
-  } else if (!again) {
+  } else {
     lock.wake_next();  // a reader behind a reader
   }
-  return Granted{{claim.name, claim.token, claim.ttl, Deadline::never(), *fence, asked_at}};
+  return granted(claim, *fence, attempt_, asked_at);
 }
 
 const QueueEntry* LocalStore::find(LockDir& lock, const Token& token) const {
-  if (!slot_) return lock.queue().find(token);
-  const QueueEntry* entry = lock.queue().find(slot_->ticket);
+  if (!place_) return lock.queue().find(token);
+  const QueueEntry* entry = lock.queue().find(place_->ticket);
   return entry != nullptr && entry->token == token ? entry : nullptr;
 }
 
 Turn LocalStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
-  return watch_.wait(slot_->pipe, limit);
+  return watch_.wait(place_->pipe, limit, done_);
 }
 
 void LocalStore::withdraw(const Claim& claim, const CallLimit& limit) {
-  if (!slot_) return;
+  if (!place_) return;
   if (auto lock = LockDir::open(directory_, claim.name, Missing::give_up, limit)) {
     // The ticket may be another's, if somebody removed the directory.
-    if (find(*lock, claim.token) != nullptr) lock->queue().remove(slot_->ticket);
+    if (const QueueEntry* mine = find(*lock, claim.token)) {
+      if (mine->holds() && lock->memory() != nullptr) {
+        lock->memory()->erase_run(claim.token);
+        if (claim.slot) undo_run(*lock->memory(), *claim.slot, claim.token.text());
+      }
+      lock->queue().remove(place_->ticket);
+    }
     lock->wake_next();
   }
-  slot_.reset();  // closes the pipe, which tells those who watch it
+  place_.reset();  // closes the pipe, which tells those who watch it
 }
 
 Renewal LocalStore::renew(const LockName& name, const Token& token, Ttl /*ttl*/,
                           const CallLimit& limit) {
   const Moment asked_at = base::now();
-  if (slot_) {
-    if (slot_->pipe.in_place()) return Renewed{Deadline::never(), asked_at};
-    return NotOurs{"it was taken away"};
+  if (place_) {
+    if (!place_->pipe.in_place()) return NotOurs{"it was taken away"};
+    if (memory_) memory_->touch_runs();
+    return Renewed{Deadline::never(), asked_at};
   }
   auto standing = check(name, token, limit);
   if (auto* fault = std::get_if<Fault>(&standing)) return std::move(*fault);
@@ -230,20 +357,23 @@ Renewal LocalStore::renew(const LockName& name, const Token& token, Ttl /*ttl*/,
 
 Release LocalStore::release(const LockName& name, const Token& token, const Parting& parting,
                             const CallLimit& limit) {
-  auto release = let_go(name, token, parting.min_hold, limit);
+  auto release = let_go(name, token, parting, limit);
   // After the directory is unlocked: those who hear of our pipe's end come to look.
-  if (!std::holds_alternative<Fault>(release)) slot_.reset();
+  if (std::holds_alternative<Fault>(release)) return release;
+  place_.reset();
+  if (is_new_ && !directory_.is_of_gates) LockDir::forget_some(directory_);
   return release;
 }
 
-Release LocalStore::let_go(const LockName& name, const Token& token, Millis min_hold,
+Release LocalStore::let_go(const LockName& name, const Token& token, const Parting& parting,
                            const CallLimit& limit) {
   auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
   if (!lock) return std::move(lock).error();
   const QueueEntry* entry = find(*lock, token);
   if (entry == nullptr || !entry->holds()) return NotOurs{"it was taken away"};
   const auto ticket = entry->ticket;
-  const WallTime until = entry->since + min_hold.count();
+  const WallTime until = entry->since + parting.min_hold.count();
+  if (lock->memory() != nullptr) remember_end(*lock, QueueEntry{*entry}, parting);
   if (until > wall_now()) {
     if (const auto kept = lock->keep_until(ticket, until); !kept) {
       return Fault{Fault::Kind::unavailable,
@@ -266,14 +396,14 @@ Standing LocalStore::check(const LockName& name, const Token& token, const CallL
 }
 
 std::unique_ptr<Listener> LocalStore::listener(const LockName& /*name*/, const Token& /*token*/) {
-  if (!slot_) return nullptr;
-  return std::make_unique<LocalListener>(slot_->pipe.duplicate());
+  if (!place_) return nullptr;
+  return std::make_unique<LocalListener>(place_->pipe.duplicate());
 }
 
 void LocalStore::confirm_stopped(const LockName& /*name*/, const Notice& /*notice*/,
                                  const CallLimit& /*limit*/) {
   // The process that sent the notice watches our pipe.
-  slot_.reset();
+  place_.reset();
 }
 
 }  // namespace

@@ -1,0 +1,373 @@
+#include "store/local/memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "os/file.hpp"
+#include "store/local/directory.hpp"
+
+namespace store::local {
+namespace {
+
+constexpr std::size_t most_runs = 50;
+// Twenty times what so many runs take; and as many slots as one lock may have in its --history.
+constexpr std::size_t longest_runs = std::size_t{1} << 20;
+constexpr std::size_t longest_slots = std::size_t{1} << 24;
+
+constexpr std::size_t checksum_length = 16;
+constexpr std::size_t text_at = checksum_length + 1;
+// Behind the text, and at the end of the record.
+constexpr std::size_t line_ends = 2;
+
+/// Takes a field away from the beginning.
+std::string_view next_field(std::string_view& text) {
+  const auto tab = std::min(text.find('\t'), text.size());
+  const auto field = text.substr(0, tab);
+  text.remove_prefix(std::min(tab + 1, text.size()));
+  return field;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// The text of a record, whole or not.
+std::string_view line_in(std::string_view record) {
+  const auto text = record.substr(std::min(text_at, record.size()));
+  return text.substr(0, text.find('\n'));
+}
+
+using State = SlotRecord::State;
+
+std::string_view name_of(State state) {
+  switch (state) {
+    case State::running: return "running";
+    case State::open: return "open";
+    case State::done: break;
+  }
+  return "done";
+}
+
+std::optional<State> state_in(std::string_view text) {
+  for (const State each : {State::running, State::open, State::done}) {
+    if (text == name_of(each)) return each;
+  }
+  return std::nullopt;
+}
+
+bool runs_for(const std::optional<SlotRecord>& slot, const std::string& token) {
+  return slot && slot->state == State::running && slot->token == token;
+}
+
+/// A file of records.
+class Records {
+ public:
+  static os::Result<Records> open(const std::string& path, os::Missing missing, std::size_t longest,
+                                  const os::Sharing& sharing) {
+    auto file = os::open_shared(path, missing, sharing);
+    if (!file) return std::move(file).error();
+    auto text = os::contents_of(*file, longest);
+    if (!text) return std::move(text).error();
+    return Records{*std::move(file), *std::move(text)};
+  }
+
+  /// Without a last one that was cut off.
+  [[nodiscard]] std::size_t size() const { return text_.size() / record_length; }
+  [[nodiscard]] std::string_view operator[](std::size_t index) const {
+    return std::string_view{text_}.substr(index * record_length, record_length);
+  }
+  [[nodiscard]] os::Result<os::Done> write(std::size_t index, std::string_view text) const {
+    return os::overwrite(file_, index * record_length, record_of(text));
+  }
+
+ private:
+  Records(os::Fd file, std::string text) : file_{std::move(file)}, text_{std::move(text)} {}
+  os::Fd file_;
+  std::string text_;
+};
+
+/// How a run is remembered: for how long after it, and its line, as store::run_in has it.
+struct RunRecord {
+  std::size_t index;
+  Fence fence;
+  std::string_view token;
+  Millis history;
+  std::string_view line;
+  bool has_end;
+};
+
+std::optional<RunRecord> run_record_in(std::size_t index, std::string_view record) {
+  const auto text = text_in(record);
+  if (!text) return std::nullopt;
+  std::string_view line = *text;
+  const auto history = number_in(next_field(line));
+  std::string_view fields = line;
+  const auto fence = number_in(next_field(fields));
+  const auto token = next_field(fields);
+  if (!history || !fence) return std::nullopt;
+  // Behind the token an open line has the grant, the wait, the slot and the attempt.
+  constexpr auto tabs_of_open_line = 3;
+  const bool has_end = std::count(fields.begin(), fields.end(), '\t') > tabs_of_open_line;
+  return RunRecord{index, *fence, token, Millis{wall_time(*history)}, line, has_end};
+}
+
+/// The newest first: fences grow with each grant.
+std::vector<RunRecord> runs_in(const Records& records) {
+  std::vector<RunRecord> all;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (const auto run = run_record_in(i, records[i])) all.push_back(*run);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const RunRecord& a, const RunRecord& b) { return a.fence > b.fence; });
+  return all;
+}
+
+/// The last one says how long, and the file since when.
+bool are_over(const std::vector<RunRecord>& runs, const std::string& file) {
+  return runs.empty() || os::unchanged_for(file).value_or(Millis{0}) > runs.front().history;
+}
+
+/// Where the next one goes: to the first place that is free, or that of the oldest.
+std::size_t place_in(const Records& records, const std::vector<RunRecord>& runs) {
+  if (runs.size() >= most_runs) return runs.back().index;
+  std::size_t index = 0;
+  while (
+      std::any_of(runs.begin(), runs.end(), [&](const auto& each) { return each.index == index; }))
+    ++index;
+  return std::min(index, records.size());
+}
+
+bool is_one_of(const std::vector<std::string>& tokens, std::string_view token) {
+  return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+}
+
+std::string text_of(Millis history, std::string_view line) {
+  return fmt::format("{}\t{}", history.count(), line);
+}
+
+/// A slot's record begins with its id, so that the many others need not be read.
+std::optional<std::size_t> index_of(const Records& records, const std::string& id) {
+  const std::string beginning = id + '\t';
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (records[i].substr(text_at).starts_with(beginning)) return i;
+  }
+  return std::nullopt;
+}
+
+bool is_past(std::string_view record, WallTime now) {
+  std::string_view line = line_in(record);
+  (void)next_field(line);
+  const auto until = number_in(next_field(line));
+  return !until || wall_time(*until) <= now;
+}
+
+}  // namespace
+
+// ---- the texts -------------------------------------------------------------------------------
+
+std::string record_of(std::string_view text) {
+  text = text.substr(0, record_length - text_at - line_ends);
+  text = text.substr(0, text.find('\n'));
+  auto record = fmt::format("{:016x}\t{}\n", digest(text), text);
+  record.resize(record_length - 1, ' ');
+  return record + '\n';
+}
+
+std::optional<std::string_view> text_in(std::string_view record) {
+  if (record.size() != record_length) return std::nullopt;
+  const auto text = line_in(record);
+  if (text.empty() || record.substr(0, text_at) != fmt::format("{:016x}\t", digest(text)))
+    return std::nullopt;
+  return text;
+}
+
+std::string text_of(const SlotRecord& slot) {
+  auto text = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", slot.id, slot.until, name_of(slot.state),
+                          slot.attempts, slot.failures, slot.token);
+  if (slot.is_done()) {
+    text += fmt::format("\t{} {}\t{}\t{}", store::name_of(slot.outcome.kind), slot.outcome.number,
+                        slot.ended, slot.fence);
+  }
+  return text;
+}
+
+std::optional<SlotRecord> slot_in(std::string_view text) {
+  const auto id = next_field(text);
+  const auto until = number_in(next_field(text));
+  const auto state = state_in(next_field(text));
+  const auto attempts = number_in(next_field(text));
+  const auto failures = number_in(next_field(text));
+  const auto token = next_field(text);
+  if (!until || !state || !attempts || !failures) return std::nullopt;
+  SlotRecord slot{std::string{id},
+                  wall_time(*until),
+                  *state,
+                  static_cast<unsigned>(*attempts),
+                  static_cast<unsigned>(*failures),
+                  std::string{token}};
+  if (!slot.is_done()) return slot;
+  const auto outcome = outcome_in(next_field(text));
+  const auto ended = number_in(next_field(text));
+  const auto fence = number_in(next_field(text));
+  if (!outcome || !ended || !fence) return std::nullopt;
+  slot.outcome = *outcome;
+  slot.ended = wall_time(*ended);
+  slot.fence = *fence;
+  return slot;
+}
+
+// ---- the rules -------------------------------------------------------------------------------
+
+SlotRecord with_run(const std::optional<SlotRecord>& before, const std::string& id,
+                    const std::string& token, WallTime until) {
+  const unsigned attempts = before ? before->attempts : 0;
+  return {id,
+          until,
+          State::running,
+          runs_for(before, token) ? attempts : attempts + 1,
+          before ? before->failures : 0,
+          token};
+}
+
+std::optional<SlotRecord> without_run(const std::optional<SlotRecord>& before,
+                                      const std::string& token) {
+  if (!runs_for(before, token)) return before;
+  if (before->attempts <= 1) return std::nullopt;
+  return SlotRecord{before->id, before->until, State::open, before->attempts - 1, before->failures};
+}
+
+SlotRecord after_run(const std::optional<SlotRecord>& before, const Parting::OfSlot& what,
+                     const EndOfRun& end) {
+  using End = Parting::SlotEnd;
+  if (before && !runs_for(before, end.token)) return *before;
+  SlotRecord slot{what.slot.id, end.until, State::open, before ? before->attempts : what.attempt,
+                  before ? before->failures : what.failures};
+  if (what.end == End::open) return slot;
+  if (what.end == End::failed && slot.failures < what.slot.retries) {
+    ++slot.failures;
+    return slot;
+  }
+  slot.state = State::done;
+  slot.token = end.token;
+  slot.outcome = end.outcome;
+  slot.ended = end.now;
+  slot.fence = end.fence;
+  return slot;
+}
+
+// ---- the files -------------------------------------------------------------------------------
+
+std::vector<Run> Memory::runs(const std::vector<std::string>& holders) const {
+  const auto records = Records::open(runs_file_, os::Missing::give_up, longest_runs, sharing_);
+  if (!records) return {};
+  const auto found = runs_in(*records);
+  std::vector<Run> runs;
+  bool one_goes_on = false;
+  for (const RunRecord& each : found) {
+    const bool holds = is_one_of(holders, each.token);
+    auto run = run_in(each.line, wall_now(), holds);
+    if (!run || runs.size() == most_runs) continue;
+    one_goes_on = one_goes_on || run->outcome.kind == RunOutcome::Kind::running;
+    runs.push_back(*std::move(run));
+  }
+  if (!one_goes_on && are_over(found, runs_file_)) return {};
+  return runs;
+}
+
+void Memory::begin_run(const Claim& claim, Fence fence, unsigned attempt,
+                       const std::vector<std::string>& holders) const {
+  if (claim.history == Millis{0}) return;
+  const auto open = [&] {
+    return Records::open(runs_file_, os::Missing::create, longest_runs, sharing_);
+  };
+  auto records = open();
+  const bool unreadable = !records && records.error().number == EFBIG;
+  const auto found = records ? runs_in(*records) : std::vector<RunRecord>{};
+  const bool one_goes_on = std::any_of(found.begin(), found.end(), [&](const RunRecord& each) {
+    return !each.has_end && is_one_of(holders, each.token);
+  });
+  // What is over would come to life again.
+  const bool begin_anew =
+      unreadable || (!found.empty() && !one_goes_on && are_over(found, runs_file_));
+  if (begin_anew) {
+    os::remove_name(runs_file_);
+    records = open();
+  }
+  if (!records) return;
+  const auto line = fmt::format("{}\t{}\t{}\t{}\t{}", fence, claim.token.text(), wall_now(),
+                                fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""),
+                                attempt == 0 ? "" : std::to_string(attempt));
+  const auto place = begin_anew ? 0 : place_in(*records, found);
+  (void)records->write(place, text_of(claim.history, line));
+}
+
+void Memory::end_run(const Token& token, const RunEnd& end, Millis history) const {
+  const auto records = Records::open(runs_file_, os::Missing::give_up, longest_runs, sharing_);
+  if (!records) return;
+  for (const RunRecord& each : runs_in(*records)) {
+    if (each.has_end || each.token != token.text()) continue;
+    const auto line = fmt::format("{}\t{}\t{}", each.line, wall_now(), fields_of_end(end));
+    (void)records->write(each.index, text_of(history > Millis{0} ? history : each.history, line));
+    return;
+  }
+}
+
+void Memory::erase_run(const Token& token) const {
+  const auto records = Records::open(runs_file_, os::Missing::give_up, longest_runs, sharing_);
+  if (!records) return;
+  for (const RunRecord& each : runs_in(*records)) {
+    if (!each.has_end && each.token == token.text()) (void)records->write(each.index, "");
+  }
+}
+
+os::Result<std::optional<SlotRecord>> Memory::slot(const std::string& id) const {
+  using Found = os::Result<std::optional<SlotRecord>>;
+  const auto records = Records::open(slots_file_, os::Missing::give_up, longest_slots, sharing_);
+  if (!records && records.error().number == ENOENT) return Found{std::nullopt};
+  if (!records) return records.error();
+  const auto index = index_of(*records, id);
+  const auto text = index ? text_in((*records)[*index]) : std::nullopt;
+  auto slot = text ? slot_in(*text) : std::nullopt;
+  // One that goes on, or was lost, is found also where it took longer than it is to be remembered.
+  if (slot && slot->state != State::running && slot->until <= wall_now()) slot.reset();
+  return Found{std::move(slot)};
+}
+
+os::Result<os::Done> Memory::write(const SlotRecord& slot) const {
+  const auto records = Records::open(slots_file_, os::Missing::create, longest_slots, sharing_);
+  if (!records) return records.error();
+  auto index = index_of(*records, slot.id);
+  // Slots are exclusive: whoever writes has the lock, so that no other one goes on.
+  for (std::size_t i = 0; !index && i < records->size(); ++i) {
+    if (is_past((*records)[i], wall_now())) index = i;
+  }
+  return records->write(index.value_or(records->size()), text_of(slot));
+}
+
+void Memory::forget_slot(const std::string& id) const {
+  const auto records = Records::open(slots_file_, os::Missing::give_up, longest_slots, sharing_);
+  if (!records) return;
+  if (const auto index = index_of(*records, id)) (void)records->write(*index, "");
+}
+
+bool Memory::is_over() const {
+  const auto runs = Records::open(runs_file_, os::Missing::give_up, longest_runs, sharing_);
+  if (runs && !are_over(runs_in(*runs), runs_file_)) return false;
+  const auto slots = Records::open(slots_file_, os::Missing::give_up, longest_slots, sharing_);
+  for (std::size_t i = 0; slots && i < slots->size(); ++i) {
+    if (!is_past((*slots)[i], wall_now())) return false;
+  }
+  return true;
+}
+
+void Memory::remove() const {
+  os::remove_name(runs_file_);
+  os::remove_name(slots_file_);
+}
+
+}  // namespace store::local
