@@ -21,11 +21,11 @@ note() {
   "$@" >"$T/said/$name.out" 2>"$T/said/$name.err" 3>&- </dev/null || STATUS=$?
 }
 
-# note_rlock NAME CODE ARG...: with --verbose.
+# note_rlock NAME CODE ARG...: with -vv.
 note_rlock() {
   local name=$1 code=$2
   shift 2
-  note "$name" env --default-signal "$RLOCK_BIN" -v "$@"
+  note "$name" env --default-signal "$RLOCK_BIN" -vv "$@"
   [[ $STATUS == "$code" ]] || fail "$name: status $STATUS, not $code: $(cat "$T/said/$name".*)"
 }
 
@@ -55,7 +55,7 @@ every_command() {
   grep -q RLOCK_TOKEN= "$T/said/run.out"
   grep -q holding "$T/said/run.err"
   note_rlock not-found 127 --status-file "$T/said/status-2" -k "$K" -- "$T/no-such"
-  hold holder -v -k "$K" --status-file "$T/said/status-3"
+  hold holder -vv -k "$K" --status-file "$T/said/status-3"
   note_rlock busy 75 --status-file "$T/said/status-4" -k "$K" -- true
   note_rlock waiting 75 -k "$K" -w 200ms -- true
   note_rlock inspect 0 inspect "$K"
@@ -68,8 +68,8 @@ every_command() {
   wait_until says_done cancel "$K"
   finish holder
   cp "$T/holder.out" "$T/holder.err" "$T/said"
-  note_rlock nested 0 -k "$K" -- "$RLOCK_BIN" -v -k "$K" --reentrant -- "$RLOCK_BIN" -v check --at-least 0s
-  hold holder -v -k "$K"
+  note_rlock nested 0 -k "$K" -- "$RLOCK_BIN" -vv -k "$K" --reentrant -- "$RLOCK_BIN" -vv check --at-least 0s
+  hold holder -vv -k "$K"
   note_rlock force-release 0 force-release --yes --wait 10s "$K"
   finish holder
   cp "$T/holder.out" "$T/holder.err" "$T/said"
@@ -86,7 +86,7 @@ every_command() {
 
 # A holder is asked at its first second; until then nobody listens.
 says_done() {
-  note "$1" env --default-signal "$RLOCK_BIN" -v "$@"
+  note "$1" env --default-signal "$RLOCK_BIN" -vv "$@"
   [[ $STATUS == 0 ]]
 }
 
@@ -257,11 +257,11 @@ garbled_in() {
 }
 
 from_argv() {
-  note "argv-$2" "$RLOCK_BIN" -v -S "$1" -k "$K" -- true
+  note "argv-$2" "$RLOCK_BIN" -vv -S "$1" -k "$K" -- true
 }
 
 from_environment() {
-  RLOCK_SERVER=$1 note "env-$2" "$RLOCK_BIN" -v doctor
+  RLOCK_SERVER=$1 note "env-$2" "$RLOCK_BIN" -vv doctor
 }
 
 from_config() {

@@ -12,6 +12,8 @@ namespace {
 
 std::atomic<Level> current{Level::normal};
 std::atomic<bool> status_shown{false};
+std::atomic<Writer> writer{nullptr};
+std::vector<Field> common;  // set before any thread
 
 // Back to the first column and wipe: ECMA-48 CR and EL, which every terminal emulator knows.
 constexpr std::string_view wipe = "\r\x1b[K";
@@ -52,6 +54,22 @@ Level level() {
   return current;
 }
 
+bool is_said(Severity severity) {
+  return static_cast<int>(severity) <= static_cast<int>(current.load());
+}
+
+void set_writer(Writer other) {
+  writer = other;
+}
+
+bool is_for_people() {
+  return writer == nullptr;
+}
+
+void set_common_fields(std::vector<Field> fields) {
+  common = std::move(fields);
+}
+
 NonBlockingStderr::NonBlockingStderr(AtOnce at_once) {
   const std::lock_guard guard{mutex};
   write_at_once = at_once;
@@ -63,9 +81,21 @@ NonBlockingStderr::~NonBlockingStderr() {
   if (!unsaid.empty()) write_waiting(std::exchange(unsaid, {}));
 }
 
-void line(std::string_view text) {
+void Entry::say(Severity severity, std::string_view text) {
+  if (!is_said(severity)) return;
+  const std::string fitting = fit(text);
+  std::optional<std::string> line = fmt::format("rlock: {}\n", fitting);
+  if (const Writer other = writer) {
+    std::vector<Field> fields = common;
+    for (Field& own : fields_) {
+      std::erase_if(fields, [&](const Field& each) { return each.name == own.name; });
+      fields.push_back(std::move(own));
+    }
+    line = other({severity, event_, fitting, std::move(fields)});
+  }
+  if (!line) return;
   const bool shown = status_shown.exchange(false);
-  write(fmt::format("{}rlock: {}\n", shown ? wipe : "", fit(text)));
+  write((shown ? std::string{wipe} : std::string{}) + *line);
 }
 
 void status(std::string_view text) {

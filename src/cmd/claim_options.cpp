@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "cmd/ci_label.hpp"
+#include "cmd/log_output.hpp"
 #include "store/backend.hpp"
 
 namespace cmd {
@@ -71,8 +73,8 @@ int conflict_exit_code_in(const Settings& settings) {
 
 store::Label label_in(const Settings& settings, const store::Label& otherwise) {
   const auto setting = settings.find("label");
-  if (!setting) return otherwise;
-  // A CI system's name for a job may be a long URL; its beginning will do.
+  if (!setting) return ci_label().value_or(otherwise);
+  // Somebody's name for a job may be a long URL; its beginning will do.
   auto label = store::Label::from(base::cut_to(setting->text, store::Label::longest));
   if (!label) throw not_accepted(*setting, store::Label::accepted);
   return *std::move(label);
@@ -134,6 +136,7 @@ ClaimPlan resolve_claim(const Settings& settings, store::Ttl ttl, const store::L
                  settings.is_on("local-gate"),
                  conflict_exit_code_in(settings)};
   plan.history = history_in(settings, plan.server);
+  set_log_keys(plan.keys);
   require_features(plan);
   return plan;
 }
@@ -186,7 +189,9 @@ store::LockName only_key(const std::vector<std::string>& operands) {
   if (operands.size() > 1) {
     throw not_accepted("KEY", operands[1], "nothing after the one KEY");
   }
-  return key_of("KEY", operands.front());
+  auto key = key_of("KEY", operands.front());
+  set_log_keys({key});
+  return key;
 }
 
 }  // namespace cmd

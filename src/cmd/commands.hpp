@@ -24,7 +24,7 @@ struct Command {
 
 extern const Command run_command, inspect_command, list_command, cancel_command,
     force_release_command, acquire_command, refresh_command, release_command, check_command,
-    doctor_command, log_command, overdue_command;
+    doctor_command, log_command, overdue_command, metrics_command;
 
 /// What `acquire --export` prints when it failed: `eval ""` would succeed, and the script go on
 /// without the lock.

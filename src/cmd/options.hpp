@@ -15,10 +15,10 @@ using Commands = unsigned;
 namespace of {
 inline constexpr Commands run = 1, acquire = 2, refresh = 4, release = 8, check = 16, inspect = 32,
                           list = 64, cancel = 128, force_release = 256, doctor = 512, log = 1024,
-                          overdue = 2048;
+                          overdue = 2048, metrics = 4096;
 inline constexpr Commands claims = run | acquire, steps = refresh | release | check,
                           all = claims | steps | inspect | list | cancel | force_release | doctor |
-                                log | overdue;
+                                log | overdue | metrics;
 }  // namespace of
 
 /// Where a value may come from, besides the command line.
@@ -155,7 +155,9 @@ inline constexpr std::array options{
     Option{"quiet", 'q', "", "", From::anywhere, Group::general, of::all,
            "say less on stderr: errors only"},
     Option{"verbose", 'v', "", "", From::anywhere, Group::general, of::all,
-           "say more on stderr"},
+           "say more on stderr; -vv: every question to the server, too"},
+    Option{"log-json", 0, "", "", From::anywhere, Group::general, of::all,
+           "what is said on stderr is a JSON object a line"},
     Option{"help", 'h', "", "", From::command_line, Group::general, of::all,
            "print this help"},
     Option{"version", 'V', "", "", From::command_line, Group::general, of::run,

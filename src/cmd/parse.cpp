@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "cmd/log_output.hpp"
 #include "cmd/present.hpp"
 #include "os/libraries.hpp"
 #include "version.hpp"
@@ -11,10 +12,10 @@
 namespace cmd {
 namespace {
 
-constexpr std::array subcommands{&inspect_command, &list_command,    &log_command,
-                                 &overdue_command, &cancel_command,  &force_release_command,
-                                 &acquire_command, &refresh_command, &release_command,
-                                 &check_command,   &doctor_command};
+constexpr std::array subcommands{&inspect_command,       &list_command,    &log_command,
+                                 &overdue_command,       &metrics_command, &cancel_command,
+                                 &force_release_command, &acquire_command, &refresh_command,
+                                 &release_command,       &check_command,   &doctor_command};
 
 const Command* subcommand_named(const std::string& word) {
   const auto found = std::find_if(subcommands.begin(), subcommands.end(),
@@ -61,6 +62,7 @@ std::variant<Act, Answer> resolve(const Command& command, Settings settings,
   if (settings.is_on("version")) return Answer{fmt::format("rlock {}\n", version)};
   if (&command == &run_command) require_key(settings, words);
   settings.read_elsewhere();
+  set_up_log(settings);
   return command.resolve(settings, words.operands);
 }
 

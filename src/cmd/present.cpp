@@ -8,6 +8,7 @@
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "hold/progress.hpp"
 #include "os/error.hpp"
 #include "os/stdio.hpp"
 
@@ -108,6 +109,17 @@ std::string last_run(const store::Run& run) {
   return text + ", began " + since(run.granted_ago);
 }
 
+/// Of the waiter with so many before it: see hold::expected_wait.
+store::Queued place_of(const LockReport& report, std::size_t before) {
+  store::Queued place{std::nullopt, before, std::nullopt, store::typical_length(report.runs)};
+  if (report.holders.empty()) return place;
+  place.holder = report.holders.front().holder;
+  place.holder->others = report.holders.size() - 1;
+  // Whoever has it reserved is a waiter, too, but not listed as one.
+  if (place.holder->kind == Holder::Kind::reserved) ++place.ahead;
+  return place;
+}
+
 Json object(const LockReport& report) {
   const bool held = !report.holders.empty();
   const auto longest = held ? report.holders.front().holder : Holder{};
@@ -124,7 +136,11 @@ Json object(const LockReport& report) {
   json["holders"] = Json::array();
   for (const auto& each : report.holders) json["holders"].push_back(holder_of(each));
   json["waiters"] = Json::array();
-  for (const auto& each : report.waiters) json["waiters"].push_back(waiter_of(each));
+  for (const auto& each : report.waiters) {
+    const auto place = place_of(report, json["waiters"].size());
+    json["waiters"].push_back(waiter_of(each));
+    json["waiters"].back()["expected_ms"] = milliseconds(hold::expected_wait(place, each.mode));
+  }
   json["last_run"] = report.runs.empty() ? Json(nullptr) : as_object(report.runs.front());
   return json;
 }
@@ -178,9 +194,12 @@ std::string as_table(const LockReport& report) {
   std::size_t position = 0;
   for (const store::Waiter& waiter : report.waiters) {
     const bool plain = waiter.mode == store::Mode{};
-    text += fmt::format("  {:>4}   {}, {}for {}\n", ++position, waiter.token.shown(),
+    const auto place = place_of(report, position);
+    const bool expected = hold::expected_wait(place, waiter.mode).has_value();
+    text += fmt::format("  {:>4}   {}, {}for {}{}\n", ++position, waiter.token.shown(),
                         plain ? "" : mode_text(waiter.mode) + ", ",
-                        base::format_duration(waiter.waiting_for));
+                        base::format_duration(waiter.waiting_for),
+                        expected ? hold::outlook(place, waiter.mode) + " to go" : "");
   }
   return text;
 }

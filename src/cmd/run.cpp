@@ -10,6 +10,7 @@
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/nested.hpp"
+#include "cmd/present.hpp"
 #include "cmd/slot.hpp"
 #include "cmd/status_file.hpp"
 #include "hold/environment.hpp"
@@ -163,6 +164,33 @@ int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRe
   return failure.number == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable;
 }
 
+std::int64_t ms_since(base::Moment then) {
+  return std::chrono::duration_cast<base::Millis>(base::now() - then).count();
+}
+
+/// `ours`: no run around this one has it.
+void say_granted(const store::Lease& lease, const RunRecord& record, bool ours) {
+  const auto waited = ms_since(record.began);
+  base::log::Entry{"granted"}
+      .with("key", lease.name.text())
+      .with("fence", static_cast<std::int64_t>(lease.fence))
+      .with("waited_ms", waited)
+      .detail("{} '{}' after {}, fence {}", ours ? "got" : "runs under",
+              base::printable(lease.name.text()), base::format_duration(base::Millis{waited}),
+              lease.fence);
+}
+
+void say_released(const store::Lease& lease, const RunRecord& record, const store::RunEnd& end) {
+  const auto held = ms_since(*record.granted);
+  base::log::Entry{"released"}
+      .with("key", lease.name.text())
+      .with("held_ms", held)
+      .with("outcome", store::name_of(end.outcome.kind))
+      .with("number", end.outcome.number)
+      .detail("released '{}' after {}, {}", base::printable(lease.name.text()),
+              base::format_duration(base::Millis{held}), shown_outcome(end.outcome));
+}
+
 void release_lock(hold::Held& held, const store::Parting& parting, RunRecord& record,
                   const os::CallLimit& limit) {
   const std::string key = base::printable(held.lease().name.text());
@@ -176,6 +204,8 @@ void release_lock(hold::Held& held, const store::Parting& parting, RunRecord& re
   } else if (const auto* fault = std::get_if<store::Fault>(&release)) {
     base::log::error("could not release the lock '{}' ({}); it ends by itself within {}", key,
                      fault->why, base::format_duration(held.lease().ttl.length()));
+  } else if (parting.end) {
+    say_released(held.lease(), record, *parting.end);
   }
 }
 
@@ -247,10 +277,7 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   // A lease does not wait for a reader.
   const base::log::NonBlockingStderr no_wait{os::write_stderr_at_once};
   record.granted = base::now();
-  for (const auto& lease : record.leases) {
-    base::log::detail("holding '{}' with fence {}", base::printable(lease.name.text()),
-                      lease.fence);
-  }
+  for (const auto& lease : record.leases) say_granted(lease, record, !locks.empty());
   const auto& server = plan.lock.server;
   const auto environment =
       hold::job_environment(record.leases, server.shown, server.exported, plan.lock.slot);

@@ -24,24 +24,6 @@ base::Millis longest_answer_in(const Settings& settings) {
   return length;
 }
 
-void set_log_level(const Settings& settings) {
-  const bool quiet = settings.is_on("quiet");
-  const bool verbose = settings.is_on("verbose");
-  if (!quiet && !verbose) return;
-  bool loud = verbose;
-  if (quiet && verbose) {
-    // What the command line says beats what a config file has for every day.
-    const auto one = *settings.find("quiet");
-    const auto other = *settings.find("verbose");
-    loud = other.goes_before(one);
-    if (!loud && !one.goes_before(other)) {
-      throw UsageError{exit_code_for(one),
-                       fmt::format("{} and {} contradict each other", one.source, other.source)};
-    }
-  }
-  base::log::set_level(loud ? base::log::Level::verbose : base::log::Level::quiet);
-}
-
 /// The password of --password-file, else of REDISCLI_AUTH, for a URL that has none.
 base::Secret password_beside_the_url(const Settings& settings) {
   if (const auto file = settings.find("password-file")) {
@@ -101,7 +83,6 @@ void fetch_libraries(const std::vector<Parsed>& servers) {
 }  // namespace
 
 ServerChoice resolve_server(const Settings& settings) {
-  set_log_level(settings);
   const auto chosen = chosen_server(settings);
   const std::string url = chosen ? chosen->text : settings.value("server").text;
   const auto urls = store::urls_in(url);

@@ -62,7 +62,7 @@ struct ServerChoice {
   }
 };
 
-/// Also sets the level of the log. Throws UsageError.
+/// Throws UsageError.
 ServerChoice resolve_server(const Settings& settings);
 /// Before locks are taken: each host has a default server of its own, which a job that is started
 /// on several of them does not want. Where there is a terminal, a person sees what happens.

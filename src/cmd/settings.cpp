@@ -186,8 +186,12 @@ bool Settings::is_on(OptionName name) const {
 }
 
 bool Settings::on_command_line(OptionName name) const {
+  return times(name) > 0;
+}
+
+std::size_t Settings::times(OptionName name) const {
   const Row* row = this->row(name.text());
-  return row != nullptr && row->given > 0;
+  return row == nullptr ? 0 : row->given;
 }
 
 base::Millis duration_of(const Setting& setting) {

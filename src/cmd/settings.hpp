@@ -63,6 +63,8 @@ class Settings {
   /// that is neither yes nor no.
   [[nodiscard]] bool is_on(OptionName name) const;
   [[nodiscard]] bool on_command_line(OptionName name) const;
+  /// On the command line.
+  [[nodiscard]] std::size_t times(OptionName name) const;
 
  private:
   struct Row {

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
+#include "cmd/log_output.hpp"
 #include "hold/progress.hpp"
 #include "store/backend.hpp"
 
@@ -52,7 +53,9 @@ std::vector<store::LockName> keys_of_step(const Settings& settings) {
     throw UsageError{ExitCode::usage,
                      "no KEY given, accepted: -k KEY, or RLOCK_KEY as a job has it"};
   }
-  return sorted_keys(std::move(keys));
+  keys = sorted_keys(std::move(keys));
+  set_log_keys(keys);
+  return keys;
 }
 
 store::Token token_of_step(const Settings& settings) {

@@ -238,6 +238,9 @@ std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
     return std::nullopt;
   }
   line_.update(fault, base::now());
+  base::log::Entry{"retry"}
+      .with("key", claim_.name.text())
+      .trace("asking again in {}: {}", base::format_duration(retry_), fault.why);
   const Deadline next =
       std::min({terms_.wait_ends, Deadline::after(base::now(), retry_), earlier_.due()});
   retry_ = std::min(retry_ * 2, longest_retry);

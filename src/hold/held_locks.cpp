@@ -99,7 +99,9 @@ News HeldLocks::refresh(Entry& entry, int interrupt) const {
       [&](const store::Fault& fault) -> News {
         entry.pace.failed(base::now());
         entry.disturbed = true;
-        base::log::detail("refreshing the lease: {}; trying again", fault.why);
+        base::log::Entry{"refresh-failed"}
+            .with("key", entry.held.lease().name.text())
+            .detail("refreshing the lease: {}; trying again", fault.why);
         return Trouble{fault.why};
       });
 }

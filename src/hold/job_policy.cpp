@@ -24,6 +24,15 @@ constexpr base::Millis doubled_within{1'000};
 
 constexpr std::array deadly_signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 
+std::string_view event_of(StoppedFor::Reason reason) {
+  switch (reason) {
+    case StoppedFor::Reason::loss: return "lost";
+    case StoppedFor::Reason::time: return "overran";
+    case StoppedFor::Reason::request: break;
+  }
+  return "asked-to-stop";
+}
+
 bool is_job_control(int signal) {
   return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
@@ -122,7 +131,8 @@ Actions JobPolicy::on_job_ended(os::ExitStatus status, base::Moment now) {
 Actions JobPolicy::on_guardian_killed() {
   if (phase_ == Phase::killing) return {};
   Actions actions = kill_tree();
-  actions.insert(actions.begin(), Say{"the guardian of the job was killed; killing the job"});
+  actions.insert(actions.begin(),
+                 Say{"the guardian of the job was killed; killing the job", "guardian-killed"});
   return actions;
 }
 
@@ -156,14 +166,14 @@ Actions JobPolicy::lose(const std::string& locks, const std::string& why, base::
   terms_.valid_until = store::Deadline::never();
   if (warned_of_) return {};
   warned_of_ = why;
-  return {Say{line + "; the job runs on"}};
+  return {Say{line + "; the job runs on", "lost"}};
 }
 
 Actions JobPolicy::stop_for(StoppedFor reason, const std::string& line, base::Moment now) {
   const bool all_waited_for = terms_.wait_all && phase_ == Phase::running;
   if (stopped_for_ || (ended_ && !all_waited_for)) return {};
   stopped_for_ = std::move(reason);
-  Actions actions{Say{line + "; stopping the job"}};
+  Actions actions{Say{line + "; stopping the job", event_of(stopped_for_->reason)}};
   if (phase_ == Phase::running) {
     Actions stop = stop_tree(now);
     actions.insert(actions.end(), stop.begin(), stop.end());

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct Follow {
 };
 struct Say {
   std::string text;
+  std::string_view event;  // for the log
 };
 using Action = std::variant<ToJob, ToTree, ResumeTree, Follow, Say>;
 using Actions = std::vector<Action>;

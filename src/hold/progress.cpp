@@ -48,6 +48,21 @@ std::optional<base::Millis> until_first_end(const store::Queued& place, base::Mi
   return std::max(typical - *holder.held_for, typical / 10);
 }
 
+void say(const store::LockName& name, const store::Queued& place, const store::Mode& mode,
+         const std::string& trouble) {
+  base::log::Entry entry{trouble.empty() ? "waiting" : "unreachable"};
+  entry.with("key", name.text());
+  if (trouble.empty()) {
+    entry.with("position", static_cast<std::int64_t>(place.ahead) + 1);
+    if (place.holder) entry.with("holder", store::Token::foreign(place.holder->token).shown());
+    if (place.holder && place.holder->held_for) {
+      entry.with("held_ms", place.holder->held_for->count());
+    }
+    if (const auto wait = expected_wait(place, mode)) entry.with("expected_ms", wait->count());
+  }
+  entry.notice("{}", waiting_text(name, place, mode, trouble, std::nullopt));
+}
+
 /// Whether people would want to hear of it. (That a holder confirmed its reservation is no news.)
 bool differ(const store::Queued& one, const store::Queued& other) {
   const auto token = [](const store::Queued& place) {
@@ -131,7 +146,7 @@ std::string waiting_text(const store::LockName& name, const store::Queued& place
 WaitingLine::WaitingLine(store::LockName name, store::Mode mode)
     : name_{std::move(name)},
       mode_{mode},
-      terminal_{os::stderr_is_terminal()},
+      terminal_{base::log::is_for_people() && os::stderr_is_terminal()},
       due_{base::Deadline::never()} {}
 
 WaitingLine::~WaitingLine() {
@@ -164,9 +179,7 @@ void WaitingLine::tick(base::Moment now) {
   if (place.holder && place.holder->held_for) {
     *place.holder->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);
   }
-  if (!terminal_) {
-    return base::log::line(waiting_text(name_, place, mode_, trouble_, std::nullopt));
-  }
+  if (!terminal_) return say(name_, place, mode_, trouble_);
   // A background job does not write over the prompt.
   if (!os::stderr_is_ours()) return;
   // The terminal may have been resized since. It would scroll for a line that fills it.

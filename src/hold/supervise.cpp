@@ -98,7 +98,7 @@ void Supervisor::carry_out(const Actions& actions) {
         },
         [&](const ResumeTree&) { tree_.resume(); },
         [&](const Follow& follow) { os::Signals::suspend(follow.signal); },
-        [&](const Say& say) { base::log::error("{}", say.text); });
+        [&](const Say& say) { base::log::Entry{say.event}.error("{}", say.text); });
   }
 }
 

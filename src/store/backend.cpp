@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <span>
 
+#include "base/log.hpp"
 #include "store/gate/gated_store.hpp"
 #include "store/local/local.hpp"
 #include "store/quorum/quorum.hpp"
 #include "store/redis/redis.hpp"
+#include "store/trace/traced_store.hpp"
 #include "store/zookeeper/zookeeper.hpp"
 
 namespace store {
@@ -40,9 +42,18 @@ void add_hosts(const RedisServer& server, std::vector<std::string>& hosts) {
       });
 }
 
+/// With -vv it tells what it is asked.
+std::unique_ptr<LockStore> traced(std::unique_ptr<LockStore> store, std::string server = "") {
+  if (!base::log::is_said(base::log::Severity::trace)) return store;
+  return trace::open_store(std::move(store), std::move(server));
+}
+
 std::vector<std::unique_ptr<LockStore>> open_nodes(const Quorum& quorum) {
   std::vector<std::unique_ptr<LockStore>> nodes;
-  for (const auto& server : quorum.servers) nodes.push_back(redis::open_store(server));
+  for (const auto& server : quorum.servers) {
+    nodes.push_back(
+        traced(redis::open_store(server), fmt::format("server {}: ", nodes.size() + 1)));
+  }
   return nodes;
 }
 
@@ -113,14 +124,14 @@ std::vector<std::string> hosts_of(const ServerSpec& server) {
 }
 
 std::unique_ptr<LockStore> open(const ServerSpec& server) {
-  return base::match(
+  return traced(base::match(
       server,
       [](const RedisServer& redis) -> std::unique_ptr<LockStore> {
         return redis::open_store(redis);
       },
       [](const Quorum& quorum) { return quorum::open_store(open_nodes(quorum)); },
       [](const ZooKeeper& ensemble) { return zookeeper::open_store(ensemble); },
-      [](const LocalDirectory& local) { return local::open_store(local); });
+      [](const LocalDirectory& local) { return local::open_store(local); }));
 }
 
 std::unique_ptr<LockStore> open_gated(const ServerSpec& server, std::string_view shown) {

@@ -74,6 +74,7 @@ clean_environment() {
   for name in "${!RLOCK_@}" "${!XDG_@}" "${!REDISCLI_@}"; do
     [[ $name == RLOCK_BIN ]] || unset "$name"
   done
+  unset GITLAB_CI GITHUB_ACTIONS BUILDKITE JENKINS_URL JOURNAL_STREAM
   PATH=${READABLE_PATH:-$(readable_path)}
   export HOME=$BATS_TEST_TMPDIR/home
   export TEST_MARK=$BATS_TEST_TMPDIR

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cmd/log_output.hpp"
 #include "surroundings.hpp"
 
 namespace unit::cmd_server_options {
@@ -14,7 +15,9 @@ using Words = std::vector<std::string>;
 namespace {
 
 cmd::ServerChoice choice_of(const Words& argv) {
-  return cmd::resolve_server(settings_of(argv));
+  const auto settings = settings_of(argv);
+  cmd::set_up_log(settings);
+  return cmd::resolve_server(settings);
 }
 
 Refusal refusal(const Words& argv) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "store/redis/keys.hpp"
 
@@ -179,6 +180,7 @@ Result<base::Done> Client::connect(const CallLimit& limit) {
 
 bool Client::follow(std::string_view error) {
   if (!route_.note(error)) return false;
+  base::log::trace("sent to another node: {}", base::printable(error, longest_redirection));
   drop();
   return true;
 }
@@ -203,6 +205,7 @@ Result<Reply> Client::run_script(const Script& script, const LockName& name,
   if (!unheard_) {
     auto answer = ask_with("EVALSHA", script.sha1);
     if (!answer || !answer->is_error()) return answer;  // else NOSCRIPT
+    base::log::trace("the server does not know the script yet: sending it");
   }
   return ask_with("EVAL", script.body);
 }

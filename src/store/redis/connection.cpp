@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
 #include "os/net.hpp"
@@ -160,6 +161,19 @@ Fault on_the_way(const RedisServer::Tcp& where, Fault fault) {
   return named(where, std::move(fault));
 }
 
+/// Never with the password, nor the commands that have it.
+void say_connected(const RedisServer::Address& address, const RedisServer::Access& access) {
+  if (!base::log::is_said(base::log::Severity::trace)) return;
+  const std::string where = base::match(
+      address, [](const RedisServer::Tcp& tcp) { return tcp.host + ":" + tcp.port; },
+      [](const RedisServer::Unix& unix_) { return unix_.path; });
+  const std::string& user = access.login.user;
+  base::log::Entry{"connected"}
+      .with("server", where)
+      .trace("connected to {}{}{}", base::printable(where), access.tls ? " over TLS" : "",
+             user.empty() ? "" : " as " + base::printable(user));
+}
+
 Result<Connection> Connection::open(const RedisServer::Address& address,
                                     const RedisServer::Access& access, const CallLimit& limit) {
   os::Result<os::Fd> connected = base::match(
@@ -180,6 +194,7 @@ Result<Connection> Connection::open(const RedisServer::Address& address,
     if (!secured) return std::move(secured).error();
   }
   if (auto greeted = connection.greet(access, limit); !greeted) return std::move(greeted).error();
+  say_connected(address, access);
   return connection;
 }
 
