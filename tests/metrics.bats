@@ -7,14 +7,6 @@ value() {
   awk -v sample="$1" 'substr($0, 1, length(sample) + 1) == sample " " { print substr($0, length(sample) + 2) }' "$T/attempt.out"
 }
 
-# promtool ARGUMENT...: the distribution's, or the one of scripts/install-promtool.
-promtool() {
-  local tool
-  tool=$(type -P promtool) || tool=$REPO/build/prometheus/bin/promtool
-  [[ -x $tool ]] || skip 'no promtool here: scripts/install-promtool'
-  "$tool" "$@"
-}
-
 # series FILE: what the parser of OpenMetrics makes of it, as JSON: a list of [name, labels, value].
 series() {
   "$PYTHON" - "$1" <<'PYTHON'

@@ -542,6 +542,68 @@ exit 0'
   refute_output --partial 'no good run'
 }
 
+@test "Prometheus: the entry writes a file that appears whole, and keeps the last one while no server answers" {
+  at_home
+  recipe 'Prometheus' 1 >"$T/crontab"
+  mkdir -p "$T/var/node-exporter"
+  attempt -k nightly -- true
+  cron_entry "$T/crontab" cd
+  run "${COMMAND[@]}"
+  assert_success
+  assert_output ''
+  grep -qx 'rlock_remembered_runs{key="nightly",outcome="succeeded"} 1' "$T/var/node-exporter/rlock.prom"
+  assert_equal "$(ls "$T/var/node-exporter")" rlock.prom
+  promtool check metrics <"$T/var/node-exporter/rlock.prom"
+  cp "$T/var/node-exporter/rlock.prom" "$T/before"
+  sed -i "s|^RLOCK_SERVER=.*|RLOCK_SERVER=unix://$T/nothing.sock|" "$T/crontab"
+  cron_entry "$T/crontab" cd
+  run "${COMMAND[@]}"
+  assert_failure
+  cmp "$T/before" "$T/var/node-exporter/rlock.prom"
+}
+
+@test "Prometheus: the alerts are valid, come when they should, and only then" {
+  recipe 'Prometheus' 2 >"$T/rules.yml"
+  promtool check rules "$T/rules.yml"
+  cat >"$T/tests.yml" <<'YAML'
+rule_files: [rules.yml]
+evaluation_interval: 1m
+tests:
+- interval: 1m
+  input_series:
+  - {series: 'rlock_last_run_timestamp_seconds{key="nightly",outcome="succeeded"}', values: '0x3000'}
+  - {series: 'rlock_last_run_timestamp_seconds{key="nightly",outcome="lost"}', values: '_x100 6000x3000'}
+  - {series: 'rlock_longest_wait_seconds{key="deploy"}', values: '0x29 1700x10 1900x3000'}
+  - {series: 'node_textfile_mtime_seconds{file="/var/lib/node-exporter/rlock.prom"}', values: '0+60x1700 102000x3000'}
+  alert_rule_test:
+  - {eval_time: 30m, alertname: WaitersStuck}
+  - {eval_time: 42m, alertname: WaitersStuck}
+  - eval_time: 60m
+    alertname: WaitersStuck
+    exp_alerts: [{exp_labels: {key: deploy}}]
+  - {eval_time: 25h, alertname: JobOverdue}
+  - eval_time: 27h
+    alertname: JobOverdue
+    exp_alerts: [{exp_labels: {key: nightly, outcome: succeeded}}]
+  - {eval_time: 99m, alertname: RunLost}
+  - eval_time: 120m
+    alertname: RunLost
+    exp_alerts: [{exp_labels: {key: nightly, outcome: lost}}]
+  - {eval_time: 200m, alertname: RunLost}
+  - {eval_time: 28h, alertname: LockMetricsStale}
+  - eval_time: 29h
+    alertname: LockMetricsStale
+    exp_alerts: [{exp_labels: {file: /var/lib/node-exporter/rlock.prom}}]
+- interval: 1m
+  input_series: []
+  alert_rule_test:
+  - eval_time: 5m
+    alertname: JobOverdue
+    exp_alerts: [{exp_labels: {key: nightly, outcome: succeeded}}]
+YAML
+  cd "$T" && promtool test rules tests.yml
+}
+
 @test "a fence at the resource: the late run is refused" {
   local total
   at_home

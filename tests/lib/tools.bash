@@ -55,3 +55,11 @@ script() {
     "$(companion "$K" mail):" "$@" |
     paste -sd' '
 }
+
+# promtool ARGUMENT...: the distribution's, or the one of scripts/install-promtool.
+promtool() {
+  local tool
+  tool=$(type -P promtool) || tool=$REPO/build/prometheus/bin/promtool
+  [[ -x $tool ]] || skip 'no promtool here: scripts/install-promtool'
+  "$tool" "$@"
+}
