@@ -22,7 +22,7 @@ doctor() {
   doctor
   assert_equal "$status" 0
   local subject
-  for subject in reachable version locking waiting listing eviction persistence replicas clock; do
+  for subject in reachable version locking waiting memory listing eviction persistence replicas clock; do
     assert_equal "$(finding "$subject")" ok
   done
   attempt doctor
@@ -90,6 +90,22 @@ doctor() {
   assert_equal "$status" 1
   assert_line --regexp '^fail +locking +'
   assert_output --partial 'rlock-protocol(7)'
+}
+
+@test "a user who may not keep the memory of runs is told which words are missing" {
+  own_server
+  least_user '' '+lpush +ltrim +lindex +lrem +lrange'
+  doctor -S "$LEAST_URL" batch:x
+  assert_equal "$status" 0
+  assert_equal "$(finding locking)" ok
+  assert_equal "$(finding memory)" warn
+  attempt doctor -S "$LEAST_URL" batch:x
+  assert_output --partial '--reason need +lset on'
+  run redis --raw keys '*'
+  assert_output '{batch:x}:rlock:fence'
+  least_user '' '+lpush +ltrim +lindex +lset +lrem +lrange'
+  doctor -S "$LEAST_URL" batch:x
+  assert_equal "$(finding memory)" ok
 }
 
 @test "a lock that somebody holds is not disturbed" {

@@ -201,6 +201,28 @@ Finding allowed(const char* subject, Client& client, const Command& command, con
   return {Verdict::ok, subject, "allowed", ""};
 }
 
+/// Whether runs are remembered. The scripts say nothing of a right that is missing, because no lock
+/// should be refused for it.
+Finding memory(Client& client, const LockName& name, const CallLimit& limit) {
+  const std::string key = LockKeys{name}.mailbox + "doctor-memory";
+  std::string denied;
+  bool all_answered = true;
+  for (const Command& command : {Command{"lpush", key, "x"}, Command{"lindex", key, "0"},
+                                 Command{"lrange", key, "0", "0"}, Command{"lset", key, "0", "y"},
+                                 Command{"ltrim", key, "0", "0"}, Command{"lrem", key, "1", "y"}}) {
+    const auto answer = client.ask(command, limit);
+    all_answered = all_answered && answer;
+    if (!answer && answer.error().kind == Fault::Kind::denied) denied += " +" + command.front();
+  }
+  (void)client.ask({"DEL", key}, limit);
+  if (!denied.empty()) {
+    return {Verdict::warn, "memory", "runs are not remembered",
+            "`rlock log`, `rlock overdue` and --reason need" + denied + " on ~{KEY}:*"};
+  }
+  if (!all_answered) return {Verdict::unknown, "memory", "it could not be tried", ""};
+  return {Verdict::ok, "memory", "runs are remembered", ""};
+}
+
 }  // namespace
 
 Findings examine(const RedisServer& server, const LockName& name, const CallLimit& limit) {
@@ -210,9 +232,11 @@ Findings examine(const RedisServer& server, const LockName& name, const CallLimi
   const ServerInfo info{client, limit};
   findings.push_back(version(info));
   findings.push_back(try_locking(*open_store(server), name, advice_on_locking, limit));
+  const Finding remembers = memory(client, name, limit);
   findings.push_back(
       allowed("waiting", client, blocking_pop(LockKeys{name}.mailbox + "doctor", Millis{1}),
               "waiters block in their mailbox: allow +blpop on ~{KEY}:*", Verdict::fail, limit));
+  findings.push_back(remembers);
   findings.push_back(allowed("listing", client, {"SCAN", "0", "COUNT", "1"},
                              "only `rlock list` needs +scan", Verdict::warn, limit));
   findings.push_back(eviction(info));
