@@ -148,6 +148,81 @@ listening_anew() {
   free "$K"
 }
 
+# token_of_waiter NUMBER: of the waiters of $K.
+token_of_waiter() {
+  json "d['waiters'][$1]['token']" inspect --json "$K"
+}
+
+@test "a waiter that is named is sent away, told by whom and why; holder and queue are left alone" {
+  own_server
+  hold holder -k "$K"
+  wait_until listening 1
+  queue_up unwanted "$K" 1 -E 3 --status-file "$T/status" -- touch "$T/ran"
+  queue_up behind "$K" 2 -- echo ran
+  attempt cancel "$K" --token "$(token_of_waiter 0)" --reason 'wrong branch'
+  assert_success
+  assert_output "'$K': $(id -un)@$(hostname):${PIDS[unwanted]}/touch waits no more"
+  finish unwanted
+  assert_equal "$status" 3
+  assert_stderr_line "waiting for '$K' was cancelled by $(id -un)@$(hostname): wrong branch"
+  assert_equal "$("$PYTHON" -c 'import json, sys; d = json.load(open(sys.argv[1])); print(d["outcome"], d["why"])' "$T/status")" \
+    "busy cancelled by $(id -un)@$(hostname): wrong branch"
+  queued "$K" 1
+  let_go holder
+  assert_success
+  finish behind
+  assert_success
+  assert_output ran
+  [[ ! -e $T/ran ]]
+}
+
+@test "a waiter for a permit, for one of some names, or among readers is found, too" {
+  local how key=$K
+  local -a options
+  own_server
+  for how in '--permits 2' '--one-of=a b,c'; do
+    if [[ $how == --permits* ]]; then options=(--permits 2); else options=("$how"); fi
+    K=$key:${how:2:1}
+    hold one -k "$K" "${options[@]}"
+    hold two -k "$K" "${options[@]}"
+    queue_up unwanted "$K" 1 "${options[@]}" -- touch "$T/ran"
+    attempt cancel "$K" --token "$(token_of_waiter 0)"
+    assert_success
+    finish unwanted
+    assert_equal "$status" 75
+    let_go one
+    assert_success
+    let_go two
+    assert_success
+  done
+  K=$key
+  hold writer -k "$K"
+  queue_up unwanted "$K" 1 -s -- touch "$T/ran"
+  attempt cancel "$K" --token "$(token_of_waiter 0)"
+  assert_success
+  finish unwanted
+  assert_equal "$status" 75
+  let_go writer
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
+@test "a waiter that does not hear is still there when the wait ends: 75" {
+  own_server
+  hold holder -k "$K"
+  queue_up stopped "$K" 1 -- touch "$T/ran"
+  signal STOP stopped
+  attempt cancel "$K" --token "$(token_of_waiter 0)" --wait 300ms
+  assert_equal "$status" 75
+  assert_one_stderr_line 'is still there, which was asked 300ms ago'
+  signal CONT stopped
+  finish stopped
+  assert_equal "$status" 75
+  let_go holder
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
 @test "a token that holds nothing: 1" {
   hold holder -k "$K"
   attempt cancel "$K" --token nobody

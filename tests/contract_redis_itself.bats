@@ -231,6 +231,59 @@ cancelled() {
   [[ ! -e $T/ran ]]
 }
 
+@test "permits have numbers, and names if they are given some" {
+  if ! can --permits; then
+    refused --permits 2
+    refused --one-of a,b
+    return 0
+  fi
+  start one -k "$K" --one-of a,b -- "$LIB/until-file" "$T/one.go"
+  wait_until says "$T/one.out" started
+  # shellcheck disable=SC2016
+  attempt -k "$K" --one-of a,b -- sh -c 'echo "$RLOCK_PERMIT $RLOCK_RESOURCE"'
+  assert_success
+  assert_output '2 b'
+  assert_equal "$(seen "$K" '[[h["permit"], h["resource"]] for h in d["holders"]]')" '[[1, "a"]]'
+  assert_equal "$(seen "$K" 'd["resources"]')" '["a", "b"]'
+  attempt -k "$K" --one-of b,a -- touch "$T/ran"
+  assert_equal "$status" 78
+  attempt -k "$K" --permits 2 -- touch "$T/ran"
+  assert_equal "$status" 78
+  let_go one
+  [[ ! -e $T/ran ]]
+  # shellcheck disable=SC2016
+  attempt -k "$K" --permits 2 -- sh -c 'echo "$RLOCK_PERMIT ${RLOCK_RESOURCE-none}"'
+  assert_output '1 none'
+}
+
+@test "cancel --token sends one waiter away, where a waiter can be told" {
+  local token
+  hold holder -k "$K"
+  stand_in_line waiter "$K" -- touch "$T/ran"
+  if [[ $STORE == quorum ]]; then # nobody sees who waits there
+    attempt cancel "$K" --token nobody
+    assert_equal "$status" 1
+    signal TERM waiter
+  elif [[ $STORE != gate ]]; then # nor who waits at a gate
+    token=$(seen "$K" 'd["waiters"][0]["token"]')
+    attempt cancel "$K" --token "$token"
+    if [[ $STORE == zookeeper ]]; then
+      assert_equal "$status" 75
+      assert_one_stderr_line 'nobody can tell a waiter'
+      signal TERM waiter
+    else
+      assert_success
+    fi
+  else
+    signal TERM waiter
+  fi
+  finish waiter
+  [[ $status == 75 || $status == 143 ]]
+  let_go holder
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
 @test "steps: acquire, refresh, release" {
   local verb
   if ! can acquire; then
@@ -276,6 +329,21 @@ cancelled() {
   assert_output ran
 }
 
+@test "--max-hold: the job is stopped in time for that, 76, and the lock passes on" {
+  start holder -k "$K" --ttl 60s --max-hold 2s -- "$LIB/until-file" "$T/never"
+  wait_until says "$T/holder.out" started
+  stand_in_line waiter "$K" -- echo 'my turn'
+  finish holder
+  assert_equal "$status" 76
+  assert_stderr_line "its time under '$K' was over: --max-hold 2s; stopping the job"
+  finish waiter
+  assert_success
+  assert_output 'my turn'
+  if can --history; then
+    assert_equal "$(json '[each["outcome"] for each in d["locks"][0]["runs"]]' log --json "$K")" '["exited", "overran"]'
+  fi
+}
+
 @test "--max-waiters: enough wait already" {
   if ! can --max-waiters; then
     refused --max-waiters 1
@@ -305,6 +373,23 @@ cancelled() {
   assert_equal "$status" 76
   finish older
   assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+}
+
+@test "--supersede=waiting: the newest of those who wait, and the holder is left alone" {
+  if ! can --supersede; then
+    refused --supersede=waiting
+    return 0
+  fi
+  hold holder -k "$K"
+  stand_in_line older "$K" -- touch "$T/ran"
+  start newest -q -k "$K" --supersede=waiting -- echo newest
+  finish older
+  assert_equal "$status" 75
+  let_go holder
+  assert_success
+  finish newest
+  assert_output newest
   [[ ! -e $T/ran ]]
 }
 

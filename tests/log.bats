@@ -52,6 +52,47 @@ outcomes() {
   assert_output 'exited 0 lost'
 }
 
+@test "what a lock is for: who asks is told, and the log remembers it" {
+  local token
+  own_server
+  hold holder -k "$K" --reason $'the database\nmoves'
+  attempt inspect "$K"
+  assert_line --regexp '^reason +the database moves$'
+  assert_equal "$(json '[h["reason"] for h in d["holders"]]' inspect --json "$K")" '["the database moves"]'
+  attempt -k "$K" -- true
+  assert_equal "$status" 75
+  assert_stderr_line '(the database moves); to queue for it'
+  start waiter -k "$K" -w 60s -- true
+  wait_until says "$T/waiter.err" '(the database moves), position 1'
+  let_go holder
+  assert_success
+  finish waiter
+  assert_success
+  attempt acquire -k "$K" --ttl 60s --reason 'by hand'
+  assert_success
+  token=$output
+  attempt -k "$K" -- true
+  assert_stderr_line '(by hand); to queue for it'
+  attempt release -k "$K" --token "$token"
+  assert_success
+  assert_equal "$(json '[each["reason"] for each in d["locks"][0]["runs"]]' log --json "$K")" \
+    '["by hand", null, "the database moves"]'
+  attempt log "$K"
+  assert_output --partial '(the database moves)'
+}
+
+@test "of several who hold it each has its own reason" {
+  own_server
+  hold one -k "$K" -s --reason 'one thing'
+  hold two -k "$K" -s --reason another
+  assert_equal "$(json '[h["reason"] for h in d["holders"]]' inspect --json "$K")" '["one thing", "another"]'
+  attempt -k "$K" -- true
+  assert_equal "$status" 75
+  [[ $stderr != *'(another)'* ]] # it is not that of the one that is named
+  let_go one
+  let_go two
+}
+
 @test "cancelled, superseded, force-released, overrun: and why" {
   hold cancelled -k "$K"
   attempt cancel --reason 'wrong branch' "$K"

@@ -50,6 +50,81 @@ load lib/rlock
   assert_equal "$status" 76
 }
 
+@test "=waiting sends those away who wait, and leaves the holder alone" {
+  own_server
+  hold holder -k "$K"
+  wait_until listening 1
+  queue_up older "$K" 1 -- touch "$T/ran"
+  start newest -k "$K" --supersede=waiting --label newest --reason 'a newer commit' -- echo ran
+  finish older
+  assert_equal "$status" 75
+  assert_stderr_line "waiting for '$K' was superseded by $(id -un)@"
+  assert_stderr_line '/newest: a newer commit'
+  wait_queued "$K" 1
+  queue_up later "$K" 2 -- echo later
+  let_go holder
+  assert_success
+  finish newest
+  assert_success
+  assert_output ran
+  finish later
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
+@test "=waiting sends one away that was woken and has not come, and takes its turn" {
+  own_server
+  hold holder -k "$K"
+  queue_up older "$K" 1 -- touch "$T/ran"
+  signal STOP older
+  reserve holder "$K"
+  attempt -k "$K" --supersede=waiting -- echo ran
+  assert_success
+  assert_output ran
+  signal CONT older
+  finish older
+  [[ $status == 75 || -e $T/ran ]] # it heard of its turn before, and came when the lock was free again
+}
+
+@test "=waiting leaves the holders of permits alone" {
+  own_server
+  hold one -k "$K" --permits 2
+  hold two -k "$K" --permits 2
+  wait_until listening 2
+  queue_up older "$K" 1 --permits 2 -- touch "$T/ran"
+  start newest -k "$K" --permits 2 --supersede=waiting -- echo ran
+  finish older
+  assert_equal "$status" 75
+  let_go one
+  assert_success
+  finish newest
+  assert_success
+  let_go two
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
+@test "the next word is the command, not whom to supersede; a variable says it, too" {
+  own_server
+  attempt -k "$K" --supersede echo waiting
+  assert_success
+  assert_output waiting
+  hold holder -k "$K"
+  wait_until listening 1
+  queue_up older "$K" 1 -- touch "$T/ran"
+  RLOCK_SUPERSEDE=waiting start newest -k "$K" -- echo ran
+  finish older
+  assert_equal "$status" 75
+  let_go holder
+  assert_success
+  finish newest
+  assert_output ran
+  RLOCK_SUPERSEDE=nobody attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line "RLOCK_SUPERSEDE: saw 'nobody', accepted: all, waiting,"
+  [[ ! -e $T/ran ]]
+}
+
 @test "who comes later waits behind it, undisturbed" {
   own_server
   hold_stubborn holder --ttl 60s --grace 8s

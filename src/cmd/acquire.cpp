@@ -43,6 +43,10 @@ std::string for_shell(const ClaimPlan& plan, const std::vector<store::Lease>& le
   if (leases.size() == 1) {
     text += word("RLOCK_KEY", leases.front().name.text());
     text += word("RLOCK_FENCE", std::to_string(leases.front().fence));
+    if (const auto& lease = leases.front(); lease.permit > 0) {
+      text += word("RLOCK_PERMIT", std::to_string(lease.permit));
+      if (!lease.resource.empty()) text += word("RLOCK_RESOURCE", lease.resource);
+    }
   } else {
     text += word("RLOCK_FENCES", joined(leases, true));
   }
@@ -66,8 +70,12 @@ std::string for_github(const std::vector<store::Lease>& leases) {
   const auto& token = leases.front().token;
   std::string text = output_line("token", token.text(), token);
   if (leases.size() == 1) {
-    text += output_line("key", leases.front().name.text(), token);
-    return text + output_line("fence", std::to_string(leases.front().fence), token);
+    const auto& lease = leases.front();
+    text += output_line("key", lease.name.text(), token);
+    text += output_line("fence", std::to_string(lease.fence), token);
+    if (lease.permit > 0) text += output_line("permit", std::to_string(lease.permit), token);
+    if (!lease.resource.empty()) text += output_line("resource", lease.resource, token);
+    return text;
   }
   text += output_line("keys", joined(leases, false), token);
   return text + output_line("fences", joined(leases, true), token);

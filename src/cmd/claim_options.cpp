@@ -14,23 +14,51 @@ namespace {
 
 constexpr unsigned most_waiters = 1'000'000;
 constexpr unsigned most_replicas = 1'000;
+// A line on the screen of whoever is stopped, or asks.
+constexpr std::size_t longest_reason = 200;
 
 store::Mode mode_in(const Settings& settings) {
   const auto permits = settings.find("permits");
+  const auto one_of = settings.find("one-of");
   const bool shared = settings.is_on("shared");
   const bool exclusive = settings.is_on("exclusive");
   if ((exclusive && shared) || (permits && (exclusive || shared))) {
     throw UsageError{ExitCode::usage, "--exclusive, --shared and --permits contradict each other"};
   }
+  if (one_of && (exclusive || shared || permits)) {
+    throw UsageError{ExitCode::usage,
+                     "--one-of contradicts --exclusive, --shared and --permits: as many hold the "
+                     "lock as there are names"};
+  }
   if (shared) return {store::Mode::Kind::shared};
+  if (one_of) {
+    auto names = store::permit_names_in(one_of->text);
+    if (!names) throw not_accepted(*one_of, store::accepted_permit_names);
+    if (settings.all("key").size() > 1) {
+      throw UsageError{ExitCode::usage,
+                       "--one-of names the permits of one key, and there are several keys"};
+    }
+    const auto number = static_cast<unsigned>(names->size());
+    return {store::Mode::Kind::permits, number, *std::move(names)};
+  }
   const unsigned number = permits ? number_of(*permits, 1, store::Mode::most_permits) : 1;
   if (number == 1) return {};
   return {store::Mode::Kind::permits, number};
 }
 
-base::Millis wait_in(const Settings& settings) {
+Supersede supersede_in(const Settings& settings) {
+  const auto setting = settings.find("supersede");
+  if (!setting) return Supersede::nobody;
+  if (setting->text == "all") return Supersede::all;
+  if (setting->text == "waiting") return Supersede::waiting;
+  const auto answer = yes_or_no(setting->text);
+  if (!answer) throw not_accepted(*setting, "all, waiting, yes (the same as all) or no");
+  return *answer ? Supersede::all : Supersede::nobody;
+}
+
+base::Millis wait_in(const Settings& settings, Supersede whom) {
   const auto wait = settings.value("wait");
-  const bool supersede = settings.is_on("supersede");
+  const bool supersede = whom != Supersede::nobody;
   const bool wants_wait = settings.on_command_line("wait") && wait_of(wait) != base::Millis{0};
   if (settings.is_on("nonblock")) {
     if (wants_wait)
@@ -84,11 +112,14 @@ void require_features(const ClaimPlan& plan) {
   using store::Feature;
   const auto kind = plan.mode.kind;
   if (kind == store::Mode::Kind::shared) require(plan.server, Feature::shared, "--shared");
-  if (kind == store::Mode::Kind::permits) require(plan.server, Feature::permits, "--permits");
+  if (kind == store::Mode::Kind::permits) {
+    require(plan.server, Feature::permits, plan.mode.names.empty() ? "--permits" : "--one-of");
+  }
   if (plan.max_waiters) require(plan.server, Feature::max_waiters, "--max-waiters");
-  if (plan.supersede) require(plan.server, Feature::supersede, "--supersede");
+  const bool supersedes = plan.supersede != Supersede::nobody;
+  if (supersedes) require(plan.server, Feature::supersede, "--supersede");
   if (plan.local_gate) require(plan.server, Feature::local_gate, "--local-gate");
-  if (plan.local_gate && (plan.supersede || plan.max_waiters)) {
+  if (plan.local_gate && (supersedes || plan.max_waiters)) {
     throw UsageError{ExitCode::usage,
                      "--local-gate contradicts --supersede and --max-waiters: who waits behind it "
                      "is not seen at the server"};
@@ -101,12 +132,17 @@ void require_features(const ClaimPlan& plan) {
 std::vector<store::Claim> ClaimPlan::claims() const {
   const auto token = store::Token::mint(label);
   const auto on_busy = wait == base::Millis{0} ? store::OnBusy::give_up : store::OnBusy::queue;
-  const std::string message = supersede ? std::string{store::superseded_by} + token.shown() : "";
+  std::string message;
+  if (supersede != Supersede::nobody) {
+    message = std::string{store::superseded_by} + token.shown();
+    if (!reason.empty()) message += ": " + reason;
+  }
   std::vector<store::Claim> result;
   for (const auto& key : keys) {
     result.push_back({key, token, ttl, on_busy, mode, max_waiters, sync_replicas, keys.size() > 1,
-                      message, history});
+                      message, supersede == Supersede::waiting, history});
     result.back().slot = slot;
+    result.back().reason = reason;
   }
   return result;
 }
@@ -124,19 +160,28 @@ std::string ClaimPlan::shown_keys() const {
 }
 
 ClaimPlan resolve_claim(const Settings& settings, store::Ttl ttl, const store::Label& label) {
+  const auto supersede = supersede_in(settings);
   ClaimPlan plan{resolve_server(settings),
                  keys_in(settings),
                  mode_in(settings),
                  ttl,
-                 wait_in(settings),
+                 wait_in(settings, supersede),
                  label_in(settings, label),
                  max_waiters_in(settings),
                  sync_replicas_in(settings),
-                 settings.is_on("supersede"),
+                 supersede,
                  settings.is_on("local-gate"),
                  conflict_exit_code_in(settings)};
   plan.history = history_in(settings, plan.server);
   set_log_keys(plan.keys);
+  plan.reason = reason_in(settings);
+  if (!plan.reason.empty() && plan.supersede == Supersede::nobody) {
+    require(plan.server, store::Feature::history, "--reason");
+    if (plan.history == base::Millis{0}) {
+      throw UsageError{ExitCode::usage,
+                       "--history 0 contradicts --reason, which stands in the memory of the run"};
+    }
+  }
   require_features(plan);
   return plan;
 }
@@ -151,6 +196,18 @@ base::Millis history_in(const Settings& settings, const ServerChoice& server) {
     require(server, store::Feature::history, "--history");
   }
   return length;
+}
+
+std::string reason_in(const Settings& settings) {
+  const auto reason = settings.find("reason");
+  if (!reason) return {};
+  if (reason->text.size() > longest_reason) {
+    throw not_accepted(*reason, fmt::format("up to {} bytes", longest_reason));
+  }
+  std::string line = reason->text;
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }, ' ');
+  return line;
 }
 
 std::optional<store::Ttl> ttl_in(const Settings& settings) {

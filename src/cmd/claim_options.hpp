@@ -9,6 +9,9 @@
 
 namespace cmd {
 
+/// Whom a claim supersedes: those who wait, or all.
+enum class Supersede { nobody, waiting, all };
+
 /// Locks that are wanted together.
 struct ClaimPlan {
   ServerChoice server;
@@ -19,12 +22,13 @@ struct ClaimPlan {
   store::Label label;
   std::optional<unsigned> max_waiters;
   unsigned sync_replicas;
-  bool supersede;
+  Supersede supersede;
   bool local_gate;
   int conflict_exit_code;
   base::Millis history{};  // 0: the run is not remembered
   std::optional<store::Slot> slot{};
-  bool share = false;  // where the slot is done: exit as its run did
+  bool share = false;    // where the slot is done: exit as its run did
+  std::string reason{};  // what for
 
   /// One claim for each key, all with the same fresh token.
   [[nodiscard]] std::vector<store::Claim> claims() const;
@@ -38,6 +42,8 @@ ClaimPlan resolve_claim(const Settings& settings, store::Ttl ttl, const store::L
 
 /// How long the server is to remember a run. Throws UsageError.
 base::Millis history_in(const Settings& settings, const ServerChoice& server);
+/// The --reason, as one line; empty if there is none. Throws UsageError.
+std::string reason_in(const Settings& settings);
 /// A TTL, if one was set anywhere. Throws UsageError.
 std::optional<store::Ttl> ttl_in(const Settings& settings);
 /// As resolve_claim() reads them, for a step that has no claim. Throw UsageError.

@@ -113,21 +113,11 @@ int report_not_held(const store::LockName& name, const std::optional<store::Toke
   return ExitCode::not_found_here;
 }
 
-// A line on the screen of whoever is stopped.
-constexpr std::size_t longest_reason = 200;
-
 /// "app@web1", or "app@web1: the database moves": who asks and why, for the holder to read.
 std::string who_and_why(const Settings& settings) {
-  std::string who = os::user_name() + '@' + os::host_name();
-  const auto reason = settings.find("reason");
-  if (!reason || reason->text.empty()) return who;
-  if (reason->text.size() > longest_reason) {
-    throw not_accepted(*reason, fmt::format("up to {} bytes", longest_reason));
-  }
-  std::string line = reason->text;
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }, ' ');
-  return who + ": " + line;
+  const std::string who = os::user_name() + '@' + os::host_name();
+  const std::string reason = reason_in(settings);
+  return reason.empty() ? who : who + ": " + reason;
 }
 
 // ---- cancel -----------------------------------------------------------------------------------
@@ -145,13 +135,22 @@ constexpr base::Millis heard_by{2'000};
 // Between two looks at who holds it: a holder that released by itself sends no word.
 constexpr base::Millis look_again{500};
 
-/// Those of `asked` that still hold the lock, as far as the server answers.
-Tokens still_holding(const CancelPlan& plan, store::LockAdmin& admin, Tokens asked) {
+bool holds(const store::LockReport& report, const store::Token& token) {
+  return std::any_of(report.holders.begin(), report.holders.end(),
+                     [&](const auto& each) { return each.holder.token == token.text(); });
+}
+
+bool waits(const store::LockReport& report, const store::Token& token) {
+  return std::any_of(report.waiters.begin(), report.waiters.end(),
+                     [&](const auto& each) { return each.token == token; });
+}
+
+/// Those of `asked` that still hold the lock or wait for it, as far as the server answers.
+Tokens still_there(const CancelPlan& plan, store::LockAdmin& admin, Tokens asked) {
   const auto answer = plan.server.report_on(admin, plan.key);
   if (!answer) return asked;
   std::erase_if(asked, [&](const store::Token& token) {
-    return std::none_of(answer->holders.begin(), answer->holders.end(),
-                        [&](const auto& each) { return each.holder.token == token.text(); });
+    return !holds(*answer, token) && !waits(*answer, token);
   });
   return asked;
 }
@@ -164,7 +163,7 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
   while (true) {
     const auto next = std::min(until, base::Deadline::after(base::now(), look_again));
     const bool word = admin.await_last_word(plan.key, {next}) == store::LastWord::stopped;
-    const auto now_left = still_holding(plan, admin, left);
+    const auto now_left = still_there(plan, admin, left);
     for (const auto& token : left) {
       if (std::find(now_left.begin(), now_left.end(), token) != now_left.end()) continue;
       print(fmt::format("'{}': {} has {}\n", key, token.shown(),
@@ -190,12 +189,55 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
   return ExitCode::busy;
 }
 
+/// Waits until `token`, which waited for the lock when it was asked, is gone.
+int wait_for_departure(const CancelPlan& plan, store::LockAdmin& admin, const store::Token& token) {
+  const std::string key = base::printable(plan.key.text());
+  const auto until = base::Deadline::after(base::now(), plan.wait);
+  for (;;) {
+    const auto next = std::min(until, base::Deadline::after(base::now(), look_again));
+    (void)admin.await_last_word(plan.key, {next});
+    if (still_there(plan, admin, {token}).empty()) {
+      print(fmt::format("'{}': {} waits no more\n", key, token.shown()));
+      return ExitCode::ok;
+    }
+    if (!until.passed(base::now())) continue;
+    base::log::error("'{}': {} is still there, which was asked {} ago", key, token.shown(),
+                     base::format_duration(plan.wait));
+    return ExitCode::busy;
+  }
+}
+
+/// Sends away one that waits for the lock.
+int cancel_waiter(const CancelPlan& plan, store::LockAdmin& admin, const store::Token& token) {
+  if (!store::can(plan.server.spec, store::Feature::tell_waiters)) {
+    base::log::error(
+        "'{}': {} waits for it, and on {} nobody can tell a waiter to go; nothing was changed",
+        base::printable(plan.key.text()), token.shown(), plan.server.shown);
+    return ExitCode::busy;
+  }
+  const auto asked = plan.server.ask([&](const os::CallLimit& limit) {
+    return admin.ask_to_stop(plan.key, {token}, "cancelled by " + plan.by, limit);
+  });
+  if (!asked) return report_fault(plan.server, asked.error());
+  return wait_for_departure(plan, admin, token);
+}
+
 int execute(const CancelPlan& plan) {
   const std::string key = base::printable(plan.key.text());
   const auto admin = store::open_admin(plan.server.spec);
   const auto answer = plan.server.report_on(*admin, plan.key);
   if (!answer) return report_fault(plan.server, answer.error());
   const auto holders = chosen_holders(*answer, plan.only);
+  if (holders.empty() && plan.only && waits(*answer, *plan.only)) {
+    return cancel_waiter(plan, *admin, *plan.only);
+  }
+  if (holders.empty() && plan.only && !store::can(plan.server.spec, store::Feature::tell_waiters)) {
+    base::log::error(
+        "'{}' is held by nobody with that token, and on {} nobody can tell a waiter to go; "
+        "nothing was changed",
+        key, plan.server.shown);
+    return ExitCode::not_found_here;
+  }
   if (holders.empty()) return report_not_held(plan.key, plan.only);
   const auto tokens = tokens_of(holders);
   if (std::none_of(holders.begin(), holders.end(), can_stop)) {
@@ -355,11 +397,12 @@ const Command cancel_command{
     "cancel",
     of::cancel,
     "cancel [OPTIONS] KEY",
-    "ask the holder to stop its job and to release",
+    "ask the holder to stop its job and to release, or a waiter to go",
     "The holder's rlock stops the job as it would for a lost lock, releases, and\n"
     "exits 76 with a line that says who asked. Waits for that and exits 0; 1 if\n"
     "nobody holds the lock; 75 if it is still held when the wait ends, or the holder\n"
-    "is a foreign client, which cannot be asked.\n"
+    "is a foreign client, which cannot be asked. With the --token of one that waits,\n"
+    "that one is sent away, and the holder left alone.\n"
     "\n"
     "Examples:\n"
     "  rlock cancel deploy\n"

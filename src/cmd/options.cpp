@@ -30,7 +30,10 @@ std::string help_of(const Option& option) {
   if (option.has_long_form()) {
     line += fmt::format("{}--{}", option.letter != 0 ? ", " : "  ", option.name);
   }
-  if (option.takes_value()) line += fmt::format(" {}", option.argument);
+  if (option.takes_value()) {
+    line += option.bare.empty() ? fmt::format(" {}", option.argument)
+                                : fmt::format("[={}]", option.argument);
+  }
   if (line.size() + 2 > column) {
     line += "\n" + std::string(column, ' ');
   } else {

@@ -41,6 +41,8 @@ struct Option {
   Commands commands;
   std::string_view help;
   bool repeated = false;  // may be given several times; otherwise the last one counts
+  // What it means without a value, which can be given behind a '=' only; empty: it needs one.
+  std::string_view bare{};
 
   [[nodiscard]] constexpr bool takes_value() const { return !argument.empty(); }
   [[nodiscard]] constexpr bool has_long_form() const { return name.size() > 1; }
@@ -73,7 +75,9 @@ inline constexpr std::array options{
     Option{"shared", 's', "", "", From::command_line, Group::lock, of::claims,
            "hold it together with other readers"},
     Option{"permits", 0, "N", "1", From::command_line, Group::lock, of::claims,
-           "at most N holders at once"},
+           "at most N holders at once; RLOCK_PERMIT says which of 1 to N this is"},
+    Option{"one-of", 0, "NAME[,NAME]...", "", From::command_line, Group::lock, of::claims,
+           "as many permits as names, each with one of them; RLOCK_RESOURCE says which"},
     Option{"min-hold", 0, "DUR", "", From::anywhere, Group::lock, of::run,
            "the lock stays taken so long after the grant, even if the job is quicker"},
     Option{"max-hold", 0, "DUR", "", From::anywhere, Group::lock, of::run,
@@ -82,6 +86,8 @@ inline constexpr std::array options{
            "a grant counts only once N replicas have confirmed it"},
     Option{"label", 0, "TEXT", "", From::anywhere, Group::lock, of::claims,
            "shown to others in place of the command's name"},
+    Option{"reason", 0, "TEXT", "", From::command_line, Group::lock, of::claims,
+           "shown to whoever asks who holds the lock"},
 
     Option{"slot", 0, "ID", "", From::command_line, Group::lock, of::run,
            "run once for ID, or for @day, @hour, @week, @month, @15m of this host's clock: whoever comes when it is "
@@ -101,8 +107,9 @@ inline constexpr std::array options{
            "the same as --wait 0"},
     Option{"max-waiters", 0, "N", "", From::anywhere, Group::waiting, of::claims,
            "with so many in the queue: busy, even with --wait"},
-    Option{"supersede", 0, "", "", From::command_line, Group::waiting, of::claims,
-           "newest wins: ask the holder to stop, send older waiters away, take the turn"},
+    Option{"supersede", 0, "all|waiting", "", From::anywhere, Group::waiting, of::claims,
+           "newest wins: ask the holder to stop, send older waiters away, take the turn; with =waiting the holder is "
+           "left alone", false, "all"},
     Option{"local-gate", 0, "", "", From::anywhere, Group::waiting, of::claims,
            "of this user's waiters on this host only one waits at the server"},
 

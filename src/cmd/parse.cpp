@@ -118,6 +118,11 @@ SplitArgv split_argv(const std::vector<std::string>& argv, const Settings& setti
         words.options.push_back(word->substr(equals + 1));
         continue;
       }
+      if (takes_value && !option->bare.empty()) {
+        words.options.push_back(*word);
+        words.options.emplace_back(option->bare);
+        continue;
+      }
       wants_next = takes_value;
     } else {
       wants_next = read_cluster(*word, settings, words.meant);

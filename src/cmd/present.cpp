@@ -80,12 +80,26 @@ Json person(const std::string& text) {
   return json;
 }
 
-Json holder_of(const store::HolderReport& one) {
+/// What this holder of the lock said that it is for; empty if that is not known.
+std::string reason_of(const LockReport& report, const std::string& token) {
+  const auto run =
+      std::find_if(report.runs.begin(), report.runs.end(), [&](const store::Run& each) {
+        return each.outcome.kind == store::RunOutcome::Kind::running && each.token.text() == token;
+      });
+  return run == report.runs.end() ? std::string{} : run->reason;
+}
+
+Json holder_of(const LockReport& report, const store::HolderReport& one) {
   Json json = person(one.holder.token);
   json["held_ms"] = milliseconds(one.holder.held_for);
   json["ttl_ms"] = milliseconds(one.holder.expires_in);
   json["fence"] = or_null(one.fence);
   json["job_ended"] = one.holder.kind == Holder::Kind::kept;
+  const std::string resource = report.mode ? report.mode->name_of(one.permit) : "";
+  json["permit"] = one.permit > 0 ? Json(one.permit) : Json(nullptr);
+  json["resource"] = resource.empty() ? Json(nullptr) : Json(resource);
+  const std::string reason = reason_of(report, one.holder.token);
+  json["reason"] = reason.empty() ? Json(nullptr) : Json(reason);
   return json;
 }
 
@@ -129,12 +143,14 @@ Json object(const LockReport& report) {
   json["state"] = state_of(report);
   json["mode"] = report.mode ? Json(name_of(report.mode->kind)) : Json(nullptr);
   json["permits"] = permits ? Json(report.mode->permits) : Json(nullptr);
+  const bool named = permits && !report.mode->names.empty();
+  json["resources"] = named ? Json(report.mode->names) : Json(nullptr);
   json["holder"] = held ? person(longest.token) : Json(nullptr);
   json["held_ms"] = milliseconds(longest.held_for);
   json["ttl_ms"] = milliseconds(longest.expires_in);
   json["fence"] = or_null(report.fence);
   json["holders"] = Json::array();
-  for (const auto& each : report.holders) json["holders"].push_back(holder_of(each));
+  for (const auto& each : report.holders) json["holders"].push_back(holder_of(report, each));
   json["waiters"] = Json::array();
   for (const auto& each : report.waiters) {
     const auto place = place_of(report, json["waiters"].size());
@@ -147,7 +163,14 @@ Json object(const LockReport& report) {
 
 std::string mode_text(const store::Mode& mode) {
   if (mode.kind != store::Mode::Kind::permits) return name_of(mode.kind);
-  return fmt::format("{} permits", mode.permits);
+  if (mode.names.empty()) return fmt::format("{} permits", mode.permits);
+  return fmt::format("one of {}", base::printable(fmt::format("{}", fmt::join(mode.names, ","))));
+}
+
+/// "2", or "2 (gpu:1)": which of the permits.
+std::string shown_permit(unsigned permit, const std::string& resource) {
+  return resource.empty() ? std::to_string(permit)
+                          : fmt::format("{} ({})", permit, base::printable(resource));
 }
 
 /// Of a column of keys.
@@ -180,11 +203,17 @@ std::string as_table(const LockReport& report) {
   row("key", base::printable(report.name.text()));
   row("state", state_of(report));
   if (report.mode) row("mode", mode_text(*report.mode));
-  for (const auto& [holder, fence] : report.holders) {
+  for (const auto& [holder, fence, permit] : report.holders) {
     row("holder", shown_holder(holder));
     row("token", base::printable(holder.token, longest_token));
     if (holder.held_for) row("since", since(*holder.held_for));
     row("until", until(holder));
+    if (const auto reason = reason_of(report, holder.token); !reason.empty()) {
+      row("reason", base::printable(reason));
+    }
+    if (permit > 0 && report.mode) {
+      row("permit", shown_permit(permit, report.mode->name_of(permit)));
+    }
     if (report.holders.size() > 1 && fence) row("fence", std::to_string(*fence));
   }
   if (report.holders.size() < 2 && report.fence) row("fence", std::to_string(*report.fence));
@@ -245,10 +274,11 @@ std::string log_table(const std::vector<LockReport>& reports) {
                                  "GRANTED (UTC)", "WAITED", "HELD", "OUTCOME", "FENCE", "HOLDER");
   for (const LockReport& report : reports) {
     for (const store::Run& run : report.runs) {
-      text += fmt::format("{}{:%Y-%m-%d %H:%M:%S}  {:>7}  {:>7}  {:<11}  {:<16}  {}{}\n",
+      text += fmt::format("{}{:%Y-%m-%d %H:%M:%S}  {:>7}  {:>7}  {:<11}  {:<16}  {}{}{}\n",
                           of_key(base::printable(report.name.text())), time_of(run.granted_ago),
                           base::format_duration(run.waited), length_or_dash(length_of(run)),
                           shown_outcome(run.outcome), run.fence, run.token.shown(),
+                          run.reason.empty() ? "" : " (" + base::printable(run.reason) + ")",
                           run.why.empty() ? "" : ": " + base::one_line(run.why));
     }
   }
@@ -274,6 +304,7 @@ Json as_object(const store::Run& run) {
   json["held_ms"] = milliseconds(length_of(run));
   add_outcome(json, run.outcome);
   json["why"] = run.why.empty() ? Json(nullptr) : Json(run.why);
+  json["reason"] = run.reason.empty() ? Json(nullptr) : Json(run.reason);
   json["slot"] = run.slot.empty() ? Json(nullptr) : Json(run.slot);
   json["attempt"] = run.attempt > 0 ? Json(run.attempt) : Json(nullptr);
   return json;

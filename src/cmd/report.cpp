@@ -1,5 +1,7 @@
 #include "cmd/report.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/duration.hpp"
@@ -28,7 +30,8 @@ std::string option_for(const store::Mode& mode) {
     case store::Mode::Kind::shared: return "--shared";
     case store::Mode::Kind::permits: break;
   }
-  return fmt::format("--permits {}", mode.permits);
+  if (mode.names.empty()) return fmt::format("--permits {}", mode.permits);
+  return fmt::format("--one-of {}", base::printable(fmt::format("{}", fmt::join(mode.names, ","))));
 }
 
 std::string use_of(const store::Mode& mode) {

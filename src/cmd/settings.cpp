@@ -16,14 +16,6 @@
 namespace cmd {
 namespace {
 
-bool yes_or_no(const Setting& setting) {
-  static constexpr std::array<std::string_view, 4> yes{"1", "true", "yes", "on"};
-  static constexpr std::array<std::string_view, 4> no{"0", "false", "no", "off"};
-  if (std::find(yes.begin(), yes.end(), setting.text) != yes.end()) return true;
-  if (std::find(no.begin(), no.end(), setting.text) != no.end()) return false;
-  throw not_accepted(setting, "1, true, yes, on, 0, false, no or off");
-}
-
 /// As CLI11 wants them: "-t,--ttl".
 std::string names_for_cli11(const Option& option) {
   if (!option.has_long_form()) return written(option);
@@ -182,7 +174,10 @@ std::vector<std::string> Settings::all(OptionName name) const {
 bool Settings::is_on(OptionName name) const {
   if (on_command_line(name)) return true;
   const auto setting = find(name);
-  return setting && yes_or_no(*setting);
+  if (!setting) return false;
+  const auto answer = yes_or_no(setting->text);
+  if (!answer) throw not_accepted(*setting, "1, true, yes, on, 0, false, no or off");
+  return *answer;
 }
 
 bool Settings::on_command_line(OptionName name) const {
@@ -192,6 +187,14 @@ bool Settings::on_command_line(OptionName name) const {
 std::size_t Settings::times(OptionName name) const {
   const Row* row = this->row(name.text());
   return row == nullptr ? 0 : row->given;
+}
+
+std::optional<bool> yes_or_no(std::string_view text) {
+  static constexpr std::array<std::string_view, 4> yes{"1", "true", "yes", "on"};
+  static constexpr std::array<std::string_view, 4> no{"0", "false", "no", "off"};
+  if (std::find(yes.begin(), yes.end(), text) != yes.end()) return true;
+  if (std::find(no.begin(), no.end(), text) != no.end()) return false;
+  return std::nullopt;
 }
 
 base::Millis duration_of(const Setting& setting) {

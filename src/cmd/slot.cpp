@@ -63,7 +63,7 @@ std::optional<store::Slot> slot_in(const Settings& settings, const ClaimPlan& pl
   };
   refuse(plan.mode.kind == store::Mode::Kind::shared, "--shared: one run does it");
   refuse(plan.mode.kind == store::Mode::Kind::permits, "--permits: one run does it");
-  refuse(plan.supersede, "--supersede: whoever comes first does it");
+  refuse(plan.supersede != Supersede::nobody, "--supersede: whoever comes first does it");
   refuse(plan.keys.size() > 1, "several keys: a slot is one of a key");
   refuse(plan.history == base::Millis{0}, "--history 0: the slot would be forgotten");
   return slot;

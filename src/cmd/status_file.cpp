@@ -71,7 +71,12 @@ Json keys_of(const RunRecord& record) {
   for (std::size_t i = 0; i < record.keys.size(); ++i) {
     Json entry;
     entry["key"] = record.keys[i].text();
-    entry["fence"] = i < record.leases.size() ? Json(record.leases[i].fence) : Json(nullptr);
+    const auto* lease = i < record.leases.size() ? &record.leases[i] : nullptr;
+    entry["fence"] = lease != nullptr ? Json(lease->fence) : Json(nullptr);
+    const bool has_permit = lease != nullptr && lease->permit > 0;
+    entry["permit"] = has_permit ? Json(lease->permit) : Json(nullptr);
+    const bool has_name = has_permit && !lease->resource.empty();
+    entry["resource"] = has_name ? Json(lease->resource) : Json(nullptr);
     keys.push_back(std::move(entry));
   }
   return keys;

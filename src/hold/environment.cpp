@@ -61,27 +61,34 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
                                          const std::string& shown_server,
                                          const std::optional<std::string>& chosen_server,
                                          const std::optional<store::Slot>& slot) {
+  const store::Lease& first = leases.front();
+  const char* token = std::getenv("RLOCK_TOKEN");
+  const bool is_reentrant = token != nullptr && token == first.token.text();
   std::vector<std::string> result;
   for (const std::string_view text : os::environment()) {
     const auto name = text.substr(0, text.find('='));
+    // A run inside has its lease from a server's word that the token holds the lock, and no more.
+    const bool is_known = is_reentrant && (name == "RLOCK_PERMIT" || name == "RLOCK_RESOURCE");
     const bool replaced =
         (chosen_server && name == "RLOCK_SERVER") ||
         std::find(job_variables.begin(), job_variables.end(), name) != job_variables.end();
-    if (!replaced) result.emplace_back(text);
+    if (!replaced || is_known) result.emplace_back(text);
   }
   if (leases.size() == 1) {
-    result.push_back("RLOCK_KEY=" + leases.front().name.text());
-    result.push_back("RLOCK_FENCE=" + std::to_string(leases.front().fence));
+    result.push_back("RLOCK_KEY=" + first.name.text());
+    result.push_back("RLOCK_FENCE=" + std::to_string(first.fence));
+    if (first.permit > 0) result.push_back("RLOCK_PERMIT=" + std::to_string(first.permit));
+    if (!first.resource.empty()) result.push_back("RLOCK_RESOURCE=" + first.resource);
   } else {
     result.push_back("RLOCK_FENCES=" + fences_of(leases));
   }
-  result.push_back("RLOCK_TOKEN=" + leases.front().token.text());
+  result.push_back("RLOCK_TOKEN=" + first.token.text());
   result.emplace_back("RLOCK_HELD=1");
   result.push_back("RLOCK_HOLDS=" + holds_with(leases, shown_server));
   if (chosen_server) result.push_back("RLOCK_SERVER=" + *chosen_server);
   if (slot) {
     result.push_back("RLOCK_SLOT=" + slot->id);
-    result.push_back("RLOCK_ATTEMPT=" + std::to_string(leases.front().attempt));
+    result.push_back("RLOCK_ATTEMPT=" + std::to_string(first.attempt));
   }
   return result;
 }

@@ -12,9 +12,9 @@
 namespace hold {
 
 /// What a job is told of its locks.
-inline constexpr std::array<std::string_view, 8> job_variables{
-    "RLOCK_KEY",  "RLOCK_TOKEN", "RLOCK_FENCE", "RLOCK_FENCES",
-    "RLOCK_HELD", "RLOCK_HOLDS", "RLOCK_SLOT",  "RLOCK_ATTEMPT"};
+inline constexpr std::array<std::string_view, 10> job_variables{
+    "RLOCK_KEY",   "RLOCK_TOKEN", "RLOCK_FENCE",   "RLOCK_FENCES", "RLOCK_HELD",
+    "RLOCK_HOLDS", "RLOCK_SLOT",  "RLOCK_ATTEMPT", "RLOCK_PERMIT", "RLOCK_RESOURCE"};
 
 /// A lock that a run around us holds.
 struct OuterHold {
@@ -30,7 +30,8 @@ std::vector<OuterHold> outer_holds();
 /// Our own environment ("NAME=value" each, in order) with, in place of what these were before:
 /// RLOCK_TOKEN, RLOCK_HELD=1, RLOCK_SERVER where one was chosen, RLOCK_HOLDS, and RLOCK_KEY and
 /// RLOCK_FENCE for one lease, or RLOCK_FENCES (lines "key=fence") for several; RLOCK_SLOT and
-/// RLOCK_ATTEMPT where there is a slot.
+/// RLOCK_ATTEMPT where there is a slot; of one lease, RLOCK_PERMIT and RLOCK_RESOURCE where it has
+/// a permit and that has a name. Under the token of our own environment these two stay as they are.
 std::vector<std::string> job_environment(const std::vector<store::Lease>& leases,
                                          const std::string& shown_server,
                                          const std::optional<std::string>& chosen_server,

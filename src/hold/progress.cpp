@@ -121,6 +121,7 @@ std::string describe(const std::optional<store::Holder>& holder) {
   }
   if (holder->others > 0) text += fmt::format(" and {} more", holder->others);
   if (holder->held_for) text += " for " + base::format_duration(*holder->held_for);
+  if (!holder->reason.empty()) text += " (" + base::printable(holder->reason) + ")";
   return text;
 }
 

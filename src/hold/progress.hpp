@@ -7,7 +7,8 @@
 
 namespace hold {
 
-/// "held by app@web1:42/job.sh for 3m12s", "reserved for …", "held by a foreign client (…)".
+/// "held by app@web1:42/job.sh for 3m12s", with the reason in parentheses if it gave one,
+/// "reserved for …", "held by a foreign client (…)".
 std::string describe(const std::optional<store::Holder>& holder);
 
 /// How long it takes until it is our turn, if runs go on to take as long as they usually do: each

@@ -19,6 +19,7 @@ struct Waiter {
 struct HolderReport {
   Holder holder;
   std::optional<Fence> fence;
+  unsigned permit = 0;  // which of several, from 1; 0: there are none, or it took no number
 };
 
 /// One lock as the server saw it at one instant.
@@ -70,9 +71,10 @@ class LockAdmin {
   /// and hands the lock to the queue.
   virtual Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                         const std::string& by, const CallLimit& limit) = 0;
-  /// Asks the `holders` to stop their jobs and to give the lock back; `why` is for them. Says
-  /// how many of them were there to be asked.
-  virtual Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+  /// Asks the holders among these to stop their jobs and to give the lock back, and the waiters, if
+  /// this kind of store can tell them, to wait no more; `why` is for them. Says how many of them
+  /// were there to be asked.
+  virtual Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& whom,
                                           const std::string& why, const CallLimit& limit) = 0;
   /// After either: waits for the word of one of them that its job has stopped.
   virtual LastWord await_last_word(const LockName& name, const CallLimit& limit) = 0;

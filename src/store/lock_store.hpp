@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/duration.hpp"
@@ -66,22 +67,29 @@ struct Lease {
   Ttl ttl;
   Deadline valid_until;
   Fence fence;
-  Moment asked_at;        // of the grant or the last refresh: from here the next one is reckoned
-  unsigned attempt = 0;   // the number of the run for its slot, from 1; 0: it has none
-  unsigned failures = 0;  // how many runs for the slot failed before
+  Moment asked_at;         // of the grant or the last refresh: from here the next one is reckoned
+  unsigned attempt = 0;    // the number of the run for its slot, from 1; 0: it has none
+  unsigned failures = 0;   // how many runs for the slot failed before
+  unsigned permit = 0;     // which of several, from 1; 0: there are no permits
+  std::string resource{};  // what that permit is called; empty: it has no name
 };
 
 /// Alone, together with other readers, or as one of at most `permits` holders. All who use a key at
 /// the same time must agree: readers and writers (exclusive) go together, permits only with the
-/// same number of them.
+/// same number of them, and the same names in the same order.
 struct Mode {
   enum class Kind { exclusive, shared, permits };
   static constexpr unsigned most_permits = 1'000'000;
 
   Kind kind = Kind::exclusive;
-  unsigned permits = 1;  // from 2 where kind is permits
+  unsigned permits = 1;              // from 2 where kind is permits, from 1 if they have names
+  std::vector<std::string> names{};  // of all of the permits; empty: they have none
 
   bool operator==(const Mode&) const = default;
+  /// What the permit of that number is called; empty if it has no name.
+  [[nodiscard]] std::string name_of(unsigned permit) const {
+    return permit > 0 && permit <= names.size() ? names[permit - 1] : std::string{};
+  }
 };
 
 /// The server did not do as asked.
@@ -132,6 +140,7 @@ struct Holder {
   std::optional<Millis> held_for;
   std::optional<Millis> expires_in;  // nothing: it never expires by itself
   std::size_t others = 0;            // that hold it together with this one
+  std::string reason{};              // what it says that it wants the lock for, if that is known
 };
 
 enum class OnBusy { give_up, queue };
@@ -148,10 +157,12 @@ struct Claim {
   unsigned sync_replicas = 0;             // that must have a grant, or it is none
   bool token_stays = false;               // it names the holder of other locks, too
   std::string
-      supersede{};   // unless empty: holders are asked to stop and waiters sent away with this
-  Millis history{};  // for so long the run is remembered after its end; 0: not at all
-  Millis waited{};   // up to now, for that memory
+      supersede{};  // unless empty: holders are asked to stop and waiters sent away with this
+  bool spare_holders = false;  // only waiters are
+  Millis history{};            // for so long the run is remembered after its end; 0: not at all
+  Millis waited{};             // up to now, for that memory
   std::optional<Slot> slot{};  // needs a history
+  std::string reason{};        // what the lock is wanted for, for people; needs one, too
 };
 
 /// What supersede begins with, so that it can be told from other requests to stop.
@@ -325,6 +336,7 @@ enum class Feature {
   local_gate,     // of one host's waiters only one is seen
   history,        // the last runs are remembered
   slots,          // a run can be one for a slot
+  tell_waiters,   // who waits can be told not to
 };
 
 using Features = std::initializer_list<Feature>;

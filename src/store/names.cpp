@@ -59,6 +59,24 @@ Label Label::tamed(std::string_view text) {
   return Label{tame(text)};
 }
 
+std::optional<std::vector<std::string>> permit_names_in(std::string_view list) {
+  constexpr std::size_t longest_list = 1024;
+  constexpr std::size_t longest_name = 64;
+  if (list.size() > longest_list) return std::nullopt;
+  std::vector<std::string> names;
+  for (;;) {
+    const auto comma = std::min(list.find(','), list.size());
+    const auto name = list.substr(0, comma);
+    if (name.empty() || name.size() > longest_name || !base::is_printable(name)) {
+      return std::nullopt;
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) return std::nullopt;
+    names.emplace_back(name);
+    if (comma == list.size()) return names;
+    list.remove_prefix(comma + 1);
+  }
+}
+
 Token Token::mint(const Label& label) {
   return Token{tame(os::user_name()) + '@' + tame(os::host_name()) + ':' +
                std::to_string(os::process_id()) + '/' + label.text() + '#' +

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace store {
 
@@ -37,6 +38,12 @@ class Label {
   explicit Label(std::string text) : text_{std::move(text)} {}
   std::string text_;
 };
+
+/// What permits are called, from a list with commas between them: each 1 to 64 bytes of printable
+/// text, none of them twice, 1024 bytes in all. Nothing for another list.
+std::optional<std::vector<std::string>> permit_names_in(std::string_view list);
+inline constexpr std::string_view accepted_permit_names =
+    "NAME[,NAME]... with no name twice, each of 1 to 64 bytes of printable text, 1024 bytes in all";
 
 /// What a token says about whoever made it.
 struct TokenParts {

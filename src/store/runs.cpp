@@ -30,8 +30,20 @@ constexpr std::array<std::pair<Kind, std::string_view>, 9> names{{
 // A sentence for people; 50 of them are remembered.
 constexpr std::size_t longest_why = 200;
 
-// Of a line, in this order; the last three come with the end.
-enum Field : std::size_t { fence, token, granted, waited, slot, attempt, ended, outcome, why };
+// Of a line, in this order; the three before the reason come with the end, and without them it
+// follows the attempt.
+enum Field : std::size_t {
+  fence,
+  token,
+  granted,
+  waited,
+  slot,
+  attempt,
+  ended,
+  outcome,
+  why,
+  reason
+};
 constexpr std::size_t fields_of_open_line = ended;
 
 std::vector<std::string_view> split(std::string_view line) {
@@ -113,8 +125,12 @@ std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds
           {},
           std::string{fields[Field::slot]},
           number_in<unsigned>(fields[attempt]).value_or(0)};
-  if (fields.size() <= why)
-    return fields.size() == fields_of_open_line ? std::optional{run} : std::nullopt;
+  if (fields.size() <= why) {
+    if (fields.size() > fields_of_open_line + 1) return std::nullopt;
+    if (fields.size() > fields_of_open_line) run.reason = fields.back();
+    return run;
+  }
+  if (fields.size() > reason) run.reason = fields[Field::reason];
   const auto ended_at = time_in(fields[ended]);
   const auto how = outcome_in(fields[outcome]);
   if (!ended_at || !how) return std::nullopt;

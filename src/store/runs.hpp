@@ -62,6 +62,7 @@ struct Run {
   std::string why;
   std::string slot{};    // empty: none
   unsigned attempt = 0;  // the number of the run for its slot, from 1
+  std::string reason{};  // what whoever began it said that it is for; empty: nothing
 
   [[nodiscard]] std::optional<base::Millis> ended_ago() const {
     return held ? std::optional{granted_ago - *held} : std::nullopt;
@@ -70,9 +71,10 @@ struct Run {
 
 /// A line has fields with a tab between them: FENCE, TOKEN, the time of the GRANT in ms since 1970,
 /// then this, which comes with the claim: how long it waited, and its slot, which may be empty and
-/// has no tab in it; and the number of the run for that slot, or nothing.
+/// has no tab in it; the number of the run for that slot, or nothing; and last, only where there
+/// is one, the reason, which has no tab in it either.
 std::string fields_of_claim(base::Millis waited, std::string_view slot);
-/// The end appends the time of the END, and this: the outcome, and why.
+/// The end puts before the reason the time of the END, and this: the outcome, and why.
 std::string fields_of_end(const RunEnd& end);
 /// The run that a line tells of. `now_ms`: the server's time; `holds`: the token has the lock.
 /// Nothing for a line that no rlock wrote. Fields that a later version appends are passed over.

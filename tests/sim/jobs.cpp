@@ -35,6 +35,7 @@ std::shared_ptr<RunningJob> Run::start_job(Client& client, const Wish& wish,
   for (const auto& lease : held.leases()) {
     job->tokens.push_back(lease.token.text());
     job->fences.push_back(lease.fence);
+    job->permits.push_back(lease.permit);
   }
   job->slot = wish.slot;
   job->attempt = held.leases().front().attempt;

@@ -27,6 +27,7 @@ struct Job {
   std::vector<std::string> tokens;
   store::Mode mode{};
   std::vector<store::Fence> fences;  // of the keys
+  std::vector<unsigned> permits;     // which of the permits of each, 0: none
   Nanos asked = 0;                   // when its grant, or the oldest of them, was asked for
   Nanos began = 0;
   Nanos dying = 0;  // from TERM to its end

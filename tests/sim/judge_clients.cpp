@@ -17,6 +17,18 @@ bool go_together(const Job& one, const Job& other) {
   return one.mode == other.mode && one.mode.kind != Kind::exclusive;
 }
 
+/// Which permit of the key it has.
+unsigned permit_of(const Job& job, const std::string& key) {
+  const auto at = std::find(job.keys.begin(), job.keys.end(), key) - job.keys.begin();
+  const auto place = static_cast<std::size_t>(at);
+  return place < job.permits.size() ? job.permits[place] : 0;
+}
+
+bool have_one_number(const Job& a, const Job& b, const std::string& key) {
+  const auto number = permit_of(a, key);
+  return number > 0 && number == permit_of(b, key);
+}
+
 }  // namespace
 
 /// The documentation names it: a server that forgets, or whose clock goes ahead; force-release.
@@ -37,12 +49,23 @@ void Judge::begins(Job& job) {
       if (std::find(other->keys.begin(), other->keys.end(), key) == other->keys.end()) continue;
       if (is_excused(*other) || is_excused(job)) continue;
       ++with;
+      if (have_one_number(job, *other, key)) {
+        throw Violation{fmt::format("clients {} and {} have the same permit of '{}'", job.client,
+                                    other->client, key)};
+      }
       if (go_together(job, *other)) continue;
       throw Violation{fmt::format("client {} begins beside client {} under '{}'", job.client,
                                   other->client, key)};
     }
     if (job.mode.kind == store::Mode::Kind::permits && with > job.mode.permits) {
       throw Violation{fmt::format("{} have one of {} permits", with, job.mode.permits)};
+    }
+    if (job.mode.kind == store::Mode::Kind::permits && job.client != 0) {
+      const auto number = permit_of(job, key);
+      if (number == 0 || number > job.mode.permits) {
+        throw Violation{
+            fmt::format("client {} has permit {} of {}", job.client, number, job.mode.permits)};
+      }
     }
   }
   if (job.client != 0 && job.mode.kind == store::Mode::Kind::exclusive) {

@@ -40,7 +40,7 @@ TEST_CASE("a claim that says nothing is one attempt at one exclusive lock") {
   CHECK(plan.label.text() == "job.sh");
   CHECK_FALSE(plan.max_waiters);
   CHECK(plan.sync_replicas == 0);
-  CHECK_FALSE(plan.supersede);
+  CHECK(plan.supersede == cmd::Supersede::nobody);
   CHECK_FALSE(plan.local_gate);
   CHECK(plan.conflict_exit_code == cmd::ExitCode::busy);
   CHECK(plan.server.shown == "redis://127.0.0.1:6379");
@@ -67,6 +67,34 @@ TEST_CASE("a lock is held alone, with other readers, or with so many others") {
     CHECK(refusal({"--permits", bad}) ==
           fmt::format("--permits: saw '{}', accepted: a number from 1 to 1000000", bad));
   }
+}
+
+TEST_CASE("permits with names are as many as these, in their order") {
+  const Surroundings around;
+  const auto mode = plan_of({"--one-of", "gpu 1,gpu:0"}).mode;
+  CHECK(mode == store::Mode{Kind::permits, 2, {"gpu 1", "gpu:0"}});
+  CHECK(mode.name_of(1) == "gpu 1");
+  CHECK(mode.name_of(2) == "gpu:0");
+  CHECK(mode.name_of(0).empty());
+  CHECK(mode.name_of(3).empty());
+  CHECK(plan_of({"--one-of", "gpu"}).mode == store::Mode{Kind::permits, 1, {"gpu"}});
+  CHECK(plan_of({"--one-of", std::string(64, 'x')}).mode.permits == 1);
+  for (const std::string& bad :
+       {std::string{}, std::string{","}, std::string{"a,"}, std::string{",a"}, std::string{"a,,b"},
+        std::string{"a,b,a"}, std::string{"a\tb"}, std::string{"a\nb"}, std::string{"\xff"},
+        std::string(65, 'x')}) {
+    CAPTURE(bad);
+    CHECK(refusal({"--one-of", bad}).starts_with("--one-of: saw '"));
+    CHECK(refusal({"--one-of", bad}).find("with no name twice") != std::string::npos);
+  }
+  std::string long_list = "0";
+  for (int i = 1; i < 400; ++i) long_list += fmt::format(",{}", i);
+  CHECK(long_list.size() > 1024);
+  CHECK(refusal({"--one-of", long_list}).starts_with("--one-of: saw '"));
+  for (const char* other : {"-s", "-x", "--permits=2"}) {
+    CHECK(refusal({"--one-of", "a,b", other}).starts_with("--one-of contradicts"));
+  }
+  CHECK(refusal({"--one-of", "a,b", "-k", "another"}).starts_with("--one-of names the permits"));
 }
 
 TEST_CASE("ways to hold a lock contradict each other, whichever two are named") {
@@ -101,10 +129,51 @@ TEST_CASE("--nonblock goes with --wait 0 and contradicts a longer one") {
   CHECK(plan_of({"-n"}).wait == Millis{0});
 }
 
+TEST_CASE("--supersede alone means all; behind a '=', in a variable or a file it says whom") {
+  using cmd::Supersede;
+  const Surroundings around;
+  CHECK(plan_of({"--supersede=all"}).supersede == Supersede::all);
+  CHECK(plan_of({"--supersede=waiting"}).supersede == Supersede::waiting);
+  CHECK(plan_of({"--supersede=waiting"}).wait == Millis::max());
+  CHECK(plan_of({"--supersede=no"}).supersede == Supersede::nobody);
+  for (const char* bad : {"", "holder", "All"}) {
+    CHECK(refusal({fmt::format("--supersede={}", bad)}) ==
+          fmt::format("--supersede: saw '{}', accepted: all, waiting, yes (the same as all) or no",
+                      bad));
+  }
+  CHECK(refusal({"--supersede=waiting", "-n"}).ends_with("--nonblock contradicts that"));
+  const auto claim = plan_of({"--supersede=waiting"}).claims().front();
+  CHECK(claim.supersede == "superseded by " + claim.token.shown());
+  CHECK(claim.spare_holders);
+  CHECK_FALSE(plan_of({"--supersede"}).claims().front().spare_holders);
+  around.set("RLOCK_SUPERSEDE", "waiting");
+  CHECK(plan_of({}).supersede == Supersede::waiting);
+  CHECK(plan_of({"--supersede"}).supersede == Supersede::all);
+  CHECK(plan_of({"--supersede=no"}).supersede == Supersede::nobody);
+  around.set("RLOCK_SUPERSEDE", "1");
+  CHECK(plan_of({}).supersede == Supersede::all);
+  around.set("RLOCK_SUPERSEDE", "off");
+  CHECK(plan_of({}).supersede == Supersede::nobody);
+  around.set("RLOCK_SUPERSEDE", "");
+  (void)around.config("supersede = waiting");
+  CHECK(plan_of({}).supersede == Supersede::waiting);
+}
+
+TEST_CASE("a reason goes with the claim, as one line, and to whoever is superseded") {
+  const Surroundings around;
+  const auto claim = plan_of({"--reason", "the database\nmoves\t", "--supersede"}).claims().front();
+  CHECK(claim.reason == "the database moves ");
+  CHECK(claim.supersede == "superseded by " + claim.token.shown() + ": the database moves ");
+  CHECK(plan_of({}).claims().front().reason.empty());
+  CHECK(refusal({"--reason", std::string(201, 'x')}).ends_with("up to 200 bytes"));
+  CHECK(
+      refusal({"--reason", "x", "--history", "0"}).starts_with("--history 0 contradicts --reason"));
+}
+
 TEST_CASE("--supersede waits without end, unless a time is said, and cannot be told not to wait") {
   const Surroundings around;
   CHECK(plan_of({"--supersede"}).wait == Millis::max());
-  CHECK(plan_of({"--supersede"}).supersede);
+  CHECK(plan_of({"--supersede"}).supersede == cmd::Supersede::all);
   CHECK(plan_of({"--supersede", "-w", "5s"}).wait == Millis{5'000});
   CHECK(refusal({"--supersede", "-w", "0"}).ends_with("--wait 0 contradicts that"));
   CHECK(refusal({"--supersede", "-n"}).ends_with("--nonblock contradicts that"));

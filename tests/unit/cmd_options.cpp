@@ -112,6 +112,7 @@ TEST_CASE("the help has each option of the command once, with letter, argument a
   CHECK(help.find("\n  -t, --ttl DUR ") != std::string::npos);
   CHECK(help.find("\n      --permits N ") != std::string::npos);
   CHECK(help.find("\n  -c STRING ") != std::string::npos);
+  CHECK(help.find("\n      --supersede[=all|waiting]") != std::string::npos);
   CHECK(help.find("--at-least") == std::string::npos);
   CHECK(help.find("(default 30s)\n") != std::string::npos);
   CHECK(cmd::help_of(of::cancel).find("(default 10s)") != std::string::npos);
@@ -122,7 +123,8 @@ TEST_CASE("the help has each option of the command once, with letter, argument a
     for (const auto& line : lines_of(help)) {
       const auto at = line.find(name);
       const bool whole = at != line.npos && at <= 6 &&
-                         (at + name.size() == line.size() || line[at + name.size()] == ' ');
+                         (at + name.size() == line.size() || line[at + name.size()] == ' ' ||
+                          line[at + name.size()] == '[');
       times += whole ? 1 : 0;
     }
     CAPTURE(name);
@@ -159,10 +161,10 @@ TEST_CASE("variables are named after the long options") {
 }
 
 TEST_CASE("config files have what is for every day, and nothing that is for one run") {
-  for (const char* name : {"server", "ttl", "wait", "local-gate", "label", "quiet"}) {
+  for (const char* name : {"server", "ttl", "wait", "local-gate", "label", "quiet", "supersede"}) {
     CHECK(cmd::may_stand_in_config(name));
   }
-  for (const char* name : {"key", "config", "token", "json", "supersede", "nothing", ""}) {
+  for (const char* name : {"key", "config", "token", "json", "one-of", "nothing", ""}) {
     CHECK_FALSE(cmd::may_stand_in_config(name));
   }
   const std::string names = cmd::names_in_config();

@@ -64,6 +64,16 @@ TEST_CASE("one -- goes, every later one is an operand") {
   CHECK(split({"", "x"}).operands == Words{"", "x"});
 }
 
+TEST_CASE("a value that need not be there stands behind an equals sign only") {
+  const auto bare = split({"--supersede", "waiting"});
+  CHECK(bare.options == Words{"--supersede", "all"});
+  CHECK(bare.operands == Words{"waiting"});
+  CHECK(split({"--supersede=waiting", "x"}).options == Words{"--supersede", "waiting"});
+  CHECK(split({"--supersede=", "x"}).options == Words{"--supersede", ""});
+  CHECK(split({"--supersede", "--", "x"}).operands == Words{"x"});
+  CHECK(split({"--supersede"}).options == Words{"--supersede", "all"});
+}
+
 TEST_CASE("a value may be glued, the next word, or behind an equals sign") {
   CHECK(split({"-ka", "x"}).options == Words{"-ka"});
   CHECK(split({"-k", "--", "x"}).options == Words{"-k", "--"});

@@ -65,6 +65,51 @@ TEST_CASE("several holders have their own fences, and permits their number") {
   CHECK(table.find("fence    8\n") != std::string::npos);
 }
 
+TEST_CASE("who has which permit, and what it is called") {
+  auto report = held_lock();
+  report.mode = store::Mode{store::Mode::Kind::permits, 2, {"gpu:0", "gpu:1"}};
+  report.holders.front().permit = 2;
+  const std::string table = cmd::as_table(report);
+  CHECK(table.find("mode     one of gpu:0,gpu:1\n") != std::string::npos);
+  CHECK(table.find("permit   2 (gpu:1)\n") != std::string::npos);
+  const Json named = Json::parse(cmd::as_json(report));
+  CHECK(named["resources"] == Json{"gpu:0", "gpu:1"});
+  CHECK(named["holders"][0]["permit"] == 2);
+  CHECK(named["holders"][0]["resource"] == "gpu:1");
+  report.mode = store::Mode{store::Mode::Kind::permits, 3};
+  CHECK(cmd::as_table(report).find("permit   2\n") != std::string::npos);
+  const Json plain = Json::parse(cmd::as_json(report));
+  CHECK(plain["resources"].is_null());
+  CHECK(plain["holders"][0]["permit"] == 2);
+  CHECK(plain["holders"][0]["resource"].is_null());
+  // Of an earlier version, which takes no number.
+  report.holders.front().permit = 0;
+  CHECK(cmd::as_table(report).find("permit  ") == std::string::npos);
+  CHECK(Json::parse(cmd::as_json(report))["holders"][0]["permit"].is_null());
+}
+
+TEST_CASE("what a holder says that it is for is shown with it, and in the log") {
+  auto report = held_lock();
+  CHECK(Json::parse(cmd::as_json(report))["holders"][0]["reason"].is_null());
+  report.runs = {{Token::foreign(ours),
+                  7,
+                  Millis{124'000},
+                  Millis{0},
+                  std::nullopt,
+                  {store::RunOutcome::Kind::running},
+                  ""}};
+  report.runs.front().reason = "the database moves";
+  CHECK(cmd::as_table(report).find("reason   the database moves\n") != std::string::npos);
+  CHECK(Json::parse(cmd::as_json(report))["holders"][0]["reason"] == "the database moves");
+  CHECK(cmd::log_table({report}).find("app@web1:42/job.sh (the database moves)\n") !=
+        std::string::npos);
+  CHECK(Json::parse(cmd::log_json({report}))["locks"][0]["runs"][0]["reason"] ==
+        "the database moves");
+  // Of the run before by the same token, nothing.
+  report.runs.front().outcome.kind = store::RunOutcome::Kind::released;
+  CHECK(cmd::as_table(report).find("reason") == std::string::npos);
+}
+
 TEST_CASE("a lock that --min-hold keeps has no job, and nobody refreshes it") {
   auto report = held_lock();
   report.holders.front().holder.kind = Holder::Kind::kept;

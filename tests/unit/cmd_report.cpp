@@ -28,7 +28,7 @@ cmd::ClaimPlan plan() {
           *store::Label::from("x"),
           std::nullopt,
           0,
-          false,
+          cmd::Supersede::nobody,
           false,
           9};
 }

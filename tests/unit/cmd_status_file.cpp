@@ -54,6 +54,17 @@ TEST_CASE("a run that waited and ran has its times, its job and its fences") {
   CHECK(json["why"].is_null());
 }
 
+TEST_CASE("a run with a permit says which") {
+  RunRecord record{{name("a")}};
+  record.leases = {lease("a", 7)};
+  CHECK(json_of(record)["keys"][0]["permit"].is_null());
+  record.leases.front().permit = 2;
+  CHECK(json_of(record)["keys"][0]["permit"] == 2);
+  CHECK(json_of(record)["keys"][0]["resource"].is_null());
+  record.leases.front().resource = "gpu:1";
+  CHECK(json_of(record)["keys"][0]["resource"] == "gpu:1");
+}
+
 TEST_CASE("a job that died of a signal has that in place of an exit code") {
   RunRecord record{{name("a")}};
   record.job = os::ExitStatus{9};

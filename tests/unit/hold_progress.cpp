@@ -141,6 +141,30 @@ TEST_CASE("a job is told its key and fence, and of all locks around it") {
   for (const char* name : {"RLOCK_HOLDS", "RLOCK_KEY", "RLOCK_SERVER"}) ::unsetenv(name);
 }
 
+TEST_CASE("a job is told its permit, and a run inside leaves that as it is") {
+  auto mine = lease("b", 4);
+  ::setenv("RLOCK_PERMIT", "9", 1);
+  ::setenv("RLOCK_RESOURCE", "old", 1);
+  const auto has_any = [](const std::vector<std::string>& environment) {
+    return std::any_of(environment.begin(), environment.end(), [](const std::string& each) {
+      return each.starts_with("RLOCK_PERMIT=") || each.starts_with("RLOCK_RESOURCE=");
+    });
+  };
+  // A run around this one has another lock.
+  CHECK_FALSE(has_any(hold::job_environment({mine}, "redis://h", std::nullopt)));
+  ::setenv("RLOCK_TOKEN", mine.token.text().c_str(), 1);
+  const auto inside = hold::job_environment({mine}, "redis://h", std::nullopt);
+  CHECK(has(inside, "RLOCK_PERMIT=9"));
+  CHECK(has(inside, "RLOCK_RESOURCE=old"));
+  for (const char* name : {"RLOCK_TOKEN", "RLOCK_PERMIT", "RLOCK_RESOURCE"}) ::unsetenv(name);
+  mine.permit = 2;
+  const auto plain = hold::job_environment({mine}, "redis://h", std::nullopt);
+  CHECK(has(plain, "RLOCK_PERMIT=2"));
+  CHECK_FALSE(has(plain, "RLOCK_RESOURCE="));
+  mine.resource = "gpu:1";
+  CHECK(has(hold::job_environment({mine}, "redis://h", std::nullopt), "RLOCK_RESOURCE=gpu:1"));
+}
+
 TEST_CASE("the locks around a run are read from its environment, line by line") {
   ::unsetenv("RLOCK_HOLDS");
   CHECK(hold::outer_holds().empty());

@@ -63,7 +63,8 @@ TEST_CASE("numbers are read whole, or not at all") {
 }
 
 TEST_CASE("an entry is read back as it was written, in every mode") {
-  for (const Mode& mode : {exclusive, shared, three}) {
+  const Mode named{Mode::Kind::permits, 2, {"gpu 1", "gpu:0"}};
+  for (const Mode& mode : {exclusive, shared, three, named}) {
     const auto again = entry_in(text_of(entry(5, mode)));
     REQUIRE(again);
     CHECK(again->mode == mode);
@@ -76,8 +77,8 @@ TEST_CASE("an entry is read back as it was written, in every mode") {
     CHECK(entry_in(text_of(with_slot))->slot == "2026-11-24");
     CHECK(entry_in(text_of(with_slot))->token.text() == "t5");
   }
-  for (const char* broken :
-       {"", "0 1 5", "0 1\nt", "3 1 5\nt", "2 1 5\nt", "2 1000001 5\nt", "x 1 5\nt"}) {
+  for (const char* broken : {"", "0 1 5", "0 1\nt", "3 1 5\nt", "3 1 5\na,a\nt", "2 1 5\nt",
+                             "2 1000001 5\nt", "x 1 5\nt"}) {
     CAPTURE(broken);
     CHECK_FALSE(entry_in(broken));
   }
@@ -93,6 +94,22 @@ TEST_CASE("the names of files tell tickets in the order of arrival, each once") 
   std::vector<TicketNames> tickets{{7, false}, {3, false}, {7, true}, {3, false}};
   put_in_order(tickets);
   CHECK(tickets == std::vector<TicketNames>{{3, false}, {7, true}});
+}
+
+TEST_CASE("a permit has the lowest number that no other holder has") {
+  const auto with = [](unsigned permit) {
+    auto one = entry(permit + 1, three, 1);
+    one.permit = permit;
+    return one;
+  };
+  CHECK(free_permit({}, three) == 1);
+  CHECK(free_permit({with(1)}, three) == 2);
+  CHECK(free_permit({with(3), with(1)}, three) == 2);
+  CHECK(free_permit({with(2), with(1)}, three) == 3);
+  CHECK(free_permit({with(2)}, three) == 1);
+  CHECK(free_permit({with(0), with(1)}, three) == 2);  // an earlier version takes none
+  CHECK(free_permit({}, exclusive) == 0);
+  CHECK(free_permit({with(0)}, shared) == 0);
 }
 
 TEST_CASE("there is room for one writer, any readers, and so many permits") {

@@ -77,6 +77,8 @@ std::string as_in_help(const Option& option) {
                                                                  {"TOKEN", " token"},
                                                                  {"STRING", " string"},
                                                                  {"ID", " id"},
+                                                                 {"NAME[,NAME]...", " name"},
+                                                                 {"all|waiting", " all|waiting"},
                                                                  {"stop|warn", " stop|warn"}};
   const std::string letter = option.letter == 0 ? "" : std::string{'-', option.letter};
   const std::string name = option.has_long_form() ? fmt::format("--{}", option.name) : "";

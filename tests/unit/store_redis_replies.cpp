@@ -126,12 +126,16 @@ TEST_CASE("a fence is a text of digits") {
 
 TEST_CASE("a place in the queue says how the lock is wanted, and by whom") {
   const Token token = Token::foreign("u@h:1/x");
-  for (const Mode mode : {Mode{}, Mode{Mode::Kind::shared}, Mode{Mode::Kind::permits, 3}}) {
+  const Mode named{Mode::Kind::permits, 2, {"gpu 1", "gpu:0"}};
+  for (const Mode& mode : {Mode{}, Mode{Mode::Kind::shared}, Mode{Mode::Kind::permits, 3}, named}) {
     CHECK(waiter_in(queue_id(token, mode)) == std::pair{token, mode});
   }
   CHECK(queue_id(token, {}) == "u@h:1/x");
   CHECK(queue_id(token, {Mode::Kind::shared}) == "shared u@h:1/x");
   CHECK(queue_id(token, {Mode::Kind::permits, 3}) == "permits=3 u@h:1/x");
+  CHECK(queue_id(token, named) == "one-of=gpu\t1,gpu:0 u@h:1/x");
+  CHECK(mode_in("one-of=,,").kind == Mode::Kind::permits);
+  CHECK(mode_in("one-of=,,").names.empty());
   CHECK(waiter_in("some app").first.text() == "some app");
   CHECK(waiter_in("").first.text().empty());
   CHECK(mode_in("exclusive") == Mode{});

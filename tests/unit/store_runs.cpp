@@ -76,7 +76,7 @@ TEST_CASE("a line that no rlock wrote is no run") {
     CHECK_FALSE(run_in(line, now, false));
   }
   for (const std::string end :
-       {"\t", "\t4000", "\t4000\texited 0", "\tx\texited 0\t", "\t4000\t\t", "\t4000\tvanished 0\t",
+       {"\t4000\texited 0", "\tx\texited 0\t", "\t4000\t\t", "\t4000\tvanished 0\t",
         "\t4000\texited x\t", "\t4000\texited 99999999999\t"}) {
     CAPTURE(end);
     CHECK_FALSE(run_in(begun + end, now, false));
@@ -84,7 +84,18 @@ TEST_CASE("a line that no rlock wrote is no run") {
   CHECK(run_in(begun + "\t4000\tlost\t", now, false)->outcome == store::RunOutcome{Kind::lost});
 }
 
-TEST_CASE("a reason is one line, and has an end") {
+TEST_CASE("what a run is for stands last, before and after its end") {
+  CHECK(run_in(begun, now, true)->reason.empty());
+  const auto open = run_in(begun + "\tthe database moves", now, true);
+  CHECK(open->reason == "the database moves");
+  CHECK(open->outcome.kind == Kind::running);
+  const auto ended = run_in(begun + "\t4000\texited 2\twhy\tthe database moves", now, false);
+  CHECK(ended->reason == "the database moves");
+  CHECK(ended->why == "why");
+  CHECK_FALSE(run_in(begun + "\tone\ttwo", now, true));
+}
+
+TEST_CASE("why a run ended is one line, and has an end") {
   const auto fields =
       store::fields_of_end({{Kind::cancelled}, "two\nlines\tand a tab" + std::string(500, 'x')});
   CHECK(fields.starts_with("cancelled 0\ttwo\\nlines\\tand a tab"));

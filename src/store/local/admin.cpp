@@ -23,7 +23,7 @@ class LocalAdmin final : public LockAdmin {
                                        const CallLimit& limit) override;
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override;
-  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& whom,
                                   const std::string& why, const CallLimit& limit) override;
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
@@ -44,7 +44,7 @@ Result<LockReport> LocalAdmin::inspect(const LockName& name, const CallLimit& li
   for (const QueueEntry& each : lock->queue().everyone()) {
     if (each.holds()) {
       if (report.holders.empty()) report.mode = each.mode;
-      report.holders.push_back({holder_of(each, wall_now()), each.fence});
+      report.holders.push_back({holder_of(each, wall_now()), each.fence, each.permit});
     } else {
       const Millis waiting{std::max<WallTime>(wall_now() - each.since, 0)};
       report.waiters.push_back({each.token, each.mode, waiting});
@@ -100,14 +100,14 @@ Result<Removal> LocalAdmin::force_release(const LockName& name, const std::vecto
   return Removal{Removed{}};
 }
 
-Result<std::size_t> LocalAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+Result<std::size_t> LocalAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& whom,
                                             const std::string& why, const CallLimit& limit) {
   auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
   if (!lock) return std::move(lock).error();
   std::size_t asked = 0;
-  for (const Token& token : holders) {
+  for (const Token& token : whom) {
     const QueueEntry* entry = lock->queue().find(token);
-    if (entry == nullptr || !entry->holds() || !lock->lives(entry->ticket)) continue;
+    if (entry == nullptr || !lock->lives(entry->ticket)) continue;
     watch(*lock, entry->ticket);
     lock->post(entry->ticket, message::stop + why);
     ++asked;

@@ -229,17 +229,21 @@ os::Result<QueuePlace> LockDir::enqueue(const Claim& claim) {
   return QueuePlace{last_ticket_, *std::move(pipe)};
 }
 
-os::Result<Fence> LockDir::grant(std::uint64_t ticket) {
+os::Result<QueueEntry> LockDir::grant(std::uint64_t ticket) {
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::system_clock::now().time_since_epoch());
   last_fence_ = std::max(last_fence_ + 1, static_cast<Fence>(micros.count()));
   if (auto written = write_numbers(); !written) return std::move(written).error();
-  auto written = queue_.change(ticket, [&](QueueEntry& entry) {
-    entry.fence = last_fence_;
-    entry.since = wall_now();
-  });
+  const auto beside = queue_.holders();
+  const QueueEntry* entry = queue_.find(ticket);
+  if (entry == nullptr) return os::Error{ENOENT, {}};
+  QueueEntry granted = *entry;
+  granted.fence = last_fence_;
+  granted.since = wall_now();
+  granted.permit = free_permit(beside, granted.mode);
+  auto written = queue_.change(ticket, [&](QueueEntry& each) { each = granted; });
   if (!written) return std::move(written).error();
-  return last_fence_;
+  return granted;
 }
 
 os::Result<os::Done> LockDir::keep_until(std::uint64_t ticket, WallTime until) {

@@ -71,8 +71,8 @@ class LockDir {
 
   /// A place at the end of the queue.
   os::Result<QueuePlace> enqueue(const Claim& claim);
-  /// Makes a waiter a holder.
-  os::Result<Fence> grant(std::uint64_t ticket);
+  /// Makes a waiter a holder: the entry has its fence then, and the number of its permit.
+  os::Result<QueueEntry> grant(std::uint64_t ticket);
   /// It stays a holder until then, with or without its process.
   os::Result<os::Done> keep_until(std::uint64_t ticket, WallTime until);
 

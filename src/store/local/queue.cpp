@@ -13,6 +13,18 @@ bool has_room(const std::vector<QueueEntry>& holders, const Mode& mode) {
   return mode.kind != Mode::Kind::permits || holders.size() < mode.permits;
 }
 
+unsigned free_permit(const std::vector<QueueEntry>& holders, const Mode& mode) {
+  if (mode.kind != Mode::Kind::permits) return 0;
+  std::vector<unsigned> taken;
+  for (const QueueEntry& each : holders) taken.push_back(each.permit);
+  std::sort(taken.begin(), taken.end());
+  unsigned lowest = 1;
+  for (const unsigned each : taken) {
+    if (each == lowest) ++lowest;
+  }
+  return lowest;
+}
+
 bool go_together(const Mode& a, const Mode& b) {
   const bool permits = a.kind == Mode::Kind::permits || b.kind == Mode::Kind::permits;
   return !permits || a == b;

@@ -17,7 +17,9 @@ namespace store::local {
 
 /// Whether there is room for one more beside these.
 bool has_room(const std::vector<QueueEntry>& holders, const Mode& mode);
-/// Readers and writers go together; permits only with the same number of them.
+/// The lowest number of a permit that none of these has; 0 where there are no permits.
+unsigned free_permit(const std::vector<QueueEntry>& holders, const Mode& mode);
+/// Readers and writers go together; permits only with the same number of them, of the same names.
 bool go_together(const Mode& a, const Mode& b);
 /// In the words of the contract.
 Holder holder_of(const QueueEntry& entry, WallTime now);

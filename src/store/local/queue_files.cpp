@@ -16,9 +16,11 @@ namespace {
 constexpr std::uint64_t exclusive = 0;
 constexpr std::uint64_t shared = 1;
 constexpr std::uint64_t permits = 2;
+constexpr std::uint64_t named_permits = 3;
 
-std::uint64_t number_of(Mode::Kind kind) {
-  switch (kind) {
+std::uint64_t number_of(const Mode& mode) {
+  if (!mode.names.empty()) return named_permits;
+  switch (mode.kind) {
     case Mode::Kind::exclusive: return exclusive;
     case Mode::Kind::shared: return shared;
     case Mode::Kind::permits: break;
@@ -73,9 +75,10 @@ std::string twenty_digits(std::uint64_t number) {
 }
 
 std::string text_of(const QueueEntry& entry) {
-  const auto text = fmt::format("{} {} {}\n{}", number_of(entry.mode.kind), entry.mode.permits,
-                                entry.since, entry.token.text());
-  return entry.slot.empty() ? text : text + '\n' + entry.slot;
+  const std::string names = fmt::format("{}", fmt::join(entry.mode.names, ","));
+  return fmt::format("{} {} {}\n{}{}{}{}{}", number_of(entry.mode), entry.mode.permits, entry.since,
+                     names, names.empty() ? "" : "\n", entry.token.text(),
+                     entry.slot.empty() ? "" : "\n", entry.slot);
 }
 
 std::optional<QueueEntry> entry_in(std::string_view text) {
@@ -83,17 +86,25 @@ std::optional<QueueEntry> entry_in(std::string_view text) {
   if (line == std::string_view::npos) return std::nullopt;
   const auto numbers = numbers_in(text.substr(0, line));
   if (numbers.size() != 3) return std::nullopt;
-  const auto mode = mode_of(numbers[0], numbers[1]);
+  text.remove_prefix(line + 1);
+  auto mode = mode_of(numbers[0], numbers[1]);
+  if (numbers[0] == named_permits) {
+    const auto end = text.find('\n');
+    auto names = permit_names_in(text.substr(0, end));
+    if (!names || end == std::string_view::npos) return std::nullopt;
+    text.remove_prefix(end + 1);
+    const auto number = static_cast<unsigned>(names->size());
+    mode = Mode{Mode::Kind::permits, number, *std::move(names)};
+  }
   if (!mode) return std::nullopt;
-  const auto rest = text.substr(line + 1);
-  const auto end = std::min(rest.find('\n'), rest.size());
+  const auto end = std::min(text.find('\n'), text.size());
   return QueueEntry{0,
-                    Token::foreign(std::string{rest.substr(0, end)}),
+                    Token::foreign(std::string{text.substr(0, end)}),
                     *mode,
                     wall_time(numbers[2]),
                     std::nullopt,
                     std::nullopt,
-                    std::string{rest.substr(std::min(end + 1, rest.size()))}};
+                    std::string{text.substr(std::min(end + 1, text.size()))}};
 }
 
 std::optional<TicketNames> ticket_in(std::string_view file) {
@@ -136,6 +147,9 @@ std::optional<QueueEntry> QueueFiles::read(std::uint64_t ticket) const {
   entry->fence = numbers[0];
   entry->since = wall_time(numbers[1]);
   if (numbers[2] != 0) entry->kept_until = wall_time(numbers[2]);
+  if (numbers.size() > 3 && numbers[3] <= Mode::most_permits) {
+    entry->permit = static_cast<unsigned>(numbers[3]);
+  }
   return entry;
 }
 
@@ -164,8 +178,8 @@ os::Result<os::NamedPipe> QueueFiles::create(const QueueEntry& entry) const {
 os::Result<os::Done> QueueFiles::write_grant(const QueueEntry& entry) const {
   const auto kept = static_cast<std::uint64_t>(entry.kept_until.value_or(0));
   const auto since = static_cast<std::uint64_t>(entry.since);
-  const auto text = fmt::format("{} {} {}\n", twenty_digits(entry.fence.value_or(0)),
-                                twenty_digits(since), twenty_digits(kept));
+  const auto text = fmt::format("{} {} {} {}\n", twenty_digits(entry.fence.value_or(0)),
+                                twenty_digits(since), twenty_digits(kept), entry.permit);
   return os::write_contents(path_of(entry.ticket, grant), text, sharing_);
 }
 

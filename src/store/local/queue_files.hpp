@@ -30,6 +30,7 @@ struct QueueEntry {
   std::optional<Fence> fence;          // of a holder
   std::optional<WallTime> kept_until;  // of a holder whose process may be gone
   std::string slot{};                  // that it wants the lock for; empty: none
+  unsigned permit = 0;                 // of a holder: which of several; 0: none
 
   [[nodiscard]] bool holds() const { return fence.has_value(); }
 };
@@ -40,7 +41,8 @@ struct QueueEntry {
 std::vector<std::uint64_t> numbers_in(std::string_view text);
 /// With leading zeros, so that names sort and numbers replace each other whole.
 std::string twenty_digits(std::uint64_t number);
-/// Who an entry is: its mode, when it came, its token, and its slot.
+/// Who an entry is: its mode, when it came, the names of permits that have some, its token, and its
+/// slot.
 std::string text_of(const QueueEntry& entry);
 /// An entry without ticket and grant; nothing if the text is none.
 std::optional<QueueEntry> entry_in(std::string_view text);

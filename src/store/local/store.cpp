@@ -137,8 +137,12 @@ Fault not_written(const LockDir& lock, const os::Error& error) {
   return {Fault::Kind::unavailable, "writing in " + lock.path() + ": " + error.text()};
 }
 
-Attempt granted(const Claim& claim, Fence fence, unsigned attempt, Moment asked_at) {
-  return Granted{{claim.name, claim.token, claim.ttl, Deadline::never(), fence, asked_at, attempt}};
+Attempt granted(const Claim& claim, const QueueEntry& mine, unsigned attempt, Moment asked_at) {
+  Lease lease{claim.name,  claim.token, claim.ttl, Deadline::never(),
+              *mine.fence, asked_at,    attempt};
+  lease.permit = mine.permit;
+  lease.resource = claim.mode.name_of(lease.permit);
+  return Granted{std::move(lease)};
 }
 
 Attempt outcome_of(const SlotRecord& done) {
@@ -236,8 +240,10 @@ Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   if (auto conflict = lock->conflict_with(claim.mode)) return *std::move(conflict);
   if (auto busy = refusal(*lock, claim)) return *std::move(busy);
   if (!claim.supersede.empty()) {
-    for (const QueueEntry& each : lock->queue().everyone())
+    for (const QueueEntry& each : lock->queue().everyone()) {
+      if (claim.spare_holders && each.holds()) continue;
       lock->post(each.ticket, message::stop + claim.supersede);
+    }
   }
   auto place = lock->enqueue(claim);
   if (!place) return not_written(*lock, place.error());
@@ -280,7 +286,7 @@ Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
     return place;
   }
   if (!again) return take(lock, claim, asked_at);
-  return granted(claim, *mine.fence, attempt_, asked_at);
+  return granted(claim, mine, attempt_, asked_at);
 }
 
 Attempt LocalStore::take(LockDir& lock, const Claim& claim, Moment asked_at) {
@@ -298,13 +304,13 @@ Attempt LocalStore::take(LockDir& lock, const Claim& claim, Moment asked_at) {
   }
   const auto others =
       memory != nullptr ? tokens_of(lock.queue().holders()) : std::vector<std::string>{};
-  const auto fence = lock.grant(place_->ticket);
-  if (!fence) {
+  const auto mine = lock.grant(place_->ticket);
+  if (!mine) {
     if (claim.slot) undo_run(*memory, *claim.slot, token);
-    return not_written(lock, fence.error());
+    return not_written(lock, mine.error());
   }
   if (memory != nullptr && claim.history > Millis{0}) {
-    memory->begin_run(claim, *fence, attempt_, others);
+    memory->begin_run(claim, *mine->fence, attempt_, others);
     memory_ = *memory;
   }
   if (claim.mode.kind == Mode::Kind::permits) {
@@ -312,7 +318,7 @@ Attempt LocalStore::take(LockDir& lock, const Claim& claim, Moment asked_at) {
   } else {
     lock.wake_next();  // a reader behind a reader
   }
-  return granted(claim, *fence, attempt_, asked_at);
+  return granted(claim, *mine, attempt_, asked_at);
 }
 
 const QueueEntry* LocalStore::find(LockDir& lock, const Token& token) const {

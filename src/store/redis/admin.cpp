@@ -48,7 +48,7 @@ class RedisAdmin final : public LockAdmin {
                                        const CallLimit& limit) override;
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override;
-  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& whom,
                                   const std::string& why, const CallLimit& limit) override;
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
 
@@ -75,8 +75,9 @@ std::vector<HolderReport> holders_in(const Reply& reply) {
     return {{*first, granted ? unsigned_in(reply[5]) : std::nullopt}};
   }
   std::vector<HolderReport> holders;
-  for (std::size_t i = 0; i + 4 < several.size(); i += 5) {
+  for (std::size_t i = 0; i + 5 < several.size(); i += 6) {
     HolderReport one{*first, unsigned_in(several[i + 3])};
+    one.permit = number_in(several[i + 5]);
     one.holder.others = 0;
     one.holder.kind = several[i + 4].integer() == 1 ? Holder::Kind::kept : Holder::Kind::holder;
     one.holder.token = several[i].text();
@@ -227,10 +228,10 @@ Result<Removal> RedisAdmin::force_release(const LockName& name, const std::vecto
   return nonsense();
 }
 
-Result<std::size_t> RedisAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+Result<std::size_t> RedisAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& whom,
                                             const std::string& why, const CallLimit& limit) {
   std::vector<std::string> arguments{reply_id_, why};
-  append(arguments, holders);
+  append(arguments, whom);
   auto answer = client_.run_script(scripts::ask_to_stop, name, arguments, limit);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;

@@ -1,5 +1,7 @@
 #include "store/redis/scripts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -10,6 +12,9 @@ namespace {
 
 constexpr std::string_view shared = "shared";
 constexpr std::string_view permits = "permits=";
+constexpr std::string_view one_of = "one-of=";
+// An id ends its mode with a blank, and a tab is in no name.
+constexpr char blank_in_name = '\t';
 // The text of a notice is cut there.
 constexpr std::size_t longest_word = 200;
 
@@ -38,6 +43,10 @@ std::optional<Holder> holder_in(const Reply& reply, std::size_t first) {
   return holder;
 }
 
+unsigned number_in(const Reply& field) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(field.integer(), 0, 1'000'000'000));
+}
+
 std::optional<Fence> unsigned_in(const Reply& field) {
   const std::string_view text = field.text();
   Fence fence = 0;
@@ -48,6 +57,14 @@ std::optional<Fence> unsigned_in(const Reply& field) {
 
 Mode mode_in(std::string_view text) {
   if (text == shared) return {Mode::Kind::shared};
+  if (text.starts_with(one_of)) {
+    std::string list{text.substr(one_of.size())};
+    std::replace(list.begin(), list.end(), blank_in_name, ' ');
+    Mode mode{Mode::Kind::permits};
+    mode.names = permit_names_in(list).value_or(std::vector<std::string>{});
+    mode.permits = static_cast<unsigned>(std::max<std::size_t>(mode.names.size(), 1));
+    return mode;
+  }
   unsigned number = 0;
   if (!text.starts_with(permits)) return {};
   (void)std::from_chars(text.data() + permits.size(), text.data() + text.size(), number);
@@ -59,7 +76,12 @@ std::string queue_id(const Token& token, const Mode& mode) {
     case Mode::Kind::exclusive: break;
     case Mode::Kind::shared: return std::string{shared} + ' ' + token.text();
     case Mode::Kind::permits:
-      return std::string{permits} + std::to_string(mode.permits) + ' ' + token.text();
+      if (mode.names.empty()) {
+        return std::string{permits} + std::to_string(mode.permits) + ' ' + token.text();
+      }
+      std::string list = fmt::format("{}", fmt::join(mode.names, ","));
+      std::replace(list.begin(), list.end(), ' ', blank_in_name);
+      return std::string{one_of} + list + ' ' + token.text();
   }
   return token.text();
 }

@@ -34,9 +34,11 @@ Millis length_in(const Reply& field);
 /// The holder of the lock, from the five fields that begin at `reply[first]`; nothing if it is
 /// free.
 std::optional<Holder> holder_in(const Reply& reply, std::size_t first);
+/// The number of a run for a slot, or of a permit, as an integer.
+unsigned number_in(const Reply& field);
 /// A fence or a cursor, written in decimal; nothing for any other text.
 std::optional<Fence> unsigned_in(const Reply& field);
-/// Modes as the scripts write them: "exclusive", "shared", "permits=3".
+/// Modes as the scripts write them: "exclusive", "shared", "permits=3", "one-of=gpu:0,gpu:1".
 Mode mode_in(std::string_view text);
 /// What stands in the queue: the token, with the mode before it if that is not exclusive.
 std::string queue_id(const Token& token, const Mode& mode);

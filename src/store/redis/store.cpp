@@ -64,15 +64,11 @@ Result<Reply> RedisStore::run(const Script& script, const LockName& name,
   return client_.run_script(script, name, arguments, limit, slot);
 }
 
-unsigned runs_in(const Reply& field) {
-  return static_cast<unsigned>(std::clamp<std::int64_t>(field.integer(), 0, 1'000'000'000));
-}
-
 Attempt done_in(const Reply& reply) {
   const auto how = outcome_in(reply[2].text());
   const auto fence = unsigned_in(reply[4]);
   if (!how || !fence) return nonsense();
-  return SlotDone{Token::foreign(std::string{reply[5].text()}), *fence, runs_in(reply[1]), *how,
+  return SlotDone{Token::foreign(std::string{reply[5].text()}), *fence, number_in(reply[1]), *how,
                   length_in(reply[3])};
 }
 
@@ -87,7 +83,8 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
                      count(redis::claim), claim.on_busy == OnBusy::queue ? count(grace) : "0",
                      ticket_, claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
                      first_time ? claim.supersede : "", count(again), count(claim.history),
-                     fields_of_claim(claim.waited, claim.slot ? claim.slot->id : "")},
+                     fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""),
+                     claim.spare_holders ? "waiting" : "", claim.reason},
                     limit, claim.slot);
   if (!answer) {
     if (answer.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
@@ -104,8 +101,10 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
     if (!flaw) return std::move(flaw).error();
     Lease lease{claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl),
                 *fence,     asked_at};
-    lease.attempt = runs_in(reply[2]);
-    lease.failures = runs_in(reply[3]);
+    lease.attempt = number_in(reply[2]);
+    lease.failures = number_in(reply[3]);
+    lease.permit = number_in(reply[4]);
+    lease.resource = claim.mode.name_of(lease.permit);
     return Granted{std::move(lease), *std::move(flaw)};
   }
   if (outcome == "done") return done_in(reply);
@@ -113,10 +112,15 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
     return ModeConflict{mode_in(reply[1].text()), Token::foreign(std::string{reply[2].text()})};
   }
   const auto others = static_cast<std::size_t>(std::max<std::int64_t>(reply[6].integer(), 0));
-  if (outcome == "busy") return Busy{holder_in(reply, 1), others};
+  const auto holder = [&](std::size_t reason) {
+    auto one = holder_in(reply, 1);
+    if (one) one->reason = reply[reason].text();
+    return one;
+  };
+  if (outcome == "busy") return Busy{holder(7), others};
   if (outcome != "queued") return nonsense();
   ticket_ = reply[7].text();
-  place_ = Queued{holder_in(reply, 1), others, std::nullopt};
+  place_ = Queued{holder(10), others, std::nullopt};
   if (const auto look_in = reply[8]; look_in.integer() >= 0) place_.look_in = length_in(look_in);
   if (reply[9].is_integer() && reply[9].integer() >= 0) place_.typical_run = length_in(reply[9]);
   return place_;

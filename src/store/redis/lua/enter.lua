@@ -3,10 +3,12 @@
 --       7 do not queue behind so many, or ''   8 what to tell those we supersede, or ''
 --       9 ms since our first try whose answer was lost, 0: none was
 --       10 ms to remember the run for, 0: not at all   11 what the claim says of it
--- result  {'granted', fence, and where there is a slot, the number of the run for it, and how many failed}
---         {'busy', token, PTTL, held ms, kind, more holders, waiters}
+--       12 'waiting': those who hold are not superseded   13 what the lock is wanted for, or ''
+-- result  {'granted', fence, the number of the run for the slot or 0, how many of these failed,
+--          which of the permits or 0}
+--         {'busy', token, PTTL, held ms, kind, more holders, waiters, reason}
 --         {'queued', token, PTTL, held ms, kind, more holders, waiters ahead, ticket,
---          ms until something can happen of which nobody tells, or -1, ms that a run takes, or -1}
+--          ms until something can happen of which nobody tells, or -1, ms that a run takes, or -1, reason}
 --         {'done', number of the run for the slot, outcome, ms since its end, fence, token}
 --         {'mismatch', mode, token}: somebody holds or waits for the lock in another way
 --         an error RLOCK: the fence leaves no room for a higher one
@@ -19,13 +21,13 @@ local state, attempt, failures, rest = slot_state()
 
 if owner == id and last_token == token then
   redis.call('PEXPIRE', lock, ttl)
-  return {'granted', digits(last_fence), slot and attempt, failures}
+  return {'granted', digits(last_fence), slot and attempt or 0, failures, 0}
 end
 local mine = mode and redis.call('ZSCORE', grants, token)
 if mine then
   redis.call('ZADD', held, now + ttl, token)
   settle()
-  return {'granted', digits(tonumber(mine)), slot and attempt, failures}
+  return {'granted', digits(tonumber(mine)), slot and attempt or 0, failures, permit_of(token)}
 end
 
 -- Nothing is left to do: whoever waits leaves, and the turn goes on.
@@ -63,7 +65,7 @@ if others and family(others) ~= family(want) then
   return {'mismatch', others, string.sub(who, 1, 400)}
 end
 
--- Newest wins: whoever waits is sent away, whoever holds is asked to stop. One that tries again
+-- Newest wins: whoever waits is sent away, whoever holds is asked to stop, if that is wanted. One that tries again
 -- spares those who came after its first try; and everybody, if that one was heard after all and
 -- somebody has written to us since.
 local again = tonumber(ARGV[9] or 0)
@@ -82,7 +84,7 @@ if ARGV[8] ~= '' and not heard then
       owner = false
     end
   end
-  for _, holder in ipairs(holders()) do
+  for _, holder in ipairs(ARGV[12] == 'waiting' and {} or holders()) do
     local number = mode and redis.call('ZSCORE', grants, holder) or last_fence
     if tonumber(number) <= newest then post(holder, stop) end
   end
@@ -95,7 +97,7 @@ if not my_turn and ARGV[6] ~= '' then
   my_turn = tonumber(ARGV[6]) < tonumber(redis.call('ZSCORE', queue, first))
 end
 if owner == id or my_turn and (not owner or want == mode and room()) then
-  local number = math.max(last_fence + 1, now_us)
+  local number, permit = math.max(last_fence + 1, now_us), 0
   redis.call('SET', fence, digits(number) .. ' ' .. token, 'PX', DAY + ttl)
   local was_told = owner == id
   if want == 'exclusive' then
@@ -104,6 +106,10 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
   else
     if not mode then redis.call('DEL', held, grants) end
     mode = want
+    if capacity() then
+      permit = free_permit()
+      redis.call('ZADD', grants, digits(PERMITS + 2 * permit), 'permit ' .. token)
+    end
     redis.call('ZADD', held, now + ttl, token)
     redis.call('ZADD', grants, digits(number), token)
     settle()
@@ -122,8 +128,8 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
     if state ~= 'running' or rest ~= token then attempt = attempt + 1 end
     set_slot('running', attempt, failures, token, history + ttl)
   end
-  begin_run(token, number, ARGV[11] or '', history, ttl, slot and digits(attempt) or '')
-  return {'granted', digits(number), slot and attempt, failures}
+  begin_run(token, number, ARGV[11] or '', history, ttl, slot and digits(attempt) or '', ARGV[13] or '')
+  return {'granted', digits(number), slot and attempt or 0, failures, permit}
 end
 
 -- Free, but others were here first: the holder's lease ended, or the first one did not confirm.
@@ -135,7 +141,7 @@ local crowded = not ticket and ARGV[6] == '' and waiting >= (tonumber(ARGV[7]) o
 if grace == 0 or crowded then
   if purged > 0 then tell_first(claim) end
   local holder, left, since, kind, more = occupant()
-  return {'busy', string.sub(holder, 1, 400), left, since, kind, more, waiting}
+  return {'busy', string.sub(holder, 1, 400), left, since, kind, more, waiting, reason_of(holder)}
 end
 
 if not ticket then
@@ -185,4 +191,4 @@ elseif rank <= LOOKERS and room_in >= 0 then
   look_in = room_in + rank * AFTER_FIRST
 end
 return {'queued', string.sub(holder, 1, 400), left, since, kind, more, rank, digits(tonumber(ticket)), look_in,
-        typical_run()}
+        typical_run(), reason_of(holder)}

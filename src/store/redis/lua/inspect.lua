@@ -2,7 +2,7 @@
 -- ARGV  2 how many of its last runs, 1 or more
 -- result  {token, PTTL, held ms, kind, more holders, last fence or '', mode or '',
 --          {id, waiting ms, id, waiting ms, ...},
---          {token, ms left, held ms, fence, 1 if its job has ended, ...} if several hold,
+--          {token, ms left, held ms, fence, 1 if its job has ended, permit or 0, ...} if several hold,
 --          {now ms, line, 1 if its token has the lock, ...} of its runs}
 local who, left, since, kind, more = occupant()
 local waiters = {}
@@ -26,6 +26,7 @@ if mode then
       several[#several + 1] = age_ms(granted[i + 1])
       several[#several + 1] = granted[i + 1]
       several[#several + 1] = is_kept(granted[i]) and 1 or 0
+      several[#several + 1] = permit_of(granted[i])
     end
   end
 end

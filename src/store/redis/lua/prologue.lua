@@ -1,10 +1,12 @@
 -- The beginning of every script: names, the server's clock, and the acts they share.
 -- KEYS  1 the lock   2 queue: id -> ticket (µs)   3 alive: id -> deadline (ms)   4 fence
---       5 held: token -> lease end (ms)   6 grants: token -> fence; both only while several hold
+--       5 held: token -> lease end (ms)   6 grants: token -> fence, and where there are permits,
+--         'permit TOKEN' -> which; both only while several hold
 --       7 runs: what is remembered of them, newest first   8 the slot of this run, if it has one
 -- ARGV  1 what a mailbox's name begins with; the token of its owner follows
 -- An id is the token of somebody who wants the lock alone; readers stand in the queue as
--- 'shared TOKEN', those who want one of N permits as 'permits=N TOKEN'.
+-- 'shared TOKEN', those who want one of N permits as 'permits=N TOKEN', and where these have names,
+-- as 'one-of=NAME,NAME TOKEN' (a blank in a name is a tab there).
 local lock, queue, alive, fence, held, grants = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local runs, slot = KEYS[7], KEYS[8]
 local mailbox = ARGV[1]
@@ -15,6 +17,7 @@ local HEARTBEAT = 12000      -- ms; every waiter looks as often (wait.hpp)
 local LOOKERS = 9            -- of these next ones: what stands on one host dies together
 local REMEMBERED = 50        -- runs of a lock
 local AUDIENCE = 1000        -- waiters who are told at once that a slot is done
+local PERMITS = 2 ^ 53       -- above every fence; the score of the permit n is this and 2 n, which a double holds
 
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
@@ -27,9 +30,10 @@ if type(owner) == 'table' then
   owner = ''
 end
 
--- 'shared' or 'permits=N' while several hold: then the lock's value is a marker, and its expiry the
--- last one of theirs.
-local mode = owner and (owner:match('^rlock:(shared)$') or owner:match('^rlock:(permits=%d+)$'))
+-- 'shared', 'permits=N' or 'one-of=NAME,NAME' while several hold: then the lock's value is a marker,
+-- and its expiry the last one of theirs.
+local mode = owner and (owner:match('^rlock:(shared)$') or owner:match('^rlock:(permits=%d+)$') or
+  owner:match('^rlock:(one%-of=[^ ]+)$'))
 
 -- "<last fence> <the token it was given to>"
 local last_fence, last_token = 0, nil
@@ -43,10 +47,10 @@ end
 local function digits(number) return string.format('%.0f', number) end
 
 local function mode_of(id)
-  return id:match('^(shared) ') or id:match('^(permits=%d+) ') or 'exclusive'
+  return id:match('^(shared) ') or id:match('^(permits=%d+) ') or id:match('^(one%-of=[^ ]+) ') or 'exclusive'
 end
 local function token_of(id)
-  return id:match('^shared (.*)$') or id:match('^permits=%d+ (.*)$') or id
+  return id:match('^shared (.*)$') or id:match('^permits=%d+ (.*)$') or id:match('^one%-of=[^ ]+ (.*)$') or id
 end
 
 local function first_waiter() return redis.call('ZRANGE', queue, 0, 0)[1] end
@@ -59,7 +63,7 @@ end
 -- One of several lets go. Call settle() afterwards.
 local function drop_holder(token)
   redis.call('ZREM', held, token)
-  redis.call('ZREM', grants, token)
+  redis.call('ZREM', grants, token, 'permit ' .. token)
 end
 
 -- Several hold: the marker stays as long as the last of their leases, and goes with the last holder.
@@ -117,9 +121,43 @@ end
 -- mailbox, where no word arrives any more.
 local function is_kept(token) return redis.pcall('GET', mailbox .. token) == 'kept' end
 
+-- How many may hold at once; nil: any number.
+local function capacity()
+  local names = mode:match('^one%-of=(.*)$')
+  if names then return select(2, names:gsub(',', '')) + 1 end
+  return tonumber(mode:match('^permits=(%d+)$'))
+end
+
 local function room()
-  local permits = mode:match('%d+')
-  return not permits or redis.call('ZCARD', held) < tonumber(permits)
+  local permits = capacity()
+  return not permits or redis.call('ZCARD', held) < permits
+end
+
+-- Which of the permits a holder has, from 1; 0: none (of an earlier version, or a reader).
+local function permit_of(token)
+  local score = redis.call('ZSCORE', grants, 'permit ' .. token)
+  return score and (tonumber(score) - PERMITS) / 2 or 0
+end
+local function token_of_permit(member) return string.sub(member, 8) end
+
+-- The lowest number that nobody has, where there is room; 0 should there be none. Of those that are
+-- taken, in order: where the one at a place is higher than its place, a lower one is free.
+local function free_permit()
+  for _ = 1, 2 do
+    local low, high = 1, capacity() + 1
+    while low < high do
+      local middle = math.floor((low + high) / 2)
+      local score = redis.call('ZRANGEBYSCORE', grants, digits(PERMITS), '+inf', 'WITHSCORES',
+        'LIMIT', middle - 1, 1)[2]
+      if score and (tonumber(score) - PERMITS) / 2 == middle then low = middle + 1 else high = middle end
+    end
+    if low <= capacity() then return low end
+    -- A client of an earlier version has ended a hold, and left its number behind.
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', grants, digits(PERMITS), '+inf')) do
+      if not redis.call('ZSCORE', held, token_of_permit(member)) then redis.call('ZREM', grants, member) end
+    end
+  end
+  return 0
 end
 
 -- The first one was woken. Two witnesses look again soon, and take over if it is dead: the second,
@@ -229,11 +267,12 @@ local function end_slot(token, attempt, failed, how, retries, told, history)
 end
 
 -- The memory of runs: a line each, a tab between its fields. A grant begins one, which says who has
--- the lock and since when; the release ends it. One that has no end, and whose token does not have
--- the lock any more, was lost. No room for it is no reason to refuse a lock.
-local function begin_run(token, number, told, history, ttl, attempt)
+-- the lock and since when, and perhaps what for; the release ends it. One that has no end, and whose
+-- token does not have the lock any more, was lost. No room for it is no reason to refuse a lock.
+local function begin_run(token, number, told, history, ttl, attempt, reason)
   if history == 0 then return end
   local line = digits(number) .. '\t' .. token .. '\t' .. digits(now) .. '\t' .. told .. '\t' .. attempt
+  if reason ~= '' then line = line .. '\t' .. reason end
   local length = redis.pcall('LPUSH', runs, line)
   if type(length) == 'table' then return end
   if length > REMEMBERED then redis.call('LTRIM', runs, 0, REMEMBERED - 1) end
@@ -245,7 +284,7 @@ local function end_run(token, told, history)
   for rank = 0, REMEMBERED - 1 do
     local line = redis.pcall('LINDEX', runs, rank)
     if type(line) ~= 'string' then return end
-    local whose, begun = line:match('^%d+\t([^\t]*)(\t%d+\t[^\t]*\t[^\t]*\t[^\t]*)$')
+    local whose, begun, reason = line:match('^%d+\t([^\t]*)(\t%d+\t[^\t]*\t[^\t]*\t[^\t]*)(\t?[^\t]*)$')
     if whose == token then
       if told == '' then
         redis.call('LREM', runs, 1, line)
@@ -253,12 +292,20 @@ local function end_run(token, told, history)
         -- In a quorum the fence was raised since.
         local number = token == last_token and digits(last_fence) or line:match('^%d+')
         redis.pcall('LSET', runs, rank,
-          table.concat({number, '\t', token, begun, '\t', digits(now), '\t', told}))
+          table.concat({number, '\t', token, begun, '\t', digits(now), '\t', told, reason}))
       end
       if (history or 0) > 0 then redis.call('PEXPIRE', runs, history) end
       return
     end
   end
+end
+
+-- What a holder said that it wants the lock for, if it was granted the lock last; or ''.
+local function reason_of(holder)
+  local line = redis.pcall('LINDEX', runs, 0)
+  if type(line) ~= 'string' then return '' end
+  local token, reason = line:match('^%d+\t([^\t]*)\t%d+\t[^\t]*\t[^\t]*\t[^\t]*\t([^\t]*)$')
+  return token == holder and reason or ''
 end
 
 local function age_ms(number) return math.max(0, math.floor((now_us - number) / 1000)) end
