@@ -49,6 +49,23 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   only_left_of_slot s
 }
 
+@test "spares are told of the end, and none of them looks twice" {
+  local i
+  own_server
+  watch_wire "$T/wire"
+  hold holder -k "$K" --slot s
+  for i in 1 2 3; do queue_up "spare$i" "$K" "$i" --slot s -- touch "$T/ran"; done
+  wait_until listening 4 # the holder, too, after a second
+  wire_mark "$T/wire" one
+  let_go holder
+  for i in 1 2 3; do finish "spare$i"; done
+  wire_mark "$T/wire" two
+  end_watching
+  [[ ! -e $T/ran ]]
+  assert_equal "$(wire_between "$T/wire" one two | grep -ci '"blpop"')" 0
+  assert_equal "$(wire_between "$T/wire" one two | grep -ciE '"evalsha"')" 4
+}
+
 # Nothing but the fence, the memory and the slot.
 only_left_of_slot() {
   run redis --raw keys "*$K*"

@@ -1,6 +1,6 @@
 """What rlock costs, as ratios to flock(1) in the same run. Called by scripts/bench.
 
-usage: bench.py [uncontended|handoff|idle|takeover|gate|quorum|guardian]...      default: all of them
+usage: bench.py [uncontended|handoff|idle|takeover|share|gate|quorum|guardian]...      default: all of them
 """
 
 import sys
@@ -10,11 +10,12 @@ from bars.guardian import guardian
 from bars.handoff import handoff
 from bars.idle import idle
 from bars.quorum import quorum
+from bars.share import share
 from bars.takeover import takeover
 from bars.uncontended import uncontended
 
 KNOWN = {"uncontended": uncontended, "handoff": handoff, "idle": idle, "takeover": takeover,
-         "gate": gate, "quorum": quorum, "guardian": guardian}
+         "share": share, "gate": gate, "quorum": quorum, "guardian": guardian}
 
 wanted = sys.argv[1:] or list(KNOWN)
 unknown = [name for name in wanted if name not in KNOWN]
