@@ -492,3 +492,198 @@ a_good_history() {
   assert_output --partial 'BROKEN: r2 ran its job twice'
   assert_output --partial 'BROKEN: left behind: k:rlock:queue'
 }
+
+# a_slot_run NAME BEGIN END CODE [SLOT [RETRIES]]: for a slot of the key k; SHARES=true: with --share.
+a_slot_run() {
+  local name=$1 slot=${5:-s} retries=${6:-0}
+  a_run "$name" k "$2" "$3" "$4"
+  sed -i "/\"start\", \"run\": \"$name\"/s/\"ttl\"/\"slot\": \"$slot\", \"retries\": $retries, \"shares\": ${SHARES:-false}, \"ttl\"/" \
+    "$T/records"
+}
+
+# attempt_of NAME BEGIN END FENCE NUMBER [CODE]: a section of a run for a slot, whose token is the run's own.
+attempt_of() {
+  local name=$1 number=$5
+  section "$name" k "$2" "$3" "$4" "${6:-}"
+  sed -i "/\"run\": \"$name\"/s/\"token\": \"t\"/\"token\": \"$name\", \"attempt\": $number/" "$T/records"
+}
+
+# finds_done NAME BEGIN END CODE WHOM FENCE ITS-CODE [SLOT]: a run that found the slot done.
+finds_done() {
+  local name=$1 whom=$5 fence=$6 its=$7
+  a_slot_run "$name" "$2" "$3" "$4" "${8:-s}"
+  sed -i "/\"end\", \"run\": \"$name\"/s/\"outcome\": \"ran\"/\"outcome\": \"done\", \"done\": {\"token\": \"$whom\", \"fence\": $fence, \"exit_code\": $its}/" \
+    "$T/records"
+}
+
+# a_slot: one that died, a spare that took over, and two that found it done.
+a_slot() {
+  a_slot_run r1 1000 2000 -9
+  fault kill-rlock 1950 1960 r1
+  attempt_of r1 1100 1900 10 1
+  a_slot_run r2 1000 3000 3
+  attempt_of r2 2100 2900 20 2 3
+  finds_done r3 1500 3010 0 r2 20 3
+  SHARES=true finds_done r4 1500 3020 3 r2 20 3
+}
+
+@test "a slot whose runner died, that a spare did and the others found done" {
+  a_slot
+  judge
+  assert_success
+  assert_output --partial 'slots: 1'
+  assert_output --partial 'slots done: 1'
+  assert_output --partial 'slots found done: 2'
+  assert_output --partial 'further attempts for a slot: 1'
+}
+
+@test "a slot that is run again after its good end; a server that had not heard of the end, or forgot it" {
+  a_slot
+  a_slot_run r5 4000 5000 0
+  attempt_of r5 4100 4900 30 3 0
+  condemned_for 'r5 ran for slot s of k, which r2 had done 1200 ms before'
+  fault wipe 3500 3600
+  judge
+  assert_success
+  assert_output --partial 'slots run again, excused: 1'
+  sed -i '/"wipe"/d' "$T/records"
+  fault cut 2800 3200 '' direct
+  judge
+  assert_success
+  sed -i '/"cut"/d' "$T/records"
+  fault cut 2800 3200 '' proxy
+  condemned_for 'r5 ran for slot s of k'
+}
+
+@test "a slot that may fail once more is run again, and not twice" {
+  a_slot_run r1 1000 2000 3 s 1
+  attempt_of r1 1100 1900 10 1 3
+  a_slot_run r2 2000 3000 3 s 1
+  attempt_of r2 2100 2900 20 2 3
+  judge
+  assert_success
+  a_slot_run r3 3000 4000 0 s 1
+  attempt_of r3 3100 3900 30 3 0
+  condemned_for 'r3 ran for slot s of k, which r2 had done 200 ms before'
+}
+
+@test "a run that was told to end, and failed, leaves its slot to another" {
+  a_slot_run r1 1000 2000 3
+  attempt_of r1 1100 1900 10 1 3
+  fault time-out 1850 1860 r1
+  a_slot_run r2 2000 3000 0
+  attempt_of r2 2100 2900 20 2 0
+  judge
+  assert_success
+  sed -i '/time-out/d' "$T/records"
+  condemned_for 'r2 ran for slot s of k, which r1 had done'
+}
+
+@test "a slot that is said to be done by nobody, by another grant, with another code, or by one that had not begun" {
+  a_slot
+  finds_done r5 3100 3200 0 nobody 20 3
+  finds_done r6 3100 3200 0 r2 21 3
+  finds_done r7 3100 3200 0 r2 20 4
+  finds_done r8 1000 1500 0 r2 20 3
+  finds_done r9 3100 3200 3 r2 20 3
+  condemned_for 'r5 found slot s of k done by nobody: nobody'
+  assert_output --partial 'BROKEN: r6 found slot s of k done by r2, and names another grant: 21'
+  assert_output --partial 'BROKEN: r7 found slot s of k done with 4 by r2, whose job ended with 3'
+  assert_output --partial 'BROKEN: r8 found slot s of k done by r2, which had not begun'
+  assert_output --partial 'BROKEN: r9, exit 3, status'
+  assert_output --partial ': not the code of the run that it found'
+}
+
+@test "a job that was killed before its first word has done its slot" {
+  a_slot_run r1 1000 2000 137
+  fault kill-job 1500 1510 r1
+  sed -i '/"end", "run": "r1"/s/"token": null/"token": "r1"/' "$T/records"
+  finds_done r2 1500 2010 0 r1 10 137
+  a_run other k 3000 4000 0
+  section other k 3100 3900 20 0
+  judge
+  assert_success
+  sed -i '/kill-job/d' "$T/records"
+  condemned_for 'r2 found slot s of k done with 137 by r1, whose job ended with nothing'
+}
+
+@test "those who share a slot and were told of two ends" {
+  a_slot
+  a_slot_run r5 3100 4000 0
+  attempt_of r5 3200 3900 30 3 0
+  SHARES=true finds_done r6 3950 4100 0 r5 30 0
+  condemned_for 'those who share slot s of k were told of 3 by r2 and of 0 by r5'
+  fault wipe 3050 3060
+  judge
+  assert_success
+}
+
+@test "attempts that do not grow, or are not told" {
+  a_slot
+  sed -i '/"run": "r2"/s/"attempt": 2/"attempt": 1/' "$T/records"
+  condemned_for 'the attempts for slot s of k do not grow: 1 (r1), 1 (r2)'
+  sed -i '/"run": "r2"/s/"attempt": 1/"attempt": null/' "$T/records"
+  condemned_for 'r2 was told no attempt for slot s of k'
+}
+
+@test "a slot that somebody waited for and nobody ran" {
+  a_good_history
+  a_slot_run r3 1000 1500 75
+  sed -i '/"start", "run": "r3"/s/"waits": 5/"waits": 0/' "$T/records"
+  judge
+  assert_success
+  finds_done r4 3000 3100 0 nobody 1 0
+  condemned_for 'slot s of k was missed, although r4 waited for it'
+}
+
+# looks BEGIN END ALL [RUN]: what rlock log said of the key k; ALL and RUN as JSON.
+looks() {
+  record "$2" look '' k "\"since\": ${1}000000, \"all\": [$3], \"runs\": [${4:-}]"
+}
+
+@test "a log that tells what the jobs tell" {
+  a_good_history
+  a_run r3 k 3000 4000 -9
+  section r3 k 3100 3800 30
+  fault kill-rlock 3700 3710 r3
+  a_slot_run r4 3900 6000 3
+  attempt_of r4 5800 5900 40 1 3
+  looks 1500 1510 '"r1"' '["r1", "t", 10, "running", null, null, null]'
+  looks 3050 3060 '"r2", "r1"' '["r2", "t2", 20, "exited", 3, null, null], ["r1", "t1", 10, "exited", 0, null, null]'
+  looks 6000 6010 '"r4", "r3", "r2", "r1"' \
+    '["r4", "r4", 40, "exited", 3, "s", 1], ["r3", "t3", 30, "lost", null, null, null]'
+  sed -i -E '/"run": "r([123])"/s/"run": "r([123])"(.*)"token": "t"/"run": "r\1"\2"token": "t\1"/; s/"r1", "t", 10/"r1", "t1", 10/' "$T/records"
+  judge
+  assert_success
+  assert_output --partial 'runs remembered: 4'
+  assert_output --partial 'of them lost: 1'
+}
+
+@test "a log that lies: another code, a loss that nothing caused, another grant, slot or attempt, a run that never was" {
+  a_good_history
+  a_slot_run r3 3000 4000 0
+  attempt_of r3 3100 3900 30 1 0
+  looks 4100 4110 '"r3", "r2", "r1"' '["r1", "t", 10, "exited", 4, null, null]'
+  condemned_for 'the log says of r1: exited 4; its job ended with 0'
+  looks 4200 4210 '"r3", "r2", "r1"' '["r1", "t", 10, "lost", null, null, null]'
+  condemned_for 'the log says of r1: lost None; nothing took the lock away'
+  looks 4300 4310 '"r3", "r2", "r1"' '["r1", "t", 11, "exited", 0, null, null]'
+  condemned_for 'the log says of r1: exited 0; its job was told of another grant: 10'
+  looks 4400 4410 '"r3", "r2", "r1"' '["r1", "t", 10, "running", null, null, null]'
+  condemned_for 'the log says of r1: running None; it had ended'
+  looks 4500 4510 '"r3", "r2", "r1"' '["r3", "r3", 30, "exited", 0, "s", 2], ["r1", "t", 10, "cancelled", null, null, null]'
+  condemned_for 'the log says of r1: cancelled None; nobody did that'
+  assert_output --partial 'the log says of r3: exited 0; its job was told of attempt 1'
+  looks 4600 4610 '"r3", "r2", "r1"' '["r3", "r3", 30, "exited", 0, "t", 1], ["r9", "u", 9, "exited", 0, null, null]'
+  condemned_for 'the log says of r3: exited 0; it was for k, slot s'
+  assert_output --partial 'the log says of r9: exited 0; there was no such run'
+}
+
+@test "a run that the log does not know any more, and one that a server forgot" {
+  a_good_history
+  looks 3100 3110 '"r2"'
+  condemned_for 'the log of k does not know r1, which ended before'
+  fault wipe 2000 2010
+  judge
+  assert_success
+}

@@ -9,6 +9,7 @@ import checker
 import records
 from clients import PATIENCE, Crowd
 from history import history_of
+from memory import Looks
 from nemesis import Nemesis
 from stores import STORES
 
@@ -56,13 +57,18 @@ def main():
     os.makedirs(f"{directory}/{kind}", exist_ok=True)
     crowd = Crowd(rlock, job, directory, store, recorder, rng, SIZE, KEYS)
     nemesis = Nemesis(crowd, store, recorder, rng)
+    looks = Looks(crowd) if crowd.remembers else None
     try:
         crowd.start()
         nemesis.start()
+        if looks:
+            looks.start()
         time.sleep(float(seconds))
         nemesis.stop()
         crowd.stop()
         ended = crowd.wait(PATIENCE + 30)
+        if looks:
+            looks.stop()
         store.sweep(rlock, crowd.keys)
         look_for_leftovers(directory, store, crowd.names(), recorder)
         counts, broken = checker.check(history_of(records.read(recorder.path)))

@@ -10,7 +10,9 @@ import records
 from exits import check_exits
 from gaps import idle_gaps
 from history import MS, history_of
+from memory import check_memory
 from overlaps import REACTION, check_fences, check_overlaps
+from slots import check_slots
 
 # Nothing, or no answer, comes from the server.
 SILENT = ("server-paused", "majority-paused", "cut", "stall", "packets-lost", "answers-lost")
@@ -70,7 +72,8 @@ def check_trees(history, _counts):
 def check(history):
     counts = {"runs": len(history.runs), "faults": len(history.faults)}
     broken = list(history.strays)
-    for each in (check_fences, check_overlaps, check_resource, check_leases, check_trees, check_exits, idle_gaps):
+    for each in (check_fences, check_overlaps, check_resource, check_leases, check_trees, check_exits, idle_gaps, check_slots,
+                 check_memory):
         broken += each(history, counts)
     broken += [f"left behind: {thing}" for thing in history.left_behind]
     return counts, broken

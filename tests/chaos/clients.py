@@ -14,6 +14,7 @@ from records import now
 
 TTLS = (1000, 1500, 2000)  # ms
 PATIENCE = 60  # s that a waiter has
+PERIOD = 1.5  # s of a slot: some runs come for each
 
 
 @dataclass
@@ -56,6 +57,12 @@ class Crowd:
         self.ways, self.modes, self.has_leases = store.ways(), store.modes, store.has_leases
         self.keys = [f"chaos:{number}" for number in range(keys)]
         self.newest_wins = self.keys[-1] if store.supersedes else None  # of this key all runs supersede
+        way = next(iter(self.ways.values()))
+        self.remembers = self.can("log", *way, "chaos:ask")
+        self.slotted = None  # and of this one all are for a slot
+        if self.can(*way, "-k", "chaos:ask", "--slot", "s", "--history", "1s", "--", "true"):
+            self.slotted = "chaos:slots"
+            self.keys.append(self.slotted)
         self.lock = threading.Lock()
         self.live = {}  # name to Client
         self.count = self.hanging = 0
@@ -67,7 +74,12 @@ class Crowd:
         os.makedirs(f"{directory}/slow")
         signal.signal(signal.SIGIO, signal.SIG_IGN)  # comes when somebody wants to open what is leased
 
+    def can(self, *words):
+        """Whether it does that on this kind of store, says the program."""
+        return subprocess.run([self.rlock, *words], capture_output=True, check=False).returncode != 64
+
     def start(self):
+        self.began = time.monotonic()
         for thread in self.threads:
             thread.start()
 
@@ -97,8 +109,8 @@ class Crowd:
     def run_once(self, rng):
         with self.lock:
             self.count += 1
-            number = self.count
-        name = f"r{number}"
+            count = self.count
+        name = f"r{count}"
         key, mode, ttl = rng.choice(self.keys), rng.choice(self.modes), rng.choice(TTLS)
         via, waits = rng.choice(sorted(self.ways)), rng.random() < 0.8
         length, code = rng.choice([1, 30, 200, 1200, 3000]), rng.choice([0, 0, 3, 42])
@@ -106,19 +118,24 @@ class Crowd:
         supersedes = key == self.newest_wins
         if supersedes:
             mode, waits = "x", True
+        slot, retries, shares = None, 0, False
+        if key == self.slotted:
+            mode, number = "x", int((time.monotonic() - self.began) / PERIOD)
+            slot, retries, shares = f"s{number}", number % 2, rng.random() < 0.5
         job = self.hanging_job(name, rng) if rng.random() < 0.04 else self.job
         status = f"{self.directory}/status/{name}"
         command = [self.rlock, "-q", *self.ways[via], "-k", key, "--ttl", f"{ttl}ms", "--label", name,
                    "--status-file", status, *(["-w", f"{PATIENCE}s"] if waits else []), *(["-s"] if mode == "s" else []),
                    *(["--supersede"] if supersedes else []),
+                   *(["--slot", slot, "--retry", str(retries), *(["--share"] if shares else [])] if slot else []),
                    "--", job, name, key, mode, str(length), str(code), flags,
                    f"{self.directory}/resources/{key}", self.recorder.path]
         self.recorder.write("start", run=name, key=key, mode=mode, ttl=ttl if self.has_leases else None,
-                            waits=PATIENCE if waits else 0, via=via, supersedes=supersedes)
+                            waits=PATIENCE if waits else 0, via=via, supersedes=supersedes, slot=slot, retries=retries, shares=shares)
         with open(f"{self.directory}/stderr", "ab") as stderr:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr)
         with self.lock:
-            self.live[name] = Client(name, number, key, process, ttl)
+            self.live[name] = Client(name, count, key, process, ttl)
         code = process.wait()
         with self.lock:
             del self.live[name]

@@ -29,6 +29,13 @@ def lies_of(history, run):
         lies.append("the status file says something else")
     if section and (status.get("fence"), status.get("token")) != (section.fence, section.token):
         lies.append("its job was told of another grant")
+    done = run.found_done()
+    if done:
+        if section:
+            lies.append("it found the slot done, and its job did run")
+        if code != (exit_code_of(done) if run.shares else 0):
+            lies.append("not the code of the run that it found")
+        return lies
     if code == 137:
         if not kinds & {"kill-job", "kill-guardian"}:
             lies.append("nobody killed its job")
@@ -44,6 +51,13 @@ def lies_of(history, run):
     if section and section.code == code and status.get("outcome") != "ran":
         lies.append("its job ended by itself")
     return lies
+
+
+def exit_code_of(done):
+    """Of a run that ended so, as a shell has it."""
+    if done.get("signal") is not None:
+        return 128 + done["signal"]
+    return 76 if done.get("exit_code") is None else done["exit_code"]
 
 
 def lies_of_the_lost(history, run, status):

@@ -18,6 +18,7 @@ class Section:
     begin: int
     end: int
     code: int | None = None  # what the job said it would exit with; None if it was stopped
+    attempt: int | None = None  # what the job was told: the how many-th run for the slot
 
 
 @dataclass
@@ -52,11 +53,19 @@ class Run:
     via: str
     begin: int
     supersedes: bool = False
+    slot: str | None = None
+    retries: int = 0  # so many runs for the slot may fail before it is done
+    shares: bool = False  # exits as the run did that made the slot done
     end: int | None = None
     exit_code: int | None = None
     status: dict | None = None
     section: Section | None = None
     faults: list[Fault] = field(default_factory=list)
+
+    def found_done(self):
+        """The slot was done by another, of whom this tells; or None."""
+        status = self.status or {}
+        return status.get("done") if status.get("outcome") == "done" else None
 
 
 @dataclass
@@ -69,12 +78,24 @@ class Write:
 
 
 @dataclass
+class Look:
+    """What rlock log said at a moment, of one key."""
+
+    key: str
+    begin: int
+    end: int
+    runs: list[list]  # of which it said something new: name, token, fence, outcome, its number, slot, attempt
+    all: list[str]  # the names of all
+
+
+@dataclass
 class History:
     runs: dict[str, Run]
     faults: list[Fault]
     writes: list[Write]
     left_behind: list[str]
     strays: list[str]  # sections of no run, second sections of one run
+    looks: list[Look] = field(default_factory=list)
 
     def sections(self, key):
         found = [run.section for run in self.runs.values() if run.section and run.key == key]
@@ -112,10 +133,13 @@ def take(history, record):
     run = history.runs.get(name)
     if what == "start":
         history.runs[name] = Run(name, record["key"], record["mode"], record["ttl"], record["waits"],
-                                 record["via"], t, record.get("supersedes", False))
+                                 record["via"], t, record.get("supersedes", False), record.get("slot"),
+                                 record.get("retries", 0), record.get("shares", False))
     elif what == "fault":
         history.faults.append(Fault(record["kind"], t, record["until"], record["since"], name, record.get("via"),
                                     record.get("keys")))
+    elif what == "look":
+        history.looks.append(Look(record["key"], record["since"], t, record["runs"], record["all"]))
     elif what == "left":
         history.left_behind.append(record["thing"])
     elif run is None:
@@ -125,7 +149,8 @@ def take(history, record):
     elif what == "enter":
         if run.section:
             history.strays.append(f"{name} ran its job twice")
-        run.section = Section(name, record["key"], record["mode"], record["fence"], record["token"], t, t)
+        run.section = Section(name, record["key"], record["mode"], record["fence"], record["token"], t, t,
+                              attempt=record.get("attempt"))
     else:
         if not run.section:
             history.strays.append(f"{what} of {name} before it entered")

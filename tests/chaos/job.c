@@ -71,12 +71,14 @@ int main(int argc, char **argv) {
   if (argc != 9) return 64;
   run = argv[1], key = argv[2], mode = argv[3];
   const char *flags = argv[6], *said = getenv("RLOCK_FENCE"), *token = getenv("RLOCK_TOKEN");
+  const char *attempt = getenv("RLOCK_ATTEMPT");
   const long long fence = said ? atoll(said) : -1;
   char more[512];
   records = open(argv[8], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (records < 0) return 96;
   if (strchr(flags, 'i')) signal(SIGTERM, SIG_IGN);
-  snprintf(more, sizeof more, ", \"fence\": %lld, \"token\": \"%s\"", fence, token ? token : "");
+  snprintf(more, sizeof more, ", \"fence\": %lld, \"token\": \"%s\", \"attempt\": %s", fence, token ? token : "",
+           attempt ? attempt : "null");
   record("enter", more);
   const int daemon = strchr(flags, 'd') ? start_daemon() : -1;
   const long long end = now() + atoll(argv[4]) * 1000000;

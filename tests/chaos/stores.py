@@ -57,14 +57,14 @@ class Store:
 
 def companions(redis):
     """What a server has that nobody needs any more: all but fences, which end by themselves within a day, and the memory of
-    runs, which takes eight."""
+    runs and the slots, which take eight."""
     if redis.ask("ping") != "PONG":
         return [f"no answer from {redis.path}"]
     day = 86_400_000
-    ends = {"fence": day, "runs": 8 * day}
+    ends = {"fence": day, "runs": 8 * day, "slot": 8 * day}
     keys = redis.ask("keys", "*").split()
     return [key for key in keys
-            if not 0 < int(redis.ask("pttl", key)) <= ends.get(key.rpartition(":rlock:")[2], 0)]
+            if not 0 < int(redis.ask("pttl", key)) <= ends.get(key.rpartition(":rlock:")[2].partition(":")[0], 0)]
 
 
 def wipe(redis, **more):

@@ -1,0 +1,108 @@
+"""What the server remembers of runs: looked at all the while, and compared with what their jobs recorded."""
+
+import json
+import random
+import subprocess
+import threading
+
+from gaps import SERVER_FAULTS
+from history import SECOND
+from records import now
+from slots import PAUSES, forgotten
+
+REMEMBERED = 50  # runs of a key
+
+
+class Looks(threading.Thread):
+    """Asks rlock log for each key, about once a second, until stop()."""
+
+    def __init__(self, crowd):
+        super().__init__()
+        self.crowd, self.over, self.said = crowd, threading.Event(), {}
+
+    def run(self):
+        while not self.over.wait(1):
+            self.look()
+
+    def look(self):
+        for key in self.crowd.keys:
+            way = self.crowd.ways[random.choice(sorted(self.crowd.ways))]
+            since = now()
+            asked = subprocess.run([self.crowd.rlock, "log", *way, "--json", key], capture_output=True, check=False)
+            if asked.returncode != 0:
+                continue  # the nemesis was there
+            locks = json.loads(asked.stdout)["locks"]
+            runs = [[each["label"], each["token"], each["fence"], each["outcome"],
+                     each["signal"] if each["exit_code"] is None else each["exit_code"], each["slot"], each["attempt"]]
+                    for each in (locks[0]["runs"] if locks else [])]
+            # Only what it has not said before; the names of the others.
+            news = [run for run in runs if self.said.get(run[1]) != run]
+            self.said.update((run[1], run) for run in runs)
+            self.crowd.recorder.write("look", key=key, since=since, runs=news, all=[run[0] for run in runs])
+
+    def stop(self):
+        self.over.set()
+        self.join()
+        self.look()  # at all ends
+
+
+def check_memory(history, counts):
+    counts["runs remembered"] = counts["  of them lost"] = 0
+    last = {}
+    for look in history.looks:
+        for said in look.runs:
+            last[said[1]] = (look, said)
+    for look, said in last.values():
+        counts["runs remembered"] += 1
+        counts["  of them lost"] += said[3] == "lost"
+        for lie in lies_about(history, look, *said):
+            yield f"the log says of {said[0]}: {said[3]} {said[4]}; {lie}"
+    yield from forgotten_runs(history)
+
+
+def lies_about(history, look, label, token, fence, outcome, number, slot, attempt):
+    run = history.runs.get(label)
+    if run is None:
+        yield "there was no such run"
+        return
+    section = run.section
+    if (run.key, run.slot) != (look.key, slot):
+        yield f"it was for {run.key}, slot {run.slot}"
+    if section and (section.token, section.fence) != (token, fence):
+        yield f"its job was told of another grant: {section.fence}"
+        return
+    if section and slot and section.attempt != attempt:
+        yield f"its job was told of attempt {section.attempt}"
+    if outcome == "exited" and (section is None or section.code != number):
+        yield f"its job ended with {section.code if section else 'nothing'}"
+    if outcome == "signalled" and run.exit_code not in (-9, 128 + number):
+        yield f"it exited with {run.exit_code}"
+    if outcome == "lost" and not lost_by_something(history, run):
+        yield "nothing took the lock away"
+    if outcome == "superseded" and not run.supersedes:
+        yield "nobody superseded it"
+    if outcome in ("cancelled", "overran", "released"):
+        yield "nobody did that"
+    if outcome == "running" and run.end is not None and run.end < look.begin and not lost_by_something(history, run):
+        yield "it had ended"
+
+
+def lost_by_something(history, run):
+    return run.end is None or any(fault.reaches(run) and fault.kind not in ("blink", "kill-job", "time-out")
+                                  and fault.overlaps(run.begin, run.end + SECOND) for fault in history.faults)
+
+
+def forgotten_runs(history):
+    """A run that ended well, and was not there when somebody looked."""
+    for look in history.looks:
+        recent = sorted((run for run in history.runs.values() if run.key == look.key and run.section
+                         and run.section.begin < look.end), key=lambda run: run.section.fence)[-REMEMBERED:]
+        known = set(look.all)
+        for run in recent:
+            if run.end is None or run.end > look.begin or run.name in known or run.exit_code != run.section.code:
+                continue
+            if forgotten(history.faults, run, run.section.begin, look.end) or any(
+                    fault.reaches(run) and fault.kind in SERVER_FAULTS + PAUSES
+                    and fault.overlaps(run.section.begin - SECOND, run.end + SECOND) for fault in history.faults):
+                continue
+            yield f"the log of {look.key} does not know {run.name}, which ended before"
