@@ -11,3 +11,11 @@ load lib/rlock
   free batch:task:list
   queued batch:task:list 0
 }
+
+@test "five hosts whose clocks are apart: each slot runs once, and is not missed where spares wait" {
+  run "$REPO/scripts/demo/fleet" --minutes 6 --minute 3 --dying 10 --seed 2
+  assert_success
+  assert_line --regexp '^plain lock +[0-9]+ +[0-9]+ +[0-9]+$'
+  assert_line --regexp '^--slot, and spares that wait +6 +0 +0$'
+  assert_line --partial 'fleet: ok: with --slot twice 0, '
+}
