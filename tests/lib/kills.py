@@ -161,8 +161,17 @@ def tree(root):
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
+        while state(pid) in ("R", "S", "D"):
+            time.sleep(0.001)  # or it has a child after we looked
         pids += children(pid)
     return pids
+
+
+def state(pid):
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    return None
 
 
 def left_over():
