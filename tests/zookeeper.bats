@@ -311,9 +311,12 @@ watches() {
   local before
   start_zookeeper
   before=$(node_count)
-  attempt -k "$K" -- true
+  attempt -k "$K" --history 0 -- true
   # /rlock stays; the lock's own node goes when ZooKeeper next looks for empty ones.
   wait_until nodes_are "$((before + 1))"
+  # With a memory: the lock's node, that of its runs, and the run.
+  attempt -k "$K" -- true
+  assert_equal "$(node_count)" "$((before + 4))"
 }
 
 node_count() {

@@ -14,7 +14,7 @@ Modes (one line each; `mode ...` in the log says that it is on):
   drop-request [TEXT]   the next request is lost before the server sees it, its connection closed
   reset                 every connection is reset now; new ones pass
   refuse                the same, and nobody listens until the next `pass`
-A request is what the client wrote at once: rlock waits for each answer before it asks again.
+A request is what the client has written since the last answer: rlock sends what belongs together at once.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ class Proxy:
     async def requests(self, number, pair, reader):
         while data := await read(reader):
             self.log(f"request {number} {show(data)}")
-            pair["asked"] = data
+            pair["asked"] = (pair["asked"] + data)[-CHUNK:]
             await self.gate.wait()
             if self.strikes("drop-request", data):
                 self.log(f"dropped request {number}")
@@ -107,6 +107,7 @@ class Proxy:
             if self.strikes("swallow-reply", pair["asked"]):
                 self.log(f"swallowed reply {number}")
                 pair["silent"] = True
+            pair["asked"] = b""
             if pair["silent"]:
                 continue
             if self.delay:

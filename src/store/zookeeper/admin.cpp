@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/result.hpp"
 #include "store/zookeeper/queue.hpp"
@@ -39,10 +40,17 @@ class ZooKeeperAdmin final : public LockAdmin {
   /// The nodes of those of the tokens that hold the lock.
   Result<std::vector<HeldNode>> nodes_of(const LockName& name, const std::vector<Token>& tokens,
                                          const CallLimit& limit);
+  /// Takes a holder's node away, and writes into its run, if that is remembered, who did.
+  Result<bool> take_away(const std::string& lock, const HeldNode& held, const std::string& by,
+                         const CallLimit& limit);
+  Result<LockReport> report(const LockName& name, Listed which, const CallLimit& limit);
+  /// The servers' time, if they tell it to whoever may write; else ours.
+  std::int64_t server_ms(const CallLimit& limit);
 
   ZooKeeper ensemble_;
   std::unique_ptr<Session> session_;
-  std::string awaited_;  // a node that changes when a job has stopped
+  std::string awaited_;                      // a node that changes when a job has stopped
+  std::optional<std::int64_t> clock_ahead_;  // ms by which the servers' clock is ahead of ours
 };
 
 Result<base::Done> ZooKeeperAdmin::connect(const CallLimit& limit) {
@@ -54,9 +62,29 @@ Result<base::Done> ZooKeeperAdmin::connect(const CallLimit& limit) {
   return base::Done{};
 }
 
+std::int64_t ZooKeeperAdmin::server_ms(const CallLimit& limit) {
+  const auto now =
+      std::chrono::duration_cast<Millis>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  if (!clock_ahead_) {
+    // Nobody says what time it is, but when a node was made. No key has such a name.
+    const auto made =
+        session_->create(ensemble_.base + "/%clock-", "", ZOO_EPHEMERAL_SEQUENTIAL, limit);
+    clock_ahead_ = made ? made->stat.ctime - now : 0;
+    if (made) (void)session_->erase(made->path, limit);
+  }
+  return now + *clock_ahead_;
+}
+
+Result<LockReport> ZooKeeperAdmin::report(const LockName& name, Listed which,
+                                          const CallLimit& limit) {
+  return report_on(
+      *session_, path_of(ensemble_, name), name, which, [&] { return server_ms(limit); }, limit);
+}
+
 Result<LockReport> ZooKeeperAdmin::inspect(const LockName& name, const CallLimit& limit) {
   if (auto there = connect(limit); !there) return std::move(there).error();
-  return report_on(*session_, path_of(ensemble_, name), name, limit);
+  return report(name, Listed::remembered, limit);
 }
 
 Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern, Listed which,
@@ -66,7 +94,7 @@ Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern,
   auto children = session_->children(ensemble_.base, one());
   if (!children) return std::move(children).error();
   std::vector<LockName> names;
-  for (const auto& child : *children) {
+  for (const auto& child : children->names) {
     const auto text = percent_decoded(child);
     const auto name = text ? LockName::from(*text) : std::nullopt;
     if (name && ::fnmatch(pattern.c_str(), text->c_str(), 0) == 0) names.push_back(*name);
@@ -74,7 +102,7 @@ Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern,
   std::sort(names.begin(), names.end());
   std::vector<LockReport> reports;
   for (const LockName& name : names) {
-    auto report = report_on(*session_, path_of(ensemble_, name), name, one());
+    auto report = this->report(name, which, one());
     if (!report) return std::move(report).error();
     if (is_listed(*report, which)) reports.push_back(*std::move(report));
   }
@@ -102,23 +130,49 @@ Result<std::vector<ZooKeeperAdmin::HeldNode>> ZooKeeperAdmin::nodes_of(
   return nodes;
 }
 
+Result<bool> ZooKeeperAdmin::take_away(const std::string& lock, const HeldNode& held,
+                                       const std::string& by, const CallLimit& limit) {
+  auto runs = session_->children(runs_of(lock), limit);
+  if (!runs) return std::move(runs).error();
+  const auto& names = runs->names;
+  const auto name = std::find_if(names.begin(), names.end(),
+                                 [&](const auto& each) { return is_run_of(each, held.token); });
+  if (name != names.end()) {
+    const std::string path = runs_of(lock) + "/" + *name;
+    auto run = session_->get(path, Session::Watch::no, limit);
+    if (!run) return std::move(run).error();
+    if (*run) {
+      const RunEnd end{{RunOutcome::Kind::lost}, "force-released by " + by};
+      Transaction both;
+      both.erase(held.path);
+      both.set(path, text_of_ended((*run)->data, end), (*run)->stat.version);
+      const auto committed = session_->commit(both, limit);
+      if (committed) return true;
+      const Fault& fault = committed.error().error.fault;
+      if (fault.kind == Fault::Kind::silent) return fault;
+      // It may have ended in between; or there is no memory of it, which is no reason to leave it.
+    }
+  }
+  return session_->erase(held.path, limit);
+}
+
 Result<Removal> ZooKeeperAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                              const std::string& /*by*/, const CallLimit& limit) {
+                                              const std::string& by, const CallLimit& limit) {
   auto nodes = nodes_of(name, shown, limit);
   if (!nodes) return std::move(nodes).error();
   bool removed = false;
-  for (const auto& [token, node] : *nodes) {
-    awaited_ = last_word_of(ensemble_, token);
+  for (const HeldNode& held : *nodes) {
+    awaited_ = last_word_of(ensemble_, held.token);
     (void)session_->exists(awaited_, Session::Watch::yes, limit);
-    auto erased = session_->erase(node, limit);
+    auto erased = take_away(path_of(ensemble_, name), held, by, limit);
     if (!erased) return std::move(erased).error();
     removed = removed || *erased;
   }
   if (removed) return Removal{Removed{}};
-  auto report = report_on(*session_, path_of(ensemble_, name), name, limit);
-  if (!report) return std::move(report).error();
-  if (report->holders.empty()) return Removal{Changed{}};
-  return Removal{Changed{report->holders.front().holder}};
+  auto now = report(name, Listed::in_use, limit);
+  if (!now) return std::move(now).error();
+  if (now->holders.empty()) return Removal{Changed{}};
+  return Removal{Changed{now->holders.front().holder}};
 }
 
 Result<std::size_t> ZooKeeperAdmin::ask_to_stop(const LockName& name,

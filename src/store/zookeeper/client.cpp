@@ -9,17 +9,6 @@
 
 namespace store::zookeeper {
 
-/// One question under way. Its own reference keeps it alive until the library answers, which it
-/// does exactly once, at the latest when the session is closed.
-template <class Answer>
-struct Call {
-  std::optional<int> code;
-  Answer answer{};
-  std::shared_ptr<const void> question{};  // what the library looks at until then, if anything
-};
-template <class Answer>
-using SharedCall = std::shared_ptr<Call<Answer>>;
-
 namespace {
 
 // While no server can be reached the library has nothing to wait for.
@@ -36,78 +25,7 @@ bool is_open(int processed) {
   return processed == ZOK || processed == ZNOTHING;
 }
 
-template <class Answer>
-SharedCall<Answer> claimed(const void* data) {
-  const std::unique_ptr<const SharedCall<Answer>> reference{
-      static_cast<const SharedCall<Answer>*>(data)};
-  return *reference;
-}
-
-// The functions that the library answers with.
-
-void on_done(int code, const void* data) {
-  claimed<bool>(data)->code = code;
-}
-
-void on_stat(int code, const Stat* /*stat*/, const void* data) {
-  claimed<bool>(data)->code = code;
-}
-
-void on_created(int code, const char* path, const void* data) {
-  const auto call = claimed<std::string>(data);
-  call->code = code;
-  if (path != nullptr) call->answer = path;
-}
-
-void on_node(int code, const char* text, int size, const Stat* stat, const void* data) {
-  const auto call = claimed<Node>(data);
-  call->code = code;
-  if (text != nullptr && size > 0) call->answer.data.assign(text, static_cast<std::size_t>(size));
-  if (stat != nullptr) call->answer.stat = *stat;
-}
-
-void on_names(int code, const String_vector* names, const void* data) {
-  const auto call = claimed<std::vector<std::string>>(data);
-  call->code = code;
-  for (int i = 0; names != nullptr && i < names->count; ++i) {
-    if (names->data[i] == nullptr) {  // the answer announced more than it held
-      call->code = ZMARSHALLINGERROR;
-      return;
-    }
-    call->answer.emplace_back(names->data[i]);
-  }
-}
-
-template <class Answer>
-bool is_missing(const base::Result<Answer, Error>& answer) {
-  return !answer && answer.error().kind == Error::Kind::no_such_node;
-}
-
-int watching(Session::Watch watch) {
-  return watch == Session::Watch::yes ? 1 : 0;
-}
-
 }  // namespace
-
-Error error_of(int code) {
-  const auto other = [code](Fault::Kind kind) {
-    return Error{Error::Kind::other, {kind, zerror(code)}};
-  };
-  switch (code) {
-    case ZNONODE: return {Error::Kind::no_such_node, {Fault::Kind::unusable, zerror(code)}};
-    case ZNODEEXISTS: return {Error::Kind::node_exists, {Fault::Kind::unusable, zerror(code)}};
-    case ZNOAUTH:
-    case ZAUTHFAILED: return other(Fault::Kind::denied);
-    case ZCONNECTIONLOSS:
-    case ZOPERATIONTIMEOUT:
-    case ZINVALIDSTATE:
-    case ZRUNTIMEINCONSISTENCY:  // an answer to another question: the connection is over
-    case ZCLOSING:
-    case ZSESSIONMOVED:
-    case ZSESSIONEXPIRED: return other(Fault::Kind::silent);
-    default: return other(Fault::Kind::unusable);
-  }
-}
 
 void ReceiveLimit::renew(int socket) {
   before_ = os::bytes_received(socket);
@@ -152,112 +70,20 @@ void Session::on_event(zhandle_t* /*handle*/, int type, int state, const char* p
                        void* context) {
   auto& session = *static_cast<Session*>(context);
   if (state == ZOO_AUTH_FAILED_STATE) session.refused_ = true;
-  if (type != ZOO_SESSION_EVENT && path != nullptr) session.changed_.insert(path);
+  if (type == ZOO_SESSION_EVENT || path == nullptr) return;
+  session.changed_[path] = type == ZOO_DELETED_EVENT ? Change::gone : Change::written;
 }
 
 bool Session::is_ours(const Stat& stat) const {
   return stat.ephemeralOwner == zoo_client_id(handle_)->client_id;
 }
 
-// ---- questions ----
-
-template <class Answer>
-base::Result<Answer, Error> Session::ask(const std::function<int(void*)>& start,
-                                         const CallLimit& limit,
-                                         const std::shared_ptr<const void>& question) {
-  if (auto connected = await_connection(limit); !connected) {
-    return Error{Error::Kind::other, std::move(connected).error()};
-  }
-  if (expired()) return error_of(ZSESSIONEXPIRED);  // of which the library loses what it was given
-  receive_limit_.renew(socket_);
-  const auto call = std::make_shared<Call<Answer>>();
-  call->question = question;
-  auto reference = std::make_unique<SharedCall<Answer>>(call);
-  if (const int code = start(reference.get()); code != ZOK) return error_of(code);
-  (void)reference.release();  // the library's, until it answers
-  if (!process(limit, [&] { return call->code.has_value(); })) {
-    return Error{Error::Kind::other, {Fault::Kind::silent, "no answer in time"}};
-  }
-  if (*call->code != ZOK) return error_of(*call->code);
-  return std::move(call->answer);
-}
-
-base::Result<std::string, Error> Session::create(const std::string& path, const std::string& data,
-                                                 int flags, const CallLimit& limit) {
-  const ACL_vector* acl = secured_ ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
-  return ask<std::string>(
-      [&](void* call) {
-        return zoo_acreate(handle_, path.c_str(), data.data(), static_cast<int>(data.size()), acl,
-                           flags, on_created, call);
-      },
-      limit);
-}
-
-Result<std::optional<Node>> Session::get(const std::string& path, Watch watch,
-                                         const CallLimit& limit) {
-  auto answer = ask<Node>(
-      [&](void* call) { return zoo_aget(handle_, path.c_str(), watching(watch), on_node, call); },
-      limit);
-  if (is_missing(answer)) return std::optional<Node>{};
-  if (!answer) return std::move(answer).error().fault;
-  return std::optional{*std::move(answer)};
-}
-
-Result<std::vector<std::string>> Session::children(const std::string& path,
-                                                   const CallLimit& limit) {
-  auto answer = ask<std::vector<std::string>>(
-      [&](void* call) { return zoo_aget_children(handle_, path.c_str(), 0, on_names, call); },
-      limit);
-  if (is_missing(answer)) return std::vector<std::string>{};
-  if (!answer) return std::move(answer).error().fault;
-  return *std::move(answer);
-}
-
-Result<bool> Session::ask_of_node(const std::function<int(void*)>& start, const CallLimit& limit,
-                                  const std::shared_ptr<const void>& question) {
-  auto answer = ask<bool>(start, limit, question);
-  if (is_missing(answer)) return false;
-  if (!answer) return std::move(answer).error().fault;
-  return true;
-}
-
-Result<bool> Session::set(const std::string& path, const std::string& data,
-                          const CallLimit& limit) {
-  return ask_of_node(
-      [&](void* call) {
-        return zoo_aset(handle_, path.c_str(), data.data(), static_cast<int>(data.size()), -1,
-                        on_stat, call);
-      },
-      limit);
-}
-
-Result<bool> Session::exists(const std::string& path, Watch watch, const CallLimit& limit) {
-  return ask_of_node(
-      [&](void* call) {
-        return zoo_aexists(handle_, path.c_str(), watching(watch), on_stat, call);
-      },
-      limit);
-}
-
-Result<bool> Session::erase(const std::string& path, const CallLimit& limit) {
-  return ask_of_node(
-      [&](void* call) { return zoo_adelete(handle_, path.c_str(), -1, on_done, call); }, limit);
-}
-
-Result<bool> Session::confirm(const std::string& path, const CallLimit& limit) {
-  // The library keeps pointers to all of this until it answers, which may be after this call.
-  struct Question {
-    std::string path;
-    zoo_op_t operation{};
-    zoo_op_result_t outcome{};
-  };
-  const auto question = std::make_shared<Question>(Question{path});
-  zoo_check_op_init(&question->operation, question->path.c_str(), -1);
-  return ask_of_node(
-      [&](void* call) {
-        return zoo_amulti(handle_, 1, &question->operation, &question->outcome, on_done, call);
-      },
-      limit, question);
+Session::Change Session::change_of(const std::string& path) {
+  const auto found = changed_.find(path);
+  if (found == changed_.end()) return Change::none;
+  const Change change = found->second;
+  changed_.erase(found);
+  return change;
 }
 
 // ---- the connection ----

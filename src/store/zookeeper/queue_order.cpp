@@ -42,12 +42,12 @@ std::optional<std::int64_t> number_of(std::string_view name) {
   return number;
 }
 
+}  // namespace
+
 std::string_view nonce_of(const Token& token) {
   const std::string_view text{token.text()};
   return text.substr(text.rfind('#') + 1);
 }
-
-}  // namespace
 
 LockQueue queue_of(const std::vector<std::string>& children) {
   LockQueue queue;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/names.hpp"
@@ -36,6 +37,8 @@ std::optional<std::size_t> predecessor_of(const LockQueue& queue, std::size_t pl
 /// How many hold it, from the front.
 std::size_t holders_in(const LockQueue& queue);
 
+/// The end of a token: the 40 hex digits behind the '#', if an rlock made it.
+std::string_view nonce_of(const Token& token);
 /// What the sequential node of a claim is called, without its number.
 std::string prefix_of(const Token& token, bool shared);
 /// The lock's own node.

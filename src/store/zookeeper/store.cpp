@@ -82,7 +82,11 @@ class ZooKeeperStore final : public LockStore {
 Result<base::Done> ZooKeeperStore::connect(Millis session, const CallLimit& limit) {
   if (session_ && session_->expired()) {
     session_.reset();
-    position_.node.clear();
+    // What is left of us is the node of our run, if there is one.
+    Position anew;
+    anew.run = std::move(position_.run);
+    anew.cannot_remember = position_.cannot_remember;
+    position_ = std::move(anew);
   }
   if (session_) return base::Done{};
   auto opened = Session::open(ensemble_, session, limit);
@@ -101,6 +105,7 @@ Attempt ZooKeeperStore::try_acquire(const Claim& claim, const CallLimit& limit) 
   if (auto there = connect(session_for(claim.ttl), limit); !there) return std::move(there).error();
   const Moment asked_at = base::now();  // a first server that hangs costs nothing of the lease
   position_.lock = path_of(ensemble_, claim.name);
+  position_.slot = claim.slot ? slot_node_of(position_.lock, *claim.slot) : "";
   auto attempt = enter(*session_, claim, position_, asked_at, limit);
   unheard_ = std::holds_alternative<Fault>(attempt);
   if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
@@ -109,19 +114,32 @@ Attempt ZooKeeperStore::try_acquire(const Claim& claim, const CallLimit& limit) 
 
 Turn ZooKeeperStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
   if (position_.predecessor.empty()) return ClaimAgain{};
-  const bool turn = session_->process(
-      limit, [&] { return session_->changed(position_.predecessor) || session_->expired(); });
-  if (turn) return ClaimAgain{};
-  return StillWaiting{};
+  for (;;) {
+    auto before = Session::Change::none;
+    bool slot_changed = false;
+    const bool heard = session_->process(limit, [&] {
+      before = session_->change_of(position_.predecessor);
+      slot_changed = !position_.slot.empty() && session_->changed(position_.slot);
+      return before != Session::Change::none || slot_changed || session_->expired();
+    });
+    if (!heard) return StillWaiting{};
+    position_.is_ours = before == Session::Change::gone && position_.is_next;
+    if (slot_changed && !session_->expired()) {
+      // Many hear that it is done, of whom each is to say but one word more.
+      const auto done = look_at_slot(*session_, position_, limit);
+      if (done && !*done && before == Session::Change::none) continue;
+    }
+    return ClaimAgain{};
+  }
 }
 
 void ZooKeeperStore::withdraw(const Claim& claim, const CallLimit& limit) {
   if (!session_) return;
-  (void)release(claim.name, claim.token, {}, limit);
+  if (!session_->expired()) (void)leave(*session_, position_, claim.token, {}, limit);
   // A node that was made unheard goes with the session, which ends with a goodbye that is heard.
   if (unheard_) (void)session_->await_connection(limit);
   session_.reset();
-  position_.node.clear();
+  position_ = {};
 }
 
 Renewal ZooKeeperStore::renew(const LockName& /*name*/, const Token& /*token*/, Ttl ttl,
@@ -135,23 +153,20 @@ Renewal ZooKeeperStore::renew(const LockName& /*name*/, const Token& /*token*/, 
   return Renewed{validity(asked_at, ttl), asked_at};
 }
 
-Release ZooKeeperStore::release(const LockName& /*name*/, const Token& /*token*/,
-                                const Parting& /*parting*/, const CallLimit& limit) {
+Release ZooKeeperStore::release(const LockName& /*name*/, const Token& token,
+                                const Parting& parting, const CallLimit& limit) {
   if (!session_ || position_.node.empty()) return NotOurs{"it was not taken by this process"};
   if (session_->expired()) return NotOurs{"the session has expired"};
   const auto now = base::now();
   const CallLimit half = limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
-  auto erased = session_->erase(position_.node, half);
-  if (!erased && erased.error().kind != Fault::Kind::denied) {
-    // The other half is another server's. That our node is gone then was our doing.
-    session_->leave_server();
-    erased = session_->erase(position_.node, limit);
-    if (erased) erased = true;
-  }
-  if (!erased) return std::move(erased).error();
-  position_.node.clear();
-  if (!*erased) return NotOurs{"its node is gone"};
-  return Released{};
+  auto left = leave(*session_, position_, token, parting, half);
+  const auto* fault = fault_in(left);
+  if (fault == nullptr || fault->kind == Fault::Kind::denied) return left;
+  // The other half is another server's. That our node is gone then was our doing.
+  session_->leave_server();
+  left = leave(*session_, position_, token, parting, limit);
+  if (std::holds_alternative<NotOurs>(left)) return Released{};
+  return left;
 }
 
 Standing ZooKeeperStore::check(const LockName& name, const Token& token, const CallLimit& limit) {

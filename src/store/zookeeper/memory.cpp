@@ -1,0 +1,199 @@
+#include "store/zookeeper/memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "store/url.hpp"
+#include "store/zookeeper/queue_order.hpp"
+
+namespace store::zookeeper {
+namespace {
+
+using Kind = SlotState::Kind;
+
+constexpr std::array<std::pair<Kind, std::string_view>, 3> kinds{
+    {{Kind::open, "open"}, {Kind::running, "running"}, {Kind::done, "done"}}};
+
+// A run's text has FENCE, TOKEN, HISTORY, WAITED, SLOT, ATTEMPT and, once it has ended, OUTCOME and
+// WHY; a slot's has STATE, ATTEMPT, FAILURES, HISTORY, TOKEN, OUTCOME and FENCE. Fields that a
+// later version appends are passed over.
+constexpr std::size_t claimed_fields = 6;
+constexpr std::size_t ended_fields = 8;
+constexpr std::size_t slot_fields = 7;
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const auto tab = std::min(text.find('\t'), text.size());
+    fields.push_back(text.substr(0, tab));
+    if (tab == text.size()) return fields;
+    text.remove_prefix(tab + 1);
+  }
+}
+
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// Up to a year, which is the longest that can be asked for; what is no such number is none at all.
+Millis history_in(std::string_view text) {
+  const auto number = number_in<std::int64_t>(text).value_or(0);
+  return Millis{std::clamp<std::int64_t>(number, 0, Ttl::longest.count())};
+}
+
+bool has(const std::vector<Token>& tokens, const Token& token) {
+  return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+}
+
+/// The run of a record; nothing if that makes no sense.
+std::optional<Run> run_of(const Record& record, bool holds, std::int64_t now_ms) {
+  const auto fields = split(record.text);
+  if (fields.size() < claimed_fields) return std::nullopt;
+  // As it would stand on a server that writes the times itself.
+  const std::string fence =
+      fields[0] == "0" ? std::to_string(record.created_by) : std::string{fields[0]};
+  std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", fence, fields[1], record.created_ms,
+                                 fields[3], fields[4], fields[5]);
+  if (fields.size() >= ended_fields) {
+    line += fmt::format("\t{}\t{}\t{}", record.written_ms, fields[6], fields[7]);
+  }
+  return run_in(line, now_ms, holds);
+}
+
+}  // namespace
+
+std::string runs_of(const std::string& lock) {
+  return lock + "/runs";
+}
+
+std::string slots_of(const std::string& lock) {
+  return lock + "/slots";
+}
+
+std::string run_node_of(const std::string& lock, std::int64_t change, const Token& token) {
+  return fmt::format("{}/{:016x}-{}", runs_of(lock), change, nonce_of(token));
+}
+
+bool is_run_of(std::string_view node, const Token& token) {
+  const auto nonce = nonce_of(token);
+  return node.size() > nonce.size() && node.ends_with(nonce) &&
+         node[node.size() - nonce.size() - 1] == '-';
+}
+
+std::string slot_node_of(const std::string& lock, const Slot& slot) {
+  return slots_of(lock) + "/" + percent_encoded(slot.id);
+}
+
+// ---- runs ----
+
+std::string text_of_run(Fence fence, const Claim& claim, unsigned attempt) {
+  return fmt::format("{}\t{}\t{}\t{}\t{}", fence, claim.token.text(), claim.history.count(),
+                     fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""),
+                     attempt > 0 ? std::to_string(attempt) : "");
+}
+
+std::string text_of_ended(const std::string& text, const RunEnd& end) {
+  return text + "\t" + fields_of_end(end);
+}
+
+std::vector<Run> runs_in(std::vector<Record> records, const std::vector<Token>& holders,
+                         const std::vector<Token>& waiters, std::int64_t now_ms) {
+  std::sort(records.begin(), records.end(),
+            [](const Record& a, const Record& b) { return a.created_by > b.created_by; });
+  std::vector<Run> runs;
+  std::int64_t next_began = now_ms;
+  for (const Record& record : records) {
+    const auto fields = split(record.text);
+    const Token token = Token::foreign(fields.size() > 1 ? std::string{fields[1]} : "");
+    const bool open = fields.size() < ended_fields;
+    const bool holds = has(holders, token);
+    if (open && !holds && has(waiters, token)) continue;
+    // Nobody saw when a lost run ended: at the latest, when the next one began.
+    const auto ended_ms = open ? next_began : record.written_ms;
+    next_began = record.created_ms;
+    const bool goes_on = open && holds;
+    const Millis history = fields.size() > 2 ? history_in(fields[2]) : Millis{0};
+    if (!goes_on && now_ms - ended_ms > history.count()) continue;
+    if (auto run = run_of(record, holds, now_ms)) runs.push_back(*std::move(run));
+    if (runs.size() == most_runs) break;
+  }
+  return runs;
+}
+
+bool is_forgotten(const Record& run, std::int64_t now_ms) {
+  const auto fields = split(run.text);
+  return fields.size() >= ended_fields && now_ms - run.written_ms > history_in(fields[2]).count();
+}
+
+// ---- slots ----
+
+std::string text_of_slot(const SlotState& state) {
+  const auto name = std::find_if(kinds.begin(), kinds.end(),
+                                 [&](auto& each) { return each.first == state.kind; });
+  return fmt::format("{}\t{}\t{}\t{}\t{}\t{} {}\t{}", name->second, state.attempt, state.failures,
+                     state.history.count(), state.token.text(), name_of(state.outcome.kind),
+                     state.outcome.number, state.fence);
+}
+
+SlotState slot_in(std::string_view text) {
+  const auto fields = split(text);
+  if (fields.size() < slot_fields) return {};
+  const auto kind = std::find_if(kinds.begin(), kinds.end(),
+                                 [&](const auto& each) { return each.second == fields[0]; });
+  const auto attempt = number_in<unsigned>(fields[1]);
+  const auto failures = number_in<unsigned>(fields[2]);
+  const auto outcome = outcome_in(fields[5]);
+  const auto fence = number_in<Fence>(fields[6]);
+  if (kind == kinds.end() || !attempt || !failures || !outcome || !fence) return {};
+  return {kind->first,
+          *attempt,
+          *failures,
+          history_in(fields[3]),
+          Token::foreign(std::string{fields[4]}),
+          *outcome,
+          *fence};
+}
+
+bool is_forgotten(const SlotState& state, std::int64_t written_ms, std::int64_t now_ms) {
+  return now_ms - written_ms > state.history.count();
+}
+
+SlotState begun(const SlotState& before, const Token& token, Millis history) {
+  // A grant that was not heard is given again.
+  const bool again = before.kind == Kind::running && before.token == token;
+  return {Kind::running, before.attempt + (again ? 0 : 1), before.failures, history, token};
+}
+
+SlotState ended(const SlotState& running, const Parting& parting, Fence fence) {
+  using End = Parting::SlotEnd;
+  SlotState after = running;
+  const auto& slot = *parting.slot;
+  const bool failed = slot.end == End::failed;
+  if (slot.end == End::open || (failed && running.failures < slot.slot.retries)) {
+    after.kind = Kind::open;
+    if (failed) ++after.failures;
+  } else {
+    after.kind = Kind::done;
+    after.fence = fence;
+    if (parting.end) after.outcome = parting.end->outcome;
+  }
+  return after;
+}
+
+SlotState taken_back(const SlotState& running) {
+  SlotState after = running;
+  after.kind = running.attempt > 1 ? Kind::open : Kind::none;
+  after.attempt = running.attempt > 0 ? running.attempt - 1 : 0;
+  return after;
+}
+
+}  // namespace store::zookeeper
