@@ -271,7 +271,7 @@ something_needs() {
       # "this user ... one of the keys" became "User NAME ... the 'KEY' key" in Redis 8.
       +evalsha | +blpop) assert_one_stderr_line NOPERM "permissions to run the '${word#+}' command" ;;
       '~'*) assert_one_stderr_line NOPERM 'permissions to access' ;;
-      *) assert_stderr_line '; the rights it takes: rlock-protocol(7)' ;;
+      *) assert_stderr_line '; rlock-protocol(7) lists the rights that rlock needs' ;;
     esac
     let_go holder
   done

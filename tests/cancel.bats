@@ -75,7 +75,7 @@ listening_anew() {
 @test "nobody holds it: 1" {
   attempt cancel "$K"
   assert_equal "$status" 1
-  assert_one_stderr_line "'$K' is held by nobody"
+  assert_one_stderr_line "nobody holds '$K'"
 }
 
 @test "a job that ignores TERM is killed after its grace" {
@@ -280,7 +280,7 @@ says_stop() {
   assert_equal "$status" 64
   attempt cancel "$K" --wait soon
   assert_equal "$status" 64
-  assert_one_stderr_line "--wait: saw 'soon'"
+  assert_one_stderr_line "--wait: 'soon' is not valid"
 }
 
 @test "who waits for a lock of acquire is told that no process keeps it" {

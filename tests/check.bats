@@ -14,13 +14,13 @@ load lib/rlock
   assert_success
   attempt -k "$K" --ttl 60s -- "$RLOCK_BIN" check --at-least 61s
   assert_equal "$status" 76
-  assert_one_stderr_line "'$K' is held, but only for"
+  assert_one_stderr_line "the lease of '$K' ends in"
 }
 
 @test "not any more once it is gone or another's" {
   attempt -k "$K" -- sh -c 'redis-cli -s "$SERVER/redis.sock" del "$RLOCK_KEY" >/dev/null; "$RLOCK_BIN" check'
   assert_equal "$status" 76
-  assert_stderr_line "'$K' is not held by this token (any more): it is free"
+  assert_stderr_line "this token does not hold '$K' (any more): it is free"
   attempt -k "$K" -- sh -c 'redis-cli -s "$SERVER/redis.sock" set "$RLOCK_KEY" thief >/dev/null; "$RLOCK_BIN" check'
   assert_equal "$status" 76
   assert_stderr_line 'held by a foreign client (thief), without expiry'

@@ -97,7 +97,7 @@ load lib/rlock
   # It cannot be told from a value that is no string, so nobody can say that it is the one they saw.
   attempt force-release "$K" --yes --wait 100ms
   assert_equal "$status" 75
-  assert_one_stderr_line 'empty or no string' 'nothing was changed'
+  assert_one_stderr_line 'empty or not a string' 'nothing was done'
   attempt cancel "$K" --wait 100ms
   assert_equal "$status" 75
   assert_one_stderr_line 'empty or no string' 'only an rlock can be asked'

@@ -36,7 +36,7 @@ nothing_takes_it() {
   assert_equal "$status" 75
   attempt force-release "$K" --yes --wait 100ms
   assert_equal "$status" 75
-  assert_one_stderr_line 'empty or no string' 'nothing was changed'
+  assert_one_stderr_line 'empty or not a string' 'nothing was done'
   attempt cancel "$K" --wait 100ms
   assert_equal "$status" 75
   assert_one_stderr_line 'held by a foreign client (its value is empty or no string)' 'only an rlock can be asked'

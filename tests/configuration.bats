@@ -146,7 +146,7 @@ in_root() {
   RLOCK_CONFLICT_EXIT_CODE=9 attempt -k "$K" -- true
   assert_equal "$status" 9
   RLOCK_WAIT=100ms attempt -k "$K" -- true
-  assert_stderr_line 'was not free within 100ms'
+  assert_stderr_line "gave up on '$K' after 100ms"
   RLOCK_QUIET=1 attempt -k "$K" -- true
   assert_equal "$status" 75
   assert_silent
@@ -190,7 +190,7 @@ in_root() {
     grep '^\.Cm' | sed 's/^\.Cm //' | tr -d ' .' | tr ',' '\n' | sed '/^$/d' | sort >"$T/man"
   echo 'nonsense = 1' >"$T/conf"
   attempt --config "$T/conf" -k "$K" -- true
-  tr -d ' ' <<<"${stderr##*accepted: }" | tr ',' '\n' | sort >"$T/accepted"
+  tr -d ' ' <<<"${stderr##*expected }" | tr ',' '\n' | sort >"$T/accepted"
   [[ -s $T/man ]]
   diff "$T/man" "$T/accepted"
 }
@@ -214,14 +214,14 @@ in_root() {
     attempt -k "$K" -- echo ran
     assert_success
     assert_output ran
-    assert_one_stderr_line "$variable is set, but ${option,,} comes from the command line only"
+    assert_one_stderr_line "$variable has no effect: give ${option,,} on the command line"
     attempt -q -k "$K" -- true
     assert_silent
     unset "$variable"
   done
   RLOCK_SHARED=1 attempt list "$K"
   assert_success
-  assert_stderr_line 'RLOCK_SHARED is set, but --shared comes from the command line only'
+  assert_stderr_line 'RLOCK_SHARED has no effect: give --shared on the command line'
   RLOCK_SHARED=1 attempt inspect -q "$K"
   assert_equal "$status" 1
   assert_silent

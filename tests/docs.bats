@@ -4,7 +4,7 @@ load lib/rlock
 
 # Every subcommand, a line each, as --help lists them.
 subcommands() {
-  rlock --help | sed -n '/^Without -k/,/^$/s/^  \([a-z-]\+\) .*/\1/p'
+  rlock --help | sed -n '/^Commands, /,/^$/s/^  \([a-z-]\+\) .*/\1/p'
 }
 
 # options_in_help [COMMAND]: its long options, sorted.
@@ -113,8 +113,8 @@ variable_of_option() {
 @test "the version is the same everywhere" {
   local version
   version=$(rlock --version)
+  version=${version%%$'\n'*}
   version=${version#rlock }
-  version=${version%% *}
   grep -qF "$version" "$REPO/CHANGELOG.md"
   grep -qF "VERSION $version" "$REPO/CMakeLists.txt"
 }

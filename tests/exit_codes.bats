@@ -103,7 +103,7 @@ all_codes() {
   redis set "$K" somebody px 60000
   attempt -k "$K" -w 200ms -- touch "$T/ran"
   assert_equal "$status" 75
-  assert_stderr_line "'$K' was not free within 200ms"
+  assert_stderr_line "gave up on '$K' after 200ms"
   [[ ! -e $T/ran ]]
 }
 

@@ -124,7 +124,7 @@ family_gone() {
   kill -STOP "${PIDS[holder]}"
   finish next
   assert_less "$(tail -n 1 "$T/beat")" "$output"
-  says "$T/holder.err" 'stands still, and its time is over; killing its job'
+  says "$T/holder.err" 'is stopped, and its lease is about to end; killing its job'
   kill -CONT "${PIDS[holder]}"
   finish holder
   assert_equal "$status" 76

@@ -85,3 +85,77 @@ load lib/rlock
   assert_one_stderr_line "no lock that matches 'nomatch*'"
   let_go holder
 }
+
+@test "several patterns list what matches any of them, once" {
+  own_server
+  hold one -k batch:one
+  hold two -k deploy:two
+  hold other -k other
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json 'deploy:*' 'batch:*' '*:one')" '["batch:one", "deploy:two"]'
+  attempt list 'nosuch' 'x*'
+  assert_one_stderr_line "no lock that matches 'nosuch' or 'x*' is held"
+  let_go one
+  let_go two
+  let_go other
+}
+
+@test "--host and --user choose by who holds or waits" {
+  local host
+  own_server
+  host=$(hostname)
+  hold mine -k mine
+  redis set theirs "app@elsewhere:7/job#0123456789012345678901234567890123456789" px 60000
+  rlock -k theirs -q -w 60s -- true 2>"$T/waiter" &
+  wait_queued theirs 1
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --host elsewhere)" '["theirs"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --user app)" '["theirs"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --host "$host")" '["mine", "theirs"]' # it waits there
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --host "$host" --user app)" '[]'
+  attempt list --host nowhere
+  assert_one_stderr_line "no lock on host 'nowhere' is held"
+  redis del theirs
+  let_go mine
+  wait
+}
+
+@test "--sort is by key, age, ttl or waiting" {
+  own_server
+  hold a -k a -t 50s
+  hold b -k b -t 20s
+  hold c -k c -t 90s
+  start waiter -k b -q -w 60s -- true
+  wait_queued b 1
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json)" '["a", "b", "c"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --sort age)" '["a", "b", "c"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --sort ttl)" '["b", "a", "c"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --sort waiting)" '["b", "a", "c"]'
+  attempt list --sort size
+  assert_equal "$status" 64
+  assert_one_stderr_line "--sort: 'size' is not valid; expected key, age, ttl or waiting"
+  let_go a
+  let_go b
+  let_go c
+  finish waiter
+}
+
+@test "into a pipe a list has no colour and is not cut, unless --color=always" {
+  own_server
+  K=$(printf 'a-long-key-%.0s' {1..20})
+  hold holder -k "$K"
+  run rlock list
+  assert_line --regexp "^$K  held "
+  [[ $output != *$'\e'* ]]
+  run rlock list --color=always
+  [[ $output == *$'\e[33mheld\e[0m'* ]]
+  attempt list --color=mauve
+  assert_equal "$status" 64
+  let_go holder
+}
+
+@test "--watch is for terminals, and not for JSON" {
+  attempt list --watch
+  assert_equal "$status" 64
+  assert_one_stderr_line 'stdout is not'
+  attempt list --watch --json
+  assert_equal "$status" 64
+}

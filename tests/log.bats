@@ -35,7 +35,7 @@ outcomes() {
   assert_success
   attempt log "$K"
   assert_equal "${#lines[@]}" 3
-  assert_line --index 0 --regexp '^GRANTED \(UTC\) +WAITED +HELD +OUTCOME +FENCE +HOLDER$'
+  assert_line --index 0 --regexp '^GRANTED +WAITED +HELD +OUTCOME +FENCE +HOLDER$'
   assert_line --index 1 --regexp "^20..-..-.. ..:..:.. .* exit 0 +$fence +.*/two$"
 }
 
@@ -181,7 +181,7 @@ outcomes() {
   attempt log job:a
   assert_success
   assert_output ''
-  assert_one_stderr_line "no run of 'job:a' is remembered"
+  assert_one_stderr_line "the server remembers no run of 'job:a'"
   assert_equal "$(json 'd' log --json)" '{"locks": []}'
 }
 
@@ -214,11 +214,11 @@ outcomes() {
 @test "overdue: in time, too late, never" {
   attempt overdue "$K" --within 1h
   assert_equal "$status" 1
-  assert_output "'$K': overdue: no run is remembered"
+  assert_output "'$K': overdue: the server remembers no run"
   attempt -k "$K" -- false
   attempt overdue "$K" --within 1h
   assert_equal "$status" 1
-  assert_output --regexp "^'$K': overdue: none of its last 1 runs ended with exit code 0; the oldest that is remembered began .* ago$"
+  assert_output --regexp "^'$K': overdue: none of its last 1 runs ended with exit code 0; the oldest of them began .* ago$"
   attempt -k "$K" -- true
   attempt -k "$K" -- false
   attempt overdue "$K" --within 1h

@@ -10,7 +10,7 @@ load lib/rlock
   before=$(now_ms)
   attempt -k "$K" --max-waiters 2 -w 60s -- touch "$T/ran"
   assert_equal "$status" 75
-  assert_one_stderr_line "'$K' is held by" '2 wait already' --max-waiters
+  assert_one_stderr_line "'$K' is held by" 'its queue is full (2 waiting, --max-waiters 2)'
   assert_less $(($(now_ms) - before)) 10000
   attempt -k "$K" --max-waiters 2 -w 60s -E 4 -- touch "$T/ran"
   assert_equal "$status" 4
@@ -50,6 +50,6 @@ load lib/rlock
   assert_equal "$status" 75
   attempt -k "$K" --max-waiters few -w 60s -- true
   assert_equal "$status" 64
-  assert_one_stderr_line "--max-waiters: saw 'few'"
+  assert_one_stderr_line "--max-waiters: 'few' is not valid"
   let_go holder
 }

@@ -113,6 +113,6 @@ load lib/rlock
   held "$K"
   attempt -k other --min-hold soon -- touch "$T/ran"
   assert_equal "$status" 64
-  assert_one_stderr_line "--min-hold: saw 'soon'"
+  assert_one_stderr_line "--min-hold: 'soon' is not valid"
   [[ ! -e $T/ran ]]
 }

@@ -12,7 +12,7 @@ nested() {
   before=$(now_ms)
   nested -w 60s -- touch "$T/ran"
   assert_equal "$status" 75
-  assert_one_stderr_line "'$K' is held by $(id -un)@" 'the run that this command is part of' --reentrant
+  assert_one_stderr_line "'$K' is held by $(id -un)@" 'the run around this command' --reentrant
   assert_less $(($(now_ms) - before)) 10000
   [[ ! -e $T/ran ]]
 }
@@ -31,10 +31,10 @@ nested() {
   ln -s "$SERVER/redis.sock" "$T/alias.sock"
   attempt -k "$K" -- "$RLOCK_BIN" -S "unix://$T/alias.sock" -k "$K" -w 60s -- touch "$T/ran"
   assert_equal "$status" 75
-  assert_one_stderr_line "'$K' is held by $(id -un)@" 'the run that this command is part of'
+  assert_one_stderr_line "'$K' is held by $(id -un)@" 'the run around this command'
   attempt -k "$K" -- "$RLOCK_BIN" -S "unix://$T/alias.sock" -k "$K" -n -- touch "$T/ran"
   assert_equal "$status" 75
-  assert_one_stderr_line 'the run that this command is part of'
+  assert_one_stderr_line 'the run around this command'
   [[ ! -e $T/ran ]]
   free "$K"
 }
@@ -42,7 +42,7 @@ nested() {
 @test "so does acquire" {
   attempt -k "$K" -- "$RLOCK_BIN" acquire -k "$K" -t 1s -w 20s
   assert_equal "$status" 75
-  assert_one_stderr_line 'the run that this command is part of'
+  assert_one_stderr_line 'the run around this command'
 }
 
 @test "the same key on another server is another lock" {

@@ -90,7 +90,7 @@ permit() {
   permit one
   attempt -k "$K" --permits 3 -w 10s -- touch "$T/ran"
   assert_equal "$status" 78
-  assert_one_stderr_line "'$K' is used with --permits 2 by $(id -un)@" 'this run says --permits 3'
+  assert_one_stderr_line "'$K' is used with --permits 2 by $(id -un)@" 'but this run says --permits 3'
   attempt -k "$K" -w 10s -- touch "$T/ran"
   assert_equal "$status" 78
   assert_one_stderr_line 'this run says --exclusive'

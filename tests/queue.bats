@@ -62,7 +62,7 @@ load lib/rlock
   hold holder -k "$K"
   attempt -k "$K" -w 300ms -- touch "$T/ran"
   assert_equal "$status" 75
-  assert_stderr_line "'$K' was not free within 300ms: held by $(id -un)@"
+  assert_stderr_line "gave up on '$K' after 300ms: held by $(id -un)@"
   queued "$K" 0
   assert_equal "$(mailboxes "$K")" 0
   [[ ! -e $T/ran ]]

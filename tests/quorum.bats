@@ -40,7 +40,7 @@ fence_is_confirmed() {
   attempt -S "${urls[0]}" -S "${urls[1]}" -S "${urls[2]}" -k "$K" -- sh -c 'echo "$RLOCK_SERVER"; "$RLOCK_BIN" -k "$K" -- true'
   assert_equal "$status" 75
   assert_equal "${lines[0]}" "${urls[*]}"
-  assert_stderr_line 'the run that this command is part of'
+  assert_stderr_line 'the run around this command'
   mkdir -p "$HOME/.config/rlock"
   echo "server = ${urls[*]}" >"$HOME/.config/rlock/rlock.conf"
   attempt -k "$K" -- redis-cli -s "${NODES[2]}/redis.sock" exists "$K"

@@ -86,7 +86,7 @@ replica_is_up() {
 @test "it is a number" {
   attempt -k "$K" --sync-replicas all -- touch "$T/ran"
   assert_equal "$status" 64
-  assert_one_stderr_line "--sync-replicas: saw 'all'"
+  assert_one_stderr_line "--sync-replicas: 'all' is not valid"
 }
 
 @test "a grant that too few replicas have is asked for again under another token" {

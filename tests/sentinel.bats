@@ -163,7 +163,7 @@ while True:
   start_liar "$(redis-cli -s "${REPLICAS[0]}/redis.sock" config get port | tail -n 1)"
   attempt -S "redis+sentinel://$LIAR/main" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 69
-  assert_one_stderr_line 'is named as master, and is not (yet)'
+  assert_one_stderr_line 'is named as the master, but is not one (yet)'
   [[ ! -e $T/ran ]]
   attempt -S "redis+sentinel://$LIAR,127.0.0.1:$SENTINEL_PORT/main" -k "$K" -- echo ran
   assert_success

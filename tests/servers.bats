@@ -198,12 +198,12 @@ loading_server() {
 @test "a server that nobody chose is said where no terminal is" {
   unset RLOCK_SERVER
   attempt -k "$K" -w 0 -- true
-  assert_stderr_line 'no server was chosen'
+  assert_stderr_line 'using the default server'
   assert_stderr_line 'redis://127.0.0.1:6379'
   attempt -q -k "$K" -- true
-  [[ $stderr != *'no server was chosen'* ]]
+  [[ $stderr != *'using the default server'* ]]
   attempt -S redis://127.0.0.1:6379 -k "$K" -- true
-  [[ $stderr != *'no server was chosen'* ]]
+  [[ $stderr != *'using the default server'* ]]
 }
 
 # took MS COMMAND...: runs it, and fails if it took longer.

@@ -149,6 +149,6 @@ struck() {
   redis set "$K" other px 60000 >/dev/null
   let_go holder
   assert_success
-  assert_one_stderr_line "the lock '$K' was lost before"
+  assert_one_stderr_line "it had lost the lock '$K' before"
   assert_equal "$(redis get "$K")" other
 }

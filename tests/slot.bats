@@ -214,7 +214,7 @@ only_left_of_slot() {
   assert_output --regexp '^20..-..-..T..:(00|15|30|45)[+-]....$'
   attempt -k "$K" --slot @fortnight -- true
   assert_equal "$status" 64
-  assert_one_stderr_line "--slot: saw '@fortnight', accepted: "
+  assert_one_stderr_line "--slot: '@fortnight' is not valid; expected "
 }
 
 @test "what cannot go together is refused" {

@@ -140,7 +140,7 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
   assert_equal "$status" 64
   attempt --status-file= -k "$K" -- touch "$T/ran"
   assert_equal "$status" 64
-  assert_one_stderr_line "--status-file: saw '', accepted:"
+  assert_one_stderr_line "--status-file: '' is not valid; expected "
   [[ ! -e $T/ran ]]
   [[ $(redis exists "$(companion "$K" fence)") == 0 ]]
 }
@@ -176,7 +176,7 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
 @test "a lock that was lost before its job ended is said there, too" {
   with_status --ttl 60s -- sh -c 'redis-cli -s "$SERVER/redis.sock" set "$RLOCK_KEY" thief >/dev/null'
   assert_success
-  assert_one_stderr_line 'was lost before'
+  assert_one_stderr_line 'had lost the lock'
   assert_equal "$(status_of '[d["outcome"], d["exit_code"]]')" '["ran", 0]'
   [[ $(status_of 'd["lost_why"]') != null ]]
 }

@@ -40,7 +40,7 @@ acquire() {
   for verb in release refresh; do
     RLOCK_TTL=5m attempt "$verb" -k "$K" --token other
     assert_equal "$status" 76
-    assert_one_stderr_line "'$K' is not held by this token" "held by $(id -un)@" /theirs
+    assert_one_stderr_line "this token does not hold '$K'" "held by $(id -un)@" /theirs
   done
   assert_equal "$(redis get "$K")" "$TOKEN"
   assert_equal "$(redis pexpiretime "$K")" "$before"

@@ -121,24 +121,36 @@ logger_line() {
 
 @test "force-release asks at a terminal: no leaves the lock, yes removes it" {
   hold holder -k "$K" --label nightly
-  run in_terminal 'expect nightly' 'expect lock away' 'send n\r' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect nightly' 'expect will be stopped' 'send n\r' -- "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 1
   held "$K"
-  run in_terminal 'expect lock away' 'send \r' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect will be stopped' 'send \r' -- "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 1
   held "$K"
-  run in_terminal 'expect nightly' 'expect lock away' 'send yes\r' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect nightly' 'expect will be stopped' 'send yes\r' -- "$RLOCK_BIN" force-release "$K"
   assert_success
   finish holder
   assert_equal "$status" 76
   free "$K"
 }
 
+@test "the question says whose job is stopped" {
+  hold holder -k "$K" --label nightly
+  run in_terminal "expect Take '$K' from $(id -un)@$(hostname):${PIDS[holder]}/nightly? Its job will be stopped. Type 'yes': " 'send no\r' -- \
+    "$RLOCK_BIN" force-release "$K"
+  assert_equal "$status" 1
+  redis set "$K:foreign" token px 60000
+  run in_terminal "expect Take '$K:foreign' from token? It is a foreign client, which will not notice. Type 'yes': " 'send no\r' -- \
+    "$RLOCK_BIN" force-release "$K:foreign"
+  assert_equal "$status" 1
+  let_go holder
+}
+
 @test "force-release at a terminal: end of input and ^C are no" {
   hold holder -k "$K"
-  run in_terminal 'expect lock away' 'send \x04' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect will be stopped' 'send \x04' -- "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 1
-  run in_terminal 'expect lock away' 'send \x03' -- "$RLOCK_BIN" force-release "$K"
+  run in_terminal 'expect will be stopped' 'send \x03' -- "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 130
   held "$K"
   let_go holder
@@ -146,7 +158,7 @@ logger_line() {
 
 @test "a holder that changed while force-release asked is not removed" {
   hold first -k "$K" --label first
-  run in_terminal 'expect first' 'expect lock away' "run touch '$T/first.go'; until [ \$(redis-cli -s '$SERVER/redis.sock' exists '$K') = 0 ]; do :; done; redis-cli -s '$SERVER/redis.sock' set '$K' second px 60000" \
+  run in_terminal 'expect first' 'expect will be stopped' "run touch '$T/first.go'; until [ \$(redis-cli -s '$SERVER/redis.sock' exists '$K') = 0 ]; do :; done; redis-cli -s '$SERVER/redis.sock' set '$K' second px 60000" \
     'send yes\r' -- "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 75
   assert_equal "$(redis get "$K")" second
@@ -194,4 +206,106 @@ logger_line() {
   run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -w 60s -- true &\\r" 'expect ready>' "until [ \"\$(redis-cli -s \"\$SERVER/redis.sock\" exists \"\$K\")\" = 1 ]" \
     "run sleep 1.5" 'send kill %1; wait\r' 'expect ready>' 'send exit 0\r' -- "${SHELL_THERE[@]}"
   refute_output --partial 'waiting for'
+}
+
+# widest_line: of what a terminal of 24 rows was sent, without colours, in columns.
+widest_line() {
+  "$PYTHON" -c '
+import re, sys, unicodedata
+text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.stdin.read())
+wide = lambda c: 0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+print(max(sum(map(wide, line)) for line in re.split(r"[\r\n]+", text)))'
+}
+
+# list_at COLUMNS [ARG...]
+list_at() {
+  local columns=$1
+  shift
+  run in_terminal "expect ready" "size 24 $columns" 'send \r' -- bash -c 'stty -echo; echo ready; read -r; exec "$RLOCK_BIN" list "$@"' - "$@"
+  assert_success
+}
+
+@test "a list fits a terminal of 80 and of 40 columns, keys are cut in the middle" {
+  own_server
+  hold holder -k ci/group/subgroup/project/deploy-to-production-in-europe --label deploy.sh
+  list_at 80
+  assert_equal "$(widest_line <<<"$output")" 80
+  assert_output --regexp 'ci/group.*….*europe +held '
+  list_at 40
+  assert_equal "$(widest_line <<<"$output")" 40
+  refute_output --partial WAITING
+  assert_output --partial FOR
+  list_at 40 --wide
+  assert_output --partial ci/group/subgroup/project/deploy-to-production-in-europe
+  list_at 200
+  assert_output --partial ci/group/subgroup/project/deploy-to-production-in-europe
+  let_go holder
+}
+
+@test "wide characters in a list take two columns each" {
+  own_server
+  hold holder -k 数据库备份数据库备份数据库备份数据库备份 --label 备份
+  hold other -k deploy
+  list_at 60
+  (($(widest_line <<<"$output") <= 60)) || fail "$output"
+  assert_output --regexp '数据.*….*备份 +held '
+  "$PYTHON" -c '
+import re, sys, unicodedata
+text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.argv[1])
+wide = lambda s: sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in s)
+columns = {wide(line[:line.index("held")]) for line in text.splitlines() if "held" in line}
+sys.exit(len(columns) != 1)' "$output" || fail "$output"
+  let_go holder
+  let_go other
+}
+
+@test "a terminal gets colours, unless NO_COLOR or --color=never says otherwise" {
+  export TERM=xterm
+  own_server
+  hold holder -k "$K"
+  list_at 80
+  assert_output --partial $'\e[33mheld\e[0m'
+  list_at 80 --color=never
+  refute_output --partial $'\e['
+  NO_COLOR=1 list_at 80
+  refute_output --partial $'\e['
+  NO_COLOR=1 list_at 80 --color=always
+  assert_output --partial $'\e[33m'
+  TERM=dumb list_at 80
+  refute_output --partial $'\e['
+  let_go holder
+}
+
+@test "--watch redraws in place, fits a resized terminal, and ^C gives the screen back: 0" {
+  own_server
+  hold holder -k ci/group/subgroup/project/deploy-to-production
+  run in_terminal 'expect deploy-to-production' 'size 24 40' 'expect …' "run touch '$T/holder.go'" 'expect no lock is held' 'send \x03' -- \
+    "$RLOCK_BIN" list --watch
+  assert_success
+  [[ $output == $'\e[?1049h\e[?25l'* ]] || fail "$output"
+  [[ $output == *$'\e[?25h\e[?1049l' ]] || fail "$output"
+  # After the resize no line is longer than the terminal is wide.
+  (($(widest_line <<<"${output##*deploy-to-production}") <= 45)) || fail "$output" # with what ^C shows
+  finish holder
+}
+
+@test "--watch goes on while the server is away, and TERM ends it cleanly, too" {
+  own_server
+  hold holder -k "$K"
+  run in_terminal "expect $K" "run kill -STOP \$(cat '$SERVER/pid')" 'expect no answer' "run kill -CONT \$(cat '$SERVER/pid')" "expect $K" \
+    "run kill -TERM \$(cat '$T/pid')" -- bash -c 'echo $$ >"$T/pid"; exec "$RLOCK_BIN" list --watch --connect-timeout 1s'
+  assert_equal "$status" 143
+  [[ $output == *$'\e[?25h\e[?1049l' ]] || fail "$output"
+  let_go holder
+}
+
+@test "--watch shows as many rows as there are, and says how many more there would be" {
+  local number
+  own_server
+  for number in 1 2 3 4 5 6 7 8; do
+    redis set "lock-$number" "app@h:1/x#0123456789012345678901234567890123456789" px 600000
+  done
+  run in_terminal 'expect ready' 'size 6 80' 'send \r' 'expect … and 5 more' 'send \x03' -- \
+    bash -c 'stty -echo; echo ready; read -r; exec "$RLOCK_BIN" list --watch'
+  assert_success
 }

@@ -18,8 +18,8 @@ refuses() {
 refuses_option() {
   local option=$1 value=$2
   refuses 64 "$option" -k "$K" "$option=$value" -- touch "$T/ran"
-  assert_stderr_line "saw '$value'"
-  assert_stderr_line "accepted:"
+  assert_stderr_line "'$value' is not valid"
+  assert_stderr_line "expected"
 }
 
 @test "no argument at all is a usage error" {
@@ -31,19 +31,34 @@ refuses_option() {
   refuses 64 'COMMAND' -k "$K" --
 }
 
-@test "an unknown word without -k is not run" {
-  refuses 64 'frobnicate' frobnicate
+@test "an unknown word without -k is not run, and the message says how to run it" {
+  refuses 64 "unknown command 'frobnicate'; to run a program: rlock -k KEY -- frobnicate" frobnicate
+  refuses 64 "unknown command 'lst' (did you mean 'list'?); to run a program: rlock -k KEY -- lst" lst
+  refuses 64 "unknown command 'inspct' (did you mean 'inspect'?); for a list: rlock help" help inspct
+}
+
+@test "what people write who come from flock gets what to write instead" {
+  refuses 64 'not file descriptor 9' 9
+  refuses 64 'to lock /var/lock/job as flock does: rlock -k /var/lock/job -- ./job.sh' -n /var/lock/job ./job.sh
+  refuses 64 "unknown option '-o' of flock; leave it out" -o -k "$K" -- touch "$T/ran"
+  refuses 64 "unknown option '-F' of flock; leave it out" -F -k "$K" -- touch "$T/ran"
+  refuses 64 "unknown option '-u' of flock; to release" -u 9
+  rlock --nb -e -k "$K" -- true
+  rlock --nonblocking --timeout 0 -k "$K" -- true
+  redis set "$K" other px 60000
+  refuses 75 "gave up on '$K' after 200ms: held by" --timeout 200ms -e -k "$K" -- touch "$T/ran"
 }
 
 @test "an unknown option is named" {
   refuses 64 '--frobnicate' -k "$K" --frobnicate -- touch "$T/ran"
   refuses 64 '-Z' -k "$K" -Z -- touch "$T/ran"
   refuses 64 '--frobnicate' inspect "$K" --frobnicate
+  refuses 64 "unknown option '--tll'; did you mean '--ttl'?" -k "$K" --tll 5s -- touch "$T/ran"
 }
 
 @test "an option without its value is named" {
-  refuses 64 'ttl' -k "$K" --ttl
-  refuses 64 'key' -k
+  refuses 64 "option '--ttl' needs a value: DUR" -k "$K" --ttl
+  refuses 64 "option '-k' needs a value: KEY" -k
 }
 
 @test "an empty key is refused" {
@@ -95,9 +110,11 @@ refuses_option() {
   for url in http://x redisss://x localhost:6379 redis://x:99999 redis://x/one unix:// ''; do
     refuses 78 "$url" -S "$url" -k "$K" -- touch "$T/ran"
   done
+  refuses 78 "'localhost:6379' is not valid (no scheme); try redis://localhost:6379" -S localhost:6379 -k "$K" -- touch "$T/ran"
+  refuses 78 'try redis://lock1' -S lock1 -k "$K" -- touch "$T/ran"
   # What could be user:password whose @host is missing is not shown.
   for url in redis://x:y redis://:6379:1; do
-    refuses 78 "saw 'redis://…'" -S "$url" -k "$K" -- touch "$T/ran"
+    refuses 78 "'redis://…' is not valid" -S "$url" -k "$K" -- touch "$T/ran"
   done
 }
 
@@ -119,7 +136,7 @@ refuses_option() {
 }
 
 @test "force-release --wait takes a duration" {
-  refuses 64 "saw '5x'" force-release "$K" --yes --wait 5x
+  refuses 64 "'5x' is not valid" force-release "$K" --yes --wait 5x
 }
 
 @test "a variable with a bad value is named" {
@@ -138,7 +155,7 @@ refuses_option() {
 @test "--help and --version answer on stdout and touch nothing" {
   local words
   export RLOCK_SERVER=unix://$T/nowhere.sock
-  for words in '--help' '-h' '--version' '-V' 'inspect --help' 'list --help' 'force-release --help'; do
+  for words in '--help' '-h' 'help' 'help inspect' '--version' '-V' 'inspect --help' 'list --help' 'force-release --help'; do
     # shellcheck disable=SC2086
     attempt $words
     assert_success
@@ -147,6 +164,31 @@ refuses_option() {
   done
   attempt --version
   assert_output --regexp '^rlock [0-9]+\.[0-9]+'
+  assert_line --regexp '^TLS +(yes|no)'
+  assert_line --regexp '^ZooKeeper +(yes|no)'
+  assert_line --regexp '^Libraries +hiredis [0-9.]+, fmt [0-9.]+, CLI11 [0-9.]+, nlohmann-json [0-9.]+$'
+}
+
+@test "no line of any --help is longer than 80 columns, and each has two examples" {
+  local command
+  while read -r command; do
+    # shellcheck disable=SC2086
+    attempt $command --help
+    assert_success
+    [[ -z $(grep -E '.{81}' <<<"$output") ]] || fail "$output"
+    (($(grep -c '^  .*rlock' <<<"$output") >= 1)) || fail "no example: $output"
+    assert_output --partial 'Options of every command'
+  done < <(rlock --help | sed -n '/^Commands, /,/^$/s/^  \([a-z-]\+\) .*/\1/p')
+  attempt --help
+  assert_line '  -k, --key KEY               the lock to take; repeat it to take several, all or'
+}
+
+@test "at a server that nobody chose a fault says how to choose one" {
+  unset RLOCK_SERVER
+  HOME=$T attempt -k "$K" --connect-timeout 2s -- touch "$T/ran"
+  if [[ $status == 69 ]]; then # a machine may have a server at the default address
+    assert_stderr_line 'cannot reach redis://127.0.0.1:6379 (the default; set RLOCK_SERVER or --server): '
+  fi
 }
 
 @test "a label that is too long is cut, between two characters" {

@@ -3,17 +3,69 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 namespace base {
 namespace {
 
-/// The number of a well-formed UTF-8 character of up to 3 bytes; 0 for one of 4.
+/// The number of a well-formed UTF-8 character; of another byte that byte.
 std::uint32_t code_point(std::string_view character) {
   const auto bits = [&](std::size_t i) { return static_cast<std::uint32_t>(character[i]) & 0x3F; };
-  if (character.size() == 2) return (bits(0) & 0x1F) << 6 | bits(1);
-  if (character.size() == 3) return (bits(0) & 0x0F) << 12 | bits(1) << 6 | bits(2);
-  return character.size() == 1 ? static_cast<std::uint8_t>(character[0]) : 0;
+  switch (character.size()) {
+    case 2: return (bits(0) & 0x1F) << 6 | bits(1);
+    case 3: return (bits(0) & 0x0F) << 12 | bits(1) << 6 | bits(2);
+    case 4: return (bits(0) & 0x07) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3);
+    default: return character.empty() ? 0 : static_cast<std::uint8_t>(character[0]);
+  }
+}
+
+struct Range {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+bool is_in(std::uint32_t point, const Range* begin, const Range* end) {
+  const Range* found = std::lower_bound(
+      begin, end, point, [](const Range& range, std::uint32_t each) { return range.last < each; });
+  return found != end && found->first <= point;
+}
+
+// Unicode 15, EastAsianWidth.txt: W and F; of scripts and emoji the whole blocks.
+constexpr std::array wide_ranges{
+    Range{0x1100, 0x115F},   Range{0x231A, 0x231B},   Range{0x2329, 0x232A},
+    Range{0x23E9, 0x23EC},   Range{0x23F0, 0x23F0},   Range{0x23F3, 0x23F3},
+    Range{0x25FD, 0x25FE},   Range{0x2614, 0x2615},   Range{0x2648, 0x2653},
+    Range{0x267F, 0x267F},   Range{0x2693, 0x2693},   Range{0x26A1, 0x26A1},
+    Range{0x26AA, 0x26AB},   Range{0x26BD, 0x26BE},   Range{0x26C4, 0x26C5},
+    Range{0x26CE, 0x26CE},   Range{0x26D4, 0x26D4},   Range{0x26EA, 0x26EA},
+    Range{0x26F2, 0x26F3},   Range{0x26F5, 0x26F5},   Range{0x26FA, 0x26FA},
+    Range{0x26FD, 0x26FD},   Range{0x2705, 0x2705},   Range{0x270A, 0x270B},
+    Range{0x2728, 0x2728},   Range{0x274C, 0x274C},   Range{0x274E, 0x274E},
+    Range{0x2753, 0x2755},   Range{0x2757, 0x2757},   Range{0x2795, 0x2797},
+    Range{0x27B0, 0x27B0},   Range{0x27BF, 0x27BF},   Range{0x2B1B, 0x2B1C},
+    Range{0x2B50, 0x2B50},   Range{0x2B55, 0x2B55},   Range{0x2E80, 0x303E},
+    Range{0x3041, 0x4DBF},   Range{0x4E00, 0xA4CF},   Range{0xA960, 0xA97F},
+    Range{0xAC00, 0xD7A3},   Range{0xF900, 0xFAFF},   Range{0xFE10, 0xFE19},
+    Range{0xFE30, 0xFE6F},   Range{0xFF01, 0xFF60},   Range{0xFFE0, 0xFFE6},
+    Range{0x16FE0, 0x18CFF}, Range{0x1AFF0, 0x1B2FF}, Range{0x1F004, 0x1F004},
+    Range{0x1F0CF, 0x1F0CF}, Range{0x1F18E, 0x1F18E}, Range{0x1F191, 0x1F19A},
+    Range{0x1F200, 0x1F265}, Range{0x1F300, 0x1F64F}, Range{0x1F680, 0x1F6FF},
+    Range{0x1F7E0, 0x1F7EB}, Range{0x1F90C, 0x1F9FF}, Range{0x1FA70, 0x1FAFF},
+    Range{0x20000, 0x3FFFD}};
+
+// Marks that are shown on the character before them, and joiners: the common ones.
+constexpr std::array zero_width_ranges{
+    Range{0x0300, 0x036F}, Range{0x0483, 0x0489}, Range{0x0591, 0x05BD}, Range{0x0610, 0x061A},
+    Range{0x064B, 0x065F}, Range{0x0E34, 0x0E3A}, Range{0x0E47, 0x0E4E}, Range{0x1AB0, 0x1AFF},
+    Range{0x1DC0, 0x1DFF}, Range{0x200B, 0x200D}, Range{0x20D0, 0x20FF}, Range{0xFE00, 0xFE0F},
+    Range{0xFE20, 0xFE2F}, Range{0xE0100, 0xE01EF}};
+
+std::size_t width_of(std::string_view character) {
+  const std::uint32_t point = code_point(character);
+  if (point < 0x300) return 1;
+  if (is_in(point, zero_width_ranges.begin(), zero_width_ranges.end())) return 0;
+  return is_in(point, wide_ranges.begin(), wide_ranges.end()) ? 2 : 1;
 }
 
 /// Marks that turn the order in which what follows is shown, and separators of lines (Unicode 15,
@@ -108,18 +160,59 @@ std::string shell_word(std::string_view text) {
   return out + "'";
 }
 
-std::string fit_columns(std::string_view text, std::size_t columns) {
+std::size_t columns_of(std::string_view text) {
   std::size_t used = 0;
-  std::size_t kept = 0;  // bytes, with room left for the mark
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = std::max<std::size_t>(character_length(text.substr(at)), 1);
-    const bool wide = length == 4 || code_point(text.substr(at, length)) >= 0x1100;
-    used += wide ? 2 : 1;
-    if (used > columns) return std::string{text.substr(0, kept)} + (columns == 0 ? "" : "…");
-    at += length;
-    if (used < columns) kept = at;
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(character_length(text), 1);
+    used += width_of(text.substr(0, length));
+    text.remove_prefix(length);
   }
-  return std::string{text};
+  return used;
+}
+
+namespace {
+
+/// How many bytes of it fit into so many columns.
+std::size_t bytes_within(std::string_view text, std::size_t columns) {
+  std::size_t used = 0;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = std::max<std::size_t>(character_length(text.substr(at)), 1);
+    used += width_of(text.substr(at, length));
+    if (used > columns) break;
+    at += length;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::string fit_columns(std::string_view text, std::size_t columns) {
+  if (bytes_within(text, columns) == text.size()) return std::string{text};
+  if (columns == 0) return "";
+  return std::string{text.substr(0, bytes_within(text, columns - 1))} + "…";
+}
+
+std::string fit_middle(std::string_view text, std::size_t columns) {
+  if (columns < 3 || bytes_within(text, columns) == text.size()) return fit_columns(text, columns);
+  const std::string_view head = text.substr(0, bytes_within(text, columns / 2));
+  const std::size_t left = columns - columns_of(head) - 1;
+  // The shortest end that may begin there: forwards, because only so it is known where characters
+  // begin.
+  std::string_view tail = text;
+  std::size_t wide = columns_of(text);
+  while (!tail.empty() && wide > left) {
+    const std::size_t length = std::max<std::size_t>(character_length(tail), 1);
+    wide -= width_of(tail.substr(0, length));
+    tail.remove_prefix(length);
+  }
+  // A mark without its character would be shown on the dots.
+  while (!tail.empty()) {
+    const std::size_t length = std::max<std::size_t>(character_length(tail), 1);
+    if (width_of(tail.substr(0, length)) > 0) break;
+    tail.remove_prefix(length);
+  }
+  return std::string{head} + "…" + std::string{tail};
 }
 
 std::string_view cut_to(std::string_view text, std::size_t most) {

@@ -24,9 +24,13 @@ std::string one_line(std::string_view text);
 /// The beginning of it, at most `most` bytes; a UTF-8 character is not cut in two.
 std::string_view cut_to(std::string_view text, std::size_t most);
 
-/// The beginning of it that fits into so many columns of a terminal, with "…" for the rest. From
-/// U+1100 on a character is counted as two columns, which some are.
+/// How many columns of a terminal it takes: East Asian characters and emoji take two, marks none.
+std::size_t columns_of(std::string_view text);
+
+/// The beginning of it that fits into so many columns, with "…" for the rest.
 std::string fit_columns(std::string_view text, std::size_t columns);
+/// Its beginning and its end, with "…" between them.
+std::string fit_middle(std::string_view text, std::size_t columns);
 
 /// As one word that a POSIX shell reads back, for commands that people paste: quoted only if
 /// needed.

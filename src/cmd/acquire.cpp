@@ -131,7 +131,7 @@ std::string github_output_in(const Settings& settings) {
   if (file == nullptr || *file == '\0') {
     throw UsageError{
         ExitCode::usage,
-        "--github-output: GITHUB_OUTPUT is not set, accepted: inside a GitHub Actions step"};
+        "--github-output works only inside a GitHub Actions step: GITHUB_OUTPUT is not set"};
   }
   if (const auto creatable = os::can_create(file); !creatable) {
     throw UsageError{ExitCode::usage, fmt::format("--github-output: cannot write '{}': {}",
@@ -142,18 +142,18 @@ std::string github_output_in(const Settings& settings) {
 
 Act resolve_acquire(const Settings& settings, const std::vector<std::string>& operands) {
   if (!operands.empty()) {
-    throw not_accepted("COMMAND", operands.front(), "-k KEY, and no operands");
+    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; acquire runs no command; to run one: rlock -k KEY -- COMMAND", shown_word(operands.front()))};
   }
   if (settings.all("key").empty()) {
-    throw UsageError{ExitCode::usage, "no KEY given, accepted: -k KEY"};
+    throw UsageError{ExitCode::usage, "no key given; use -k KEY"};
   }
   const auto ttl = ttl_in(settings);
   if (!ttl) {
     throw UsageError{ExitCode::usage,
-                     "no --ttl given, accepted: how long the lock is held; nobody refreshes it"};
+                     "no --ttl given; say how long to hold the lock, which nobody refreshes"};
   }
   if (settings.is_on("export") && settings.is_on("github-output")) {
-    throw UsageError{ExitCode::usage, "--export and --github-output contradict each other"};
+    throw UsageError{ExitCode::usage, "use only one of --export and --github-output"};
   }
   AcquirePlan plan{resolve_claim(settings, *ttl, *store::Label::from("acquire")), Handover::print,
                    github_output_in(settings)};
@@ -174,9 +174,9 @@ const Command acquire_command{
     "acquire",
     of::acquire,
     "acquire [OPTIONS] -k KEY --ttl DUR",
-    "take a lock and leave it held; prints its token",
-    "For steps that are separate processes: nothing refreshes the lock, and nothing\n"
-    "stops a step when it ends. Exits as a run does: 0 if it was had, 75 if not.\n"
+    "take a lock and leave it held, for steps that are separate processes",
+    "Prints the token of the lock. Nothing refreshes the lock, and nothing stops a\n"
+    "step when the lease ends. Exits 0 if it took the lock, 75 if the lock is busy.\n"
     "\n"
     "Examples:\n"
     "  token=$(rlock acquire -k deploy --ttl 30m --wait 10m)\n"

@@ -23,7 +23,7 @@ store::Mode mode_in(const Settings& settings) {
   const bool shared = settings.is_on("shared");
   const bool exclusive = settings.is_on("exclusive");
   if ((exclusive && shared) || (permits && (exclusive || shared))) {
-    throw UsageError{ExitCode::usage, "--exclusive, --shared and --permits contradict each other"};
+    throw UsageError{ExitCode::usage, "use only one of --exclusive, --shared and --permits"};
   }
   if (one_of && (exclusive || shared || permits)) {
     throw UsageError{ExitCode::usage,
@@ -66,7 +66,7 @@ base::Millis wait_in(const Settings& settings, Supersede whom) {
     if (supersede) {
       throw UsageError{
           ExitCode::usage,
-          "--supersede waits until the holder has stopped; --nonblock contradicts that"};
+          "--supersede waits until the holder has stopped; it cannot be used with --nonblock"};
     }
     return base::Millis{0};
   }
@@ -74,7 +74,7 @@ base::Millis wait_in(const Settings& settings, Supersede whom) {
   if (!supersede || wants_wait) return length;
   if (settings.on_command_line("wait")) {
     throw UsageError{ExitCode::usage,
-                     "--supersede waits until the holder has stopped; --wait 0 contradicts that"};
+                     "--supersede waits until the holder has stopped; it cannot be used with --wait 0"};
   }
   return length == base::Millis{0} ? base::Millis::max() : length;
 }
@@ -121,8 +121,8 @@ void require_features(const ClaimPlan& plan) {
   if (plan.local_gate) require(plan.server, Feature::local_gate, "--local-gate");
   if (plan.local_gate && (supersedes || plan.max_waiters)) {
     throw UsageError{ExitCode::usage,
-                     "--local-gate contradicts --supersede and --max-waiters: who waits behind it "
-                     "is not seen at the server"};
+                     "--local-gate cannot be used with --supersede or --max-waiters: the server does "
+                     "not see the waiters behind the gate"};
   }
   if (plan.sync_replicas > 0) require(plan.server, Feature::sync_replicas, "--sync-replicas");
 }
@@ -242,13 +242,19 @@ std::vector<store::LockName> sorted_keys(std::vector<store::LockName> keys) {
 }
 
 store::LockName only_key(const std::vector<std::string>& operands) {
-  if (operands.empty()) throw UsageError{ExitCode::usage, "no KEY given, accepted: one KEY"};
+  if (operands.empty()) throw UsageError{ExitCode::usage, "no KEY given"};
   if (operands.size() > 1) {
-    throw not_accepted("KEY", operands[1], "nothing after the one KEY");
+    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; give one KEY", shown_word(operands[1]))};
   }
   auto key = key_of("KEY", operands.front());
   set_log_keys({key});
   return key;
+}
+
+store::LockName only_key(const Settings& settings, const std::vector<std::string>& operands) {
+  std::vector<std::string> all = settings.all("key");
+  all.insert(all.end(), operands.begin(), operands.end());
+  return only_key(all);
 }
 
 }  // namespace cmd

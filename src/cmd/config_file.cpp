@@ -56,8 +56,9 @@ void read_line(Config& config, const std::string& path, std::size_t file, std::s
   const auto [entry, is_new] = config.try_emplace(name, ConfigValue{text, where, file});
   if (is_new || entry->second.file != file) return;
   if (!may_repeat_in_config(name)) {
-    throw not_accepted(where, name, "each name once, but for " + names_to_repeat_in_config(),
-                       ExitCode::bad_config);
+    throw UsageError{ExitCode::bad_config,
+                     fmt::format("{}: '{}' is set twice; only {} may be repeated", where, name,
+                                 names_to_repeat_in_config())};
   }
   entry->second.text += ' ' + text;
 }

@@ -23,6 +23,7 @@ struct DoctorPlan {
   ServerChoice server;
   store::LockName key;
   bool json;
+  Look look;
 };
 
 const char* name_of(Finding::Verdict verdict) {
@@ -35,14 +36,31 @@ const char* name_of(Finding::Verdict verdict) {
   return "unknown";
 }
 
-std::string findings_as_table(const std::string& server, const store::Findings& findings) {
+Colour colour_of(Finding::Verdict verdict) {
+  switch (verdict) {
+    case Finding::Verdict::ok: return Colour::good;
+    case Finding::Verdict::warn: return Colour::doubtful;
+    case Finding::Verdict::fail: return Colour::bad;
+    case Finding::Verdict::unknown: break;
+  }
+  return Colour::none;
+}
+
+std::string findings_as_table(const std::string& server, const store::Findings& findings,
+                              const Look& look) {
   std::size_t width = 12;
   for (const Finding& each : findings) width = std::max(width, each.subject.size());
   std::string text = fmt::format("{:<8} {:<{}} {}\n", "", "server", width, server);
   for (const Finding& each : findings) {
-    const char* verdict = name_of(each.verdict);
-    text += fmt::format("{:<8} {:<{}} {}\n", verdict, each.subject, width, each.seen);
-    if (!each.advice.empty()) text += fmt::format("{:<8} {:<{}} {}\n", "", "", width, each.advice);
+    const auto column = 8 + 1 + width + 1;
+    const std::size_t fits = look.columns.value_or(std::string::npos);
+    const auto verdict = painted(fmt::format("{:<8}", name_of(each.verdict)),
+                                 colour_of(each.verdict), look);
+    text += fmt::format("{} {:<{}} {}\n", verdict, each.subject, width,
+                        wrapped(each.seen, column, fits));
+    if (!each.advice.empty()) {
+      text += std::string(column, ' ') + wrapped(each.advice, column, fits) + "\n";
+    }
   }
   return text;
 }
@@ -69,22 +87,22 @@ int execute(const DoctorPlan& plan) {
       store::examine(plan.server.spec, plan.key, {base::Deadline::after(base::now(), longest)});
   if (!plan.server.exported) {
     findings.push_back({Finding::Verdict::warn, "choice",
-                        "no server was chosen: this is the default",
-                        "each host has its own: name one server for all, in RLOCK_SERVER or "
+                        "this is the default server",
+                        "each host has its own: set one server for all, in RLOCK_SERVER or "
                         "/etc/rlock.conf"});
   }
   const bool fit = std::none_of(findings.begin(), findings.end(), [](const Finding& each) {
     return each.verdict == Finding::Verdict::fail;
   });
   print(plan.json ? findings_as_json(plan.server.shown, findings, fit)
-                  : findings_as_table(plan.server.shown, findings));
+                  : findings_as_table(plan.server.shown, findings, plan.look));
   return fit ? ExitCode::ok : ExitCode::not_found_here;
 }
 
 Act resolve_doctor(const Settings& settings, const std::vector<std::string>& operands) {
   const DoctorPlan plan{resolve_server(settings),
                         operands.empty() ? key_of("KEY", default_key) : only_key(operands),
-                        settings.is_on("json")};
+                        settings.is_on("json"), look_of(settings)};
   return [plan] { return execute(plan); };
 }
 
@@ -94,10 +112,10 @@ const Command doctor_command{
     "doctor",
     of::doctor,
     "doctor [OPTIONS] [KEY]",
-    "is this server fit to hold locks?",
+    "check whether the server is fit to hold locks",
     "Asks the server about itself, and takes and releases KEY (rlock:doctor) as a run\n"
-    "would; a lock that somebody holds is not disturbed. What the server does not let\n"
-    "us ask is said to be unknown. Exits 0 if it is fit, 1 if something fails.\n"
+    "would, unless somebody holds it. What the server does not let us ask is shown as\n"
+    "unknown. Exits 0 if the server is fit, 1 if something fails.\n"
     "\n"
     "Examples:\n"
     "  rlock doctor\n"

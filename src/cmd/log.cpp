@@ -31,6 +31,7 @@ struct LogPlan {
   std::optional<unsigned> last;
   bool failed;
   bool json;
+  Look look;
 };
 
 store::Result<std::vector<store::LockReport>> remembered(const LogPlan& plan,
@@ -58,21 +59,21 @@ int execute(const LogPlan& plan) {
   if (plan.json) {
     print(log_json(*reports));
   } else if (reports->empty()) {
-    base::log::notice("no {}run of '{}' is remembered", plan.failed ? "failed " : "",
+    base::log::notice("the server remembers no {}run of '{}'", plan.failed ? "failed " : "",
                       shown_word(plan.pattern));
   } else {
-    print(log_table(*reports));
+    print(log_table(*reports, plan.look));
   }
   return ExitCode::ok;
 }
 
 Act resolve_log(const Settings& settings, const std::vector<std::string>& operands) {
-  if (operands.size() > 1) throw not_accepted("KEY", operands[1], "at most one KEY or PATTERN");
+  if (operands.size() > 1) throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; give one KEY or PATTERN", shown_word(operands[1]))};
   constexpr unsigned most = 1'000;
   const auto last = settings.find("last");
   const LogPlan plan{resolve_server(settings), operands.empty() ? "*" : operands[0],
                      last ? std::optional{number_of(*last, 1, most)} : std::nullopt,
-                     settings.is_on("failed"), settings.is_on("json")};
+                     settings.is_on("failed"), settings.is_on("json"), look_of(settings)};
   require(plan.server, store::Feature::history, "log");
   return [plan] { return execute(plan); };
 }
@@ -93,9 +94,9 @@ std::string explained(const std::vector<store::Run>& runs, const store::Run* goo
                        overdue ? "" : "not overdue: ", base::format_duration(*good->ended_ago()),
                        good->token.shown());
   }
-  if (runs.empty()) return "no run is remembered";
+  if (runs.empty()) return "the server remembers no run";
   return fmt::format(
-      "none of its last {} runs ended with exit code 0; the oldest that is remembered began {} ago",
+      "none of its last {} runs ended with exit code 0; the oldest of them began {} ago",
       runs.size(), base::format_duration(runs.back().granted_ago));
 }
 
@@ -133,7 +134,7 @@ Act resolve_overdue(const Settings& settings, const std::vector<std::string>& op
   const auto within = settings.find("within");
   if (!within) {
     throw UsageError{ExitCode::usage,
-                     "no --within given, accepted: how long ago the last good run may have ended"};
+                     "no --within given; say how recent the last good run must be"};
   }
   const OverduePlan plan{resolve_server(settings), only_key(operands), duration_of(*within),
                          settings.is_on("json")};
@@ -147,10 +148,10 @@ const Command log_command{
     "log",
     of::log,
     "log [OPTIONS] [KEY|PATTERN]",
-    "the last runs under a lock: when, where, and how they ended",
-    "The server remembers up to 50 runs of each lock, for as long as their --history\n"
-    "said. PATTERN is a glob on the key, as of rlock list. A run whose end nobody saw\n"
-    "(its host died, its lock was lost) is 'lost' once it has the lock no more.\n"
+    "show the last runs under a lock: when, where, and how they ended",
+    "The server remembers up to 50 runs of each lock, for as long as --history told\n"
+    "it to. PATTERN is a glob, as of rlock list. A run whose end nobody saw (its host\n"
+    "died, its lock was lost) counts as 'lost' once it no longer holds the lock.\n"
     "\n"
     "Examples:\n"
     "  rlock log nightly\n"
@@ -162,9 +163,9 @@ const Command overdue_command{
     "overdue",
     of::overdue,
     "overdue [OPTIONS] KEY --within DUR",
-    "whether a run ended well in the last so-and-so long",
+    "check that a run ended well in the last hours or days",
     "Exits 0 if a run under KEY ended with exit code 0 in the last DUR, and 1 if none\n"
-    "did, or none is remembered; one line on stdout says why.\n"
+    "did or the server remembers none; a line on stdout says why.\n"
     "\n"
     "Examples:\n"
     "  rlock overdue nightly --within 26h || mail -s 'no backup' ops@example.org\n"

@@ -40,7 +40,7 @@ std::variant<std::vector<store::Lease>, int> verify(const OuterLocks& outer,
       return report_fault(plan.server, *fault);
     }
     if (const auto* now = std::get_if<store::Elsewhere>(&standing)) {
-      base::log::error("'{}' is not held by {}, the run around this one, any more: it is {}",
+      base::log::error("{1}, the run around this one, no longer holds '{0}': it is {2}",
                        base::printable(key.text()), token.shown(),
                        now->holder ? hold::describe(now->holder) : "free");
       return ExitCode::lost;
@@ -65,8 +65,8 @@ bool any_still_held(const OuterLocks& outer, const ClaimPlan& plan) {
 
 void report_nested(const OuterLocks& outer) {
   base::log::error(
-      "'{}' is held by {}, the run that this command is part of; it would wait for itself (to run "
-      "under that lock: --reentrant)",
+      "'{}' is held by {}, the run around this command, which would wait for itself; to run under "
+      "that lock: --reentrant",
       base::printable(outer.keys.front().text()), outer.holds.front().token.shown());
 }
 

@@ -1,4 +1,4 @@
-// What operators do with locks: rlock inspect, list, cancel and force-release.
+// What operators do with a lock: rlock inspect, cancel and force-release.
 #include <algorithm>
 #include <iostream>
 
@@ -27,6 +27,7 @@ struct InspectPlan {
   store::LockName key;
   bool json;
   bool quiet;
+  Look look;
 };
 
 int execute(const InspectPlan& plan) {
@@ -34,44 +35,14 @@ int execute(const InspectPlan& plan) {
   const auto answer = plan.server.report_on(*admin, plan.key);
   if (!answer) return report_fault(plan.server, answer.error());
   if (plan.quiet) return !answer->holders.empty() ? ExitCode::ok : ExitCode::not_found_here;
-  print(plan.json ? as_json(*answer) : as_table(*answer));
+  print(plan.json ? as_json(*answer) : as_table(*answer, plan.look));
   return ExitCode::ok;
 }
 
 Act resolve_inspect(const Settings& settings, const std::vector<std::string>& operands) {
-  const InspectPlan plan{resolve_server(settings), only_key(operands), settings.is_on("json"),
-                         settings.on_command_line("quiet")};
-  return [plan] { return execute(plan); };
-}
-
-// ---- list -------------------------------------------------------------------------------------
-
-struct ListPlan {
-  ServerChoice server;
-  std::string pattern;
-  bool json;
-};
-
-int execute(const ListPlan& plan) {
-  const auto admin = store::open_admin(plan.server.spec);
-  const auto answer = plan.server.list(*admin, plan.pattern, store::Listed::in_use);
-  if (!answer) return report_fault(plan.server, answer.error());
-  if (plan.json) {
-    print(as_json(*answer));
-  } else if (answer->empty()) {
-    const bool all = plan.pattern == "*";
-    base::log::notice("no lock{} is held or waited for",
-                      all ? "" : fmt::format(" that matches '{}'", shown_word(plan.pattern)));
-  } else {
-    print(as_table(*answer));
-  }
-  return ExitCode::ok;
-}
-
-Act resolve_list(const Settings& settings, const std::vector<std::string>& operands) {
-  if (operands.size() > 1) throw not_accepted("PATTERN", operands[1], "at most one PATTERN");
-  const ListPlan plan{resolve_server(settings), operands.empty() ? "*" : operands[0],
-                      settings.is_on("json")};
+  const InspectPlan plan{resolve_server(settings), only_key(settings, operands),
+                         settings.is_on("json"), settings.on_command_line("quiet"),
+                         look_of(settings)};
   return [plan] { return execute(plan); };
 }
 
@@ -108,7 +79,7 @@ bool can_stop(const store::HolderReport& one) {
 }
 
 int report_not_held(const store::LockName& name, const std::optional<store::Token>& only) {
-  base::log::error("'{}' is held by nobody{}; nothing was changed", base::printable(name.text()),
+  base::log::error("nobody holds '{}'{}", base::printable(name.text()),
                    only ? " with that token" : "");
   return ExitCode::not_found_here;
 }
@@ -175,14 +146,13 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
     if (!say_at.passed(base::now())) continue;
     say_at = base::Deadline::never();
     base::log::notice(
-        "'{}': waiting up to {} for {} to release; a lock of `acquire` has no process that could: "
-        "that takes rlock force-release",
+        "'{}': waiting up to {} for {} to release it; only rlock force-release can end a lock of "
+        "rlock acquire, which no process keeps",
         key, base::format_duration(plan.wait), left.front().shown());
   }
   for (const auto& token : left) {
     base::log::error(
-        "'{}' is still held by {}, which was asked {} ago; to take it away: "
-        "rlock force-release {}",
+        "'{}' is still held by {}, whom you asked {} ago; to take it away: rlock force-release {}",
         key, token.shown(), base::format_duration(plan.wait),
         base::printable(base::shell_word(plan.key.text())));
   }
@@ -243,7 +213,7 @@ int execute(const CancelPlan& plan) {
   if (std::none_of(holders.begin(), holders.end(), can_stop)) {
     const auto& first = holders.front().holder;
     base::log::error(
-        "'{}' is {}; {}, to take it away: rlock force-release {}", key, hold::describe(first),
+        "'{}' is {}; {}; to take it away: rlock force-release {}", key, hold::describe(first),
         is_kept(first) ? "no job runs under it any more" : "only an rlock can be asked to stop",
         base::printable(base::shell_word(plan.key.text())));
     return ExitCode::busy;
@@ -256,7 +226,7 @@ int execute(const CancelPlan& plan) {
 }
 
 Act resolve_cancel(const Settings& settings, const std::vector<std::string>& operands) {
-  const CancelPlan plan{resolve_server(settings), only_key(operands), chosen_token(settings),
+  const CancelPlan plan{resolve_server(settings), only_key(settings, operands), chosen_token(settings),
                         who_and_why(settings), duration_of(settings.value("wait"))};
   return [plan] { return execute(plan); };
 }
@@ -270,10 +240,33 @@ struct ForceReleasePlan {
   std::string by;  // who does it, and why
   bool yes;
   base::Millis wait;
+  Look look;
 };
 
-bool said_yes() {
-  print("Only 'yes' takes the lock away: ");
+/// "Take 'd' from root@vm:4215/sh? Its job will be stopped. Type 'yes': "
+std::string question(const store::LockName& name, const Holders& holders) {
+  const std::string key = base::printable(name.text());
+  const auto& first = holders.front();
+  const std::string who = store::Token::foreign(first.holder.token).shown();
+  if (holders.size() > 1) {
+    return fmt::format("Take '{}' from {} holders? Their jobs will be stopped. Type 'yes': ", key,
+                       holders.size());
+  }
+  if (is_kept(first.holder)) {
+    return fmt::format("Release '{}' before its --min-hold ends? The job of {} has ended. "
+                       "Type 'yes': ",
+                       key, who);
+  }
+  if (!can_stop(first)) {
+    return fmt::format("Take '{}' from {}? It is a foreign client, which will not notice. "
+                       "Type 'yes': ",
+                       key, who);
+  }
+  return fmt::format("Take '{}' from {}? Its job will be stopped. Type 'yes': ", key, who);
+}
+
+bool said_yes(const std::string& question) {
+  print(question);
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "yes";
@@ -289,7 +282,7 @@ void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin, const
     if (can_stop(each)) {
       ++listening;
     } else if (!is_kept(each.holder)) {
-      print("the holder is a foreign client, which nobody could tell: it may still be running\n");
+      print("the holder is a foreign client, which cannot be told: it may still be running\n");
     }
   }
   const os::CallLimit limit{base::Deadline::after(base::now(), plan.wait)};
@@ -318,7 +311,7 @@ int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Holde
   const auto* changed = std::get_if<store::Changed>(&*removal);
   // Where none of those that were shown has it, our first question may be why.
   if (changed != nullptr && asked == 1) {
-    base::log::error("'{}' has changed hands meanwhile and is now {}; nothing was changed",
+    base::log::error("'{}' changed hands meanwhile and is now {}; nothing was done",
                      base::printable(plan.key.text()),
                      changed->holder ? hold::describe(changed->holder) : "free");
     return ExitCode::busy;
@@ -336,15 +329,15 @@ int execute(const ForceReleasePlan& plan) {
   if (report.holders.empty()) return report_not_held(plan.key, plan.only);
   if (std::any_of(report.holders.begin(), report.holders.end(), has_no_token)) {
     base::log::error(
-        "'{}' has a value that is empty or no string, so it cannot be compared with what you "
-        "saw; nothing was changed (a foreign client's lock: see TYPE in redis-cli)",
+        "the value of '{}' is empty or not a string, so it cannot be compared with what you saw; "
+        "nothing was done (a foreign client's lock: see TYPE in redis-cli)",
         base::printable(plan.key.text()));
     return ExitCode::busy;
   }
   if (!plan.yes) {
-    print(as_table(report));
-    if (!said_yes()) {
-      base::log::error("nothing was changed");
+    print(as_table(report, plan.look));
+    if (!said_yes(question(plan.key, report.holders))) {
+      base::log::error("nothing was done");
       return ExitCode::not_found_here;
     }
   }
@@ -352,13 +345,14 @@ int execute(const ForceReleasePlan& plan) {
 }
 
 Act resolve_force_release(const Settings& settings, const std::vector<std::string>& operands) {
-  const ForceReleasePlan plan{resolve_server(settings), only_key(operands),
+  const ForceReleasePlan plan{resolve_server(settings), only_key(settings, operands),
                               chosen_token(settings),   who_and_why(settings),
-                              settings.is_on("yes"),    duration_of(settings.value("wait"))};
+                              settings.is_on("yes"),    duration_of(settings.value("wait")),
+                              look_of(settings)};
   if (!plan.yes && !os::stdin_is_terminal()) {
     throw UsageError{
         ExitCode::usage,
-        "force-release asks before it acts, and there is no terminal; accepted: --yes"};
+        "stdin is not a terminal; confirm with --yes"};
   }
   return [plan] { return execute(plan); };
 }
@@ -369,7 +363,7 @@ const Command inspect_command{
     "inspect",
     of::inspect,
     "inspect [OPTIONS] KEY",
-    "who holds a lock, until when, its fence, and who waits",
+    "show who holds a lock, until when, its fence, and who waits",
     "Exits 0; with --quiet it prints nothing and exits 0 if the lock is held, 1 if it\n"
     "is free.\n"
     "\n"
@@ -379,30 +373,16 @@ const Command inspect_command{
     "  rlock inspect -q deploy && echo 'a deploy is running'",
     resolve_inspect};
 
-const Command list_command{
-    "list",
-    of::list,
-    "list [OPTIONS] [PATTERN]",
-    "every lock on the server that an rlock holds or waits for",
-    "PATTERN is a glob on the key: * ? [a-z], with \\ before a literal one. It scans\n"
-    "all keys of the database, a thousand at a time.\n"
-    "\n"
-    "Examples:\n"
-    "  rlock list\n"
-    "  rlock list 'batch:*'\n"
-    "  rlock list --json | jq -r '.locks[].key'",
-    resolve_list};
-
 const Command cancel_command{
     "cancel",
     of::cancel,
     "cancel [OPTIONS] KEY",
-    "ask the holder to stop its job and to release, or a waiter to go",
-    "The holder's rlock stops the job as it would for a lost lock, releases, and\n"
-    "exits 76 with a line that says who asked. Waits for that and exits 0; 1 if\n"
-    "nobody holds the lock; 75 if it is still held when the wait ends, or the holder\n"
-    "is a foreign client, which cannot be asked. With the --token of one that waits,\n"
-    "that one is sent away, and the holder left alone.\n"
+    "ask the holder to stop its job and release the lock",
+    "The holder's rlock stops the job, releases the lock and exits 76 with a line that\n"
+    "says who asked. cancel waits for that and exits 0. It exits 1 if nobody holds the\n"
+    "lock, 75 if the lock is still held when the wait ends, or if the holder is a\n"
+    "foreign client, which cannot be asked. With the --token of a waiter, cancel sends\n"
+    "that waiter away and leaves the holder alone.\n"
     "\n"
     "Examples:\n"
     "  rlock cancel deploy\n"
@@ -414,7 +394,7 @@ const Command force_release_command{
     "force-release",
     of::force_release,
     "force-release [OPTIONS] KEY",
-    "take the lock away from the holder that is shown",
+    "take a lock away from the holder that it shows",
     "Shows the holder and asks. Removes exactly the holder that it showed, tells it\n"
     "at once, so that its rlock stops the job, hands the lock to the queue, and says\n"
     "whether the holder is known to have stopped. Exits 0 if it was removed, 1 if\n"

@@ -154,15 +154,21 @@ std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view
 
 std::string help_of(Commands command) {
   const auto rows = options_of(command);
+  const bool many = (command & of::claims) != 0;
   std::string text;
+  std::string last_title;
   for (const Group group :
        {Group::lock, Group::waiting, Group::job, Group::result, Group::server, Group::general}) {
     std::string lines;
     for (const Option* each : rows) {
       if (each->group == group) lines += help_of(*each);
     }
-    if (!lines.empty())
-      text += fmt::format("{}{}:\n{}", text.empty() ? "" : "\n", heading(group), lines);
+    if (lines.empty()) continue;
+    const bool common = group == Group::server || group == Group::general;
+    const std::string title = many ? heading(group) : common ? "Options of every command" : "Options";
+    if (title != last_title) text += fmt::format("{}{}:\n", text.empty() ? "" : "\n", title);
+    text += lines;
+    last_title = title;
   }
   return text;
 }

@@ -17,6 +17,7 @@ inline constexpr Commands run = 1, acquire = 2, refresh = 4, release = 8, check 
                           list = 64, cancel = 128, force_release = 256, doctor = 512, log = 1024,
                           overdue = 2048, metrics = 4096;
 inline constexpr Commands claims = run | acquire, steps = refresh | release | check,
+                          tables = inspect | list | force_release | doctor | log,
                           all = claims | steps | inspect | list | cancel | force_release | doctor |
                                 log | overdue | metrics;
 }  // namespace of
@@ -55,87 +56,89 @@ struct Option {
 // clang-format off
 inline constexpr std::array options{
     Option{"key", 'k', "KEY", "", From::command_line, Group::lock, of::claims,
-           "the lock to hold; several are taken in sorted order, all or none", true},
+           "the lock to take; repeat it to take several, all or none", true},
     Option{"key", 'k', "KEY", "RLOCK_KEY, or all of RLOCK_FENCES", From::command_line, Group::lock, of::steps,
            "the lock", true},
+    Option{"key", 'k', "KEY", "", From::command_line, Group::lock, of::inspect | of::cancel | of::force_release,
+           "the lock, instead of the operand KEY"},
     Option{"token", 0, "TOKEN", "RLOCK_TOKEN", From::environment, Group::lock, of::steps,
-           "the token that holds it"},
+           "the token that holds the lock"},
     Option{"token", 0, "TOKEN", "", From::command_line, Group::lock, of::cancel | of::force_release,
-           "of several holders, only the one with this token"},
+           "only the holder with this token, if there are several"},
     Option{"ttl", 't', "DUR", "30s", From::anywhere, Group::lock, of::run,
-           "lease length, refreshed every third of it, at least 100ms"},
+           "length of the lease, at least 100ms; refreshed every third of it"},
     Option{"ttl", 't', "DUR", "", From::anywhere, Group::lock, of::acquire,
-           "how long the lock is held, unless refreshed; required"},
+           "how long to hold the lock, unless it is refreshed; required"},
     Option{"ttl", 't', "DUR", "", From::anywhere, Group::lock, of::refresh,
-           "how long the lock is held from now on; required"},
+           "how long to hold the lock from now on; required"},
     Option{"at-least", 0, "DUR", "0", From::command_line, Group::lock, of::check,
-           "and still will be for so long"},
+           "also require that DUR of the lease is left"},
     Option{"exclusive", 'x', "", "", From::command_line, Group::lock, of::claims,
            "hold the lock alone, as a writer (the default)"},
     Option{"shared", 's', "", "", From::command_line, Group::lock, of::claims,
-           "hold it together with other readers"},
+           "share the lock with other readers"},
     Option{"permits", 0, "N", "1", From::command_line, Group::lock, of::claims,
-           "at most N holders at once; RLOCK_PERMIT says which of 1 to N this is"},
+           "let N hold the lock at once; RLOCK_PERMIT is the number of this one, from 1 to N"},
     Option{"one-of", 0, "NAME[,NAME]...", "", From::command_line, Group::lock, of::claims,
-           "as many permits as names, each with one of them; RLOCK_RESOURCE says which"},
+           "hold one of these names, each for one holder at a time; RLOCK_RESOURCE is its name"},
     Option{"min-hold", 0, "DUR", "", From::anywhere, Group::lock, of::run,
-           "the lock stays taken so long after the grant, even if the job is quicker"},
+           "keep the lock for DUR after the grant, even if the job ends sooner"},
     Option{"max-hold", 0, "DUR", "", From::anywhere, Group::lock, of::run,
-           "the job is stopped so that it is gone so long after the grant; exit code 76"},
+           "stop the job so that it is gone DUR after the grant; exit code 76"},
     Option{"sync-replicas", 0, "N", "0", From::anywhere, Group::lock, of::claims,
-           "a grant counts only once N replicas have confirmed it"},
+           "take the lock only if N replicas confirm it"},
     Option{"label", 0, "TEXT", "", From::anywhere, Group::lock, of::claims,
-           "shown to others in place of the command's name"},
+           "what others see instead of the command's name"},
     Option{"reason", 0, "TEXT", "", From::command_line, Group::lock, of::claims,
-           "shown to whoever asks who holds the lock"},
+           "what others see when they ask who holds the lock"},
 
     Option{"slot", 0, "ID", "", From::command_line, Group::lock, of::run,
-           "run once for ID, or for @day, @hour, @week, @month, @15m of this host's clock: whoever comes when it is "
-           "done runs nothing and exits 0"},
+           "run once for ID, or once per @day, @hour, @week, @month or @15m of this host's clock; later runs do "
+           "nothing and exit 0"},
     Option{"retry", 0, "N", "0", From::anywhere, Group::lock, of::run,
-           "a slot's run that fails leaves it open for N more"},
+           "if the run of a slot fails, allow N more"},
     Option{"share", 0, "", "", From::command_line, Group::lock, of::run,
-           "a slot that is done: exit as its run did"},
+           "if the slot is done, exit with its exit code"},
 
     Option{"wait", 'w', "DUR", "0", From::anywhere, Group::waiting, of::claims,
-           "queue for the lock so long; 'forever'; 0 is one attempt"},
+           "wait in the queue for up to DUR, or 'forever'; 0 tries once"},
     Option{"wait", 0, "DUR", "10s", From::command_line, Group::waiting, of::cancel,
-           "how long to wait until it is released"},
+           "how long to wait for the release"},
     Option{"wait", 0, "DUR", "10s", From::command_line, Group::waiting, of::force_release,
-           "how long to wait for the holder's word that its job has stopped"},
+           "how long to wait until the holder says that its job has stopped"},
     Option{"nonblock", 'n', "", "", From::command_line, Group::waiting, of::claims,
            "the same as --wait 0"},
     Option{"max-waiters", 0, "N", "", From::anywhere, Group::waiting, of::claims,
-           "with so many in the queue: busy, even with --wait"},
+           "do not wait if N are waiting already"},
     Option{"supersede", 0, "all|waiting", "", From::anywhere, Group::waiting, of::claims,
-           "newest wins: ask the holder to stop, send older waiters away, take the turn; with =waiting the holder is "
-           "left alone", false, "all"},
+           "newest wins: stop the holder, send older waiters away, go next; =waiting leaves the holder alone", false,
+           "all"},
     Option{"local-gate", 0, "", "", From::anywhere, Group::waiting, of::claims,
-           "of this user's waiters on this host only one waits at the server"},
+           "of your waiters on this host, let only one wait at the server"},
 
     Option{"c", 'c', "STRING", "", From::command_line, Group::job, of::run,
-           "run $SHELL -c STRING in place of COMMAND"},
+           "run $SHELL -c STRING instead of COMMAND"},
     Option{"grace", 0, "DUR", "min(5s, TTL/6)", From::anywhere, Group::job, of::run,
-           "between TERM and KILL when the job is stopped"},
+           "time between TERM and KILL when rlock stops the job"},
     Option{"on-lost", 0, "stop|warn", "stop", From::anywhere, Group::job, of::run,
-           "what a lost lock does to the job"},
+           "what to do with the job if the lock is lost"},
     Option{"wait-all", 0, "", "", From::anywhere, Group::job, of::run,
-           "hold the lock until every descendant of the job is gone"},
+           "keep the lock until every descendant of the job has ended"},
     Option{"reentrant", 0, "", "", From::anywhere, Group::job, of::run,
-           "inside a job that already holds KEY: just run"},
+           "inside a job that already holds KEY, just run COMMAND"},
 
     Option{"yes", 'y', "", "", From::command_line, Group::result, of::force_release,
-           "do not ask; required where there is no terminal"},
+           "do not ask; required without a terminal"},
     Option{"conflict-exit-code", 'E', "N", "75", From::anywhere, Group::result, of::claims,
            "exit code if the lock is busy or the wait ends"},
     Option{"status-file", 0, "FILE", "", From::command_line, Group::result, of::run,
-           "write there as JSON what became of the run"},
+           "write the outcome of the run to FILE, as JSON"},
     Option{"reason", 0, "TEXT", "", From::command_line, Group::result, of::cancel | of::force_release,
-           "told to whoever is stopped, after your name"},
+           "tell the holder why, after your name"},
     Option{"history", 0, "DUR", "8d", From::anywhere, Group::result, of::claims | of::release,
-           "how long the server remembers the run, for `rlock log`; 0: not at all"},
+           "how long the server remembers the run for `rlock log`; 0: not at all"},
     Option{"export", 0, "", "", From::command_line, Group::result, of::acquire,
-           "print variables for eval in place of the token"},
+           "print shell variables for eval instead of the token"},
     Option{"github-output", 0, "", "", From::command_line, Group::result, of::acquire,
            "append token, key and fence to the file of $GITHUB_OUTPUT"},
     Option{"last", 'n', "N", "", From::command_line, Group::result, of::log,
@@ -143,34 +146,66 @@ inline constexpr std::array options{
     Option{"failed", 0, "", "", From::command_line, Group::result, of::log,
            "only runs that did not end with exit code 0"},
     Option{"within", 0, "DUR", "", From::command_line, Group::result, of::overdue,
-           "how long ago the last good run may have ended; required"},
+           "how recent the last good run must be; required"},
     Option{"json", 0, "", "", From::command_line, Group::result,
            of::inspect | of::list | of::doctor | of::log | of::overdue,
-           "one JSON object in place of the table"},
+           "print JSON instead of a table"},
+    Option{"host", 0, "NAME", "", From::command_line, Group::result, of::list,
+           "only locks that somebody on this host holds or waits for"},
+    Option{"user", 0, "NAME", "", From::command_line, Group::result, of::list,
+           "only locks that this user holds or waits for"},
+    Option{"sort", 0, "key|age|ttl|waiting", "key", From::command_line, Group::result, of::list,
+           "by key; the longest held, the next to end, or the most wanted first"},
+    Option{"watch", 0, "", "", From::command_line, Group::result, of::list,
+           "show the list again every 2 seconds, until ^C"},
+    Option{"wide", 0, "", "", From::command_line, Group::result, of::list | of::log,
+           "do not cut lines to the width of the terminal"},
+    Option{"color", 0, "auto|always|never", "auto", From::anywhere, Group::result, of::tables,
+           "use colour; auto: at a terminal, unless NO_COLOR is set"},
 
     Option{"server", 'S', "URL", "redis://127.0.0.1:6379", From::anywhere, Group::server, of::all,
-           "where locks live: redis[s]://[[user]:password@]host[:port][/db], unix:///path[?db=N], "
+           "the lock server: redis[s]://[[user]:password@]host[:port][/db], unix:///path[?db=N], "
            "redis[s]+sentinel://host[:port],.../master[/db], zk://host[:port],.../path or "
-           "file:[///dir]; several are a quorum", true},
+           "file:[///dir]; repeat it to use a quorum", true},
     Option{"connect-timeout", 0, "DUR", "5s", From::anywhere, Group::server, of::all,
-           "a server that takes longer for an answer counts as silent"},
+           "give up on a server that does not answer within DUR"},
     Option{"password-file", 0, "FILE", "", From::anywhere, Group::server, of::all,
-           "the password is this file's first line"},
+           "read the password from the first line of FILE"},
 
     Option{"config", 0, "FILE", "", From::environment, Group::general, of::all,
-           "read options from this file, and from no other"},
+           "read options from FILE and from no other file"},
     Option{"quiet", 'q', "", "", From::anywhere, Group::general, of::all,
-           "say less on stderr: errors only"},
+           "print errors only"},
     Option{"verbose", 'v', "", "", From::anywhere, Group::general, of::all,
-           "say more on stderr; -vv: every question to the server, too"},
+           "print more on stderr; -vv prints every question to the server, too"},
     Option{"log-json", 0, "", "", From::anywhere, Group::general, of::all,
-           "what is said on stderr is a JSON object a line"},
+           "print each line on stderr as a JSON object"},
     Option{"help", 'h', "", "", From::command_line, Group::general, of::all,
            "print this help"},
     Option{"version", 'V', "", "", From::command_line, Group::general, of::run,
-           "print the version"},
+           "print the version and what is built in"},
 };
 // clang-format on
+
+/// How flock(1) calls what is an option here.
+struct FlockOption {
+  std::string_view written;
+  std::string_view ours;  // a name in the table; empty: there is none, and `hint` says what to write
+  std::string_view hint{};
+};
+inline constexpr std::array flock_options{
+    FlockOption{"--nb", "nonblock"},
+    FlockOption{"--nonblocking", "nonblock"},
+    FlockOption{"--timeout", "wait"},
+    FlockOption{"-e", "exclusive"},
+    FlockOption{"-o", "", "leave it out: the job inherits no descriptor of the lock"},
+    FlockOption{"--close", "", "leave it out: the job inherits no descriptor of the lock"},
+    FlockOption{"-F", "", "leave it out: rlock must stay to refresh the lock"},
+    FlockOption{"--no-fork", "", "leave it out: rlock must stay to refresh the lock"},
+    FlockOption{"-u", "", "to release a lock of 'rlock acquire': rlock release -k KEY"},
+    FlockOption{"--unlock", "", "to release a lock of 'rlock acquire': rlock release -k KEY"},
+    FlockOption{"--command", "", "write -c STRING"},
+};
 
 /// A name in the table; any other does not compile.
 class OptionName {
@@ -216,7 +251,8 @@ struct VariableDoubt {
 std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view>& environment,
                                               Commands command);
 
-/// The options of a command for --help: grouped, and no line longer than `help_width`.
+/// The options of a command for --help: its own first, grouped if they are many, then those that
+/// every command has. No line is longer than `help_width`.
 std::string help_of(Commands command);
 inline constexpr std::size_t help_width = 80;
 /// `text` in lines that fit; those after the first are indented so far.

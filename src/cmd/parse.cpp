@@ -4,6 +4,8 @@
 #include <array>
 #include <iterator>
 
+#include "base/text.hpp"
+#include "cmd/completion.hpp"
 #include "cmd/log_output.hpp"
 #include "cmd/present.hpp"
 #include "os/libraries.hpp"
@@ -23,22 +25,50 @@ const Command* subcommand_named(const std::string& word) {
   return found == subcommands.end() ? nullptr : *found;
 }
 
+std::string unknown_command(const std::string& word) {
+  std::vector<std::string_view> known{"help"};
+  for (const Command* each : subcommands) known.emplace_back(each->name);
+  const auto meant = likely_meant(word, known);
+  return fmt::format("unknown command '{}'{}", shown_word(word),
+                     meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant));
+}
+
 void require_key(const Settings& settings, const SplitArgv& words) {
   if (settings.on_command_line("key")) return;
   if (words.operands.empty()) {
-    throw UsageError{ExitCode::usage,
-                     "nothing to do: give -k KEY and a command to run under it; see rlock --help"};
+    throw UsageError{
+        ExitCode::usage,
+        "nothing to do; to run a program: rlock -k KEY -- COMMAND (see rlock --help)"};
   }
   const std::string& word = words.operands.front();
-  std::vector<std::string_view> known;
-  known.reserve(subcommands.size());
-  for (const Command* each : subcommands) known.emplace_back(each->name);
-  const auto meant = likely_meant(word, known);
-  const std::string guess = meant.empty() ? "" : fmt::format("did you mean '{}'? ", meant);
-  throw UsageError{ExitCode::usage,
-                   fmt::format("'{}' is no rlock command, and no -k KEY was given to run it under; "
-                               "{}see rlock --help",
-                               shown_word(word), guess)};
+  const std::string shown = base::printable(base::shell_word(shown_word(word)));
+  // As flock(1) is used.
+  if (word.find_first_not_of("0123456789") == word.npos) {
+    throw UsageError{ExitCode::usage,
+                     fmt::format("rlock locks a key and not file descriptor {}; for a script: "
+                                 "eval \"$(rlock acquire -k KEY --ttl 30m --export)\"",
+                                 shown)};
+  }
+  if (word.find('/') != word.npos && words.operands.size() > 1) {
+    throw UsageError{ExitCode::usage,
+                     fmt::format("no -k KEY given; to lock {} as flock does: rlock -k {} -- {}",
+                                 shown, shown,
+                                 base::printable(base::shell_word(shown_word(words.operands[1]))))};
+  }
+  throw UsageError{ExitCode::usage, fmt::format("{}; to run a program: rlock -k KEY -- {}",
+                                                unknown_command(word), shown)};
+}
+
+/// What CLI11 is told, which knows no option by flock's name.
+std::string in_our_words(const std::string& cluster, const Settings& settings) {
+  std::string ours = cluster;
+  for (std::size_t i = 1; i < ours.size(); ++i) {
+    const Option* option = settings.option_written(std::string{'-', ours[i]});
+    if (option == nullptr) continue;
+    ours[i] = option->letter;
+    if (option->takes_value()) break;
+  }
+  return ours;
 }
 
 /// The options in a word that begins with one dash: letters of flags, then perhaps that of an
@@ -55,19 +85,44 @@ bool read_cluster(const std::string& word, const Settings& settings,
   return false;
 }
 
+/// `rlock help [COMMAND]`
+Answer help_on(const std::vector<std::string>& operands) {
+  if (operands.empty() || operands.front() == "help") return Answer{help_text(run_command)};
+  const Command* command = subcommand_named(operands.front());
+  if (command == nullptr) {
+    throw UsageError{ExitCode::usage, fmt::format("{}; for a list: rlock help",
+                                                  unknown_command(operands.front()))};
+  }
+  return Answer{help_text(*command)};
+}
+
+// What a run's help says at its end.
+constexpr const char* run_help_end =
+    "DUR is a duration: 30 or 30s, 300ms, 10m, 1h30m, 2d. Options can also come from\n"
+    "variables (RLOCK_TTL) and config files.\n"
+    "\n"
+    "Exit codes: that of the job; 128+N if signal N ended it; 64 usage; 69 no server;\n"
+    "75 lock busy; 76 lock lost or run cancelled; 77 access denied; 78 bad config or\n"
+    "URL; 126, 127 the command cannot be run. The whole story: man rlock";
+
 std::variant<Act, Answer> resolve(const Command& command, Settings settings,
                                   const SplitArgv& words) {
   settings.parse(words.options, words.meant);
   if (settings.is_on("help")) return Answer{help_text(command)};
-  if (settings.is_on("version")) return Answer{fmt::format("rlock {}\n", version)};
+  if (settings.is_on("version")) return Answer{fmt::format("rlock {}\n{}\n", version, built_with)};
   if (&command == &run_command) require_key(settings, words);
   settings.read_elsewhere();
   set_up_log(settings);
   return command.resolve(settings, words.operands);
 }
 
-/// A subcommand's options may stand before its name, on both sides of its operands, and end at
-/// "--".
+bool has(const SplitArgv& words, OptionName option) {
+  return std::any_of(words.meant.begin(), words.meant.end(),
+                     [&](const Option* each) { return each->name == option.text(); });
+}
+
+}  // namespace
+
 SplitArgv split_around_operands(const Settings& settings,
                                 const std::vector<std::string>& options_before,
                                 std::vector<std::string> left) {
@@ -87,12 +142,10 @@ SplitArgv split_around_operands(const Settings& settings,
   return all;
 }
 
-bool has(const SplitArgv& words, OptionName option) {
-  return std::any_of(words.meant.begin(), words.meant.end(),
-                     [&](const Option* each) { return each->name == option.text(); });
+const std::vector<const Command*>& all_subcommands() {
+  static const std::vector<const Command*> all{subcommands.begin(), subcommands.end()};
+  return all;
 }
-
-}  // namespace
 
 SplitArgv split_argv(const std::vector<std::string>& argv, const Settings& settings) {
   SplitArgv words;
@@ -114,20 +167,22 @@ SplitArgv split_argv(const std::vector<std::string>& argv, const Settings& setti
       }
       if (takes_value && equals != std::string::npos) {
         // In two words, because CLI11 takes "--ttl=" for a value that was forgotten.
-        words.options.push_back(word->substr(0, equals));
+        words.options.push_back(written(*option));
         words.options.push_back(word->substr(equals + 1));
         continue;
       }
       if (takes_value && !option->bare.empty()) {
-        words.options.push_back(*word);
+        words.options.push_back(written(*option));
         words.options.emplace_back(option->bare);
         continue;
       }
       wants_next = takes_value;
+      const bool is_whole = option != nullptr && equals == std::string::npos;
+      words.options.push_back(is_whole ? written(*option) : *word);
     } else {
       wants_next = read_cluster(*word, settings, words.meant);
+      words.options.push_back(in_our_words(*word, settings));
     }
-    words.options.push_back(*word);
     if (wants_next && std::next(word) != argv.end()) words.options.push_back(*++word);
   }
   words.operands.assign(word, argv.end());
@@ -136,14 +191,15 @@ SplitArgv split_argv(const std::vector<std::string>& argv, const Settings& setti
 
 std::string help_text(const Command& command) {
   std::string text = fmt::format("{}\n\nUsage: rlock {}\n", command.purpose, command.usage);
-  if (&command == &run_command) {
-    for (const Command* each : subcommands) text += fmt::format("       rlock {}\n", each->usage);
-    text += "\nWithout -k the first word is one of these commands:\n";
-    for (const Command* each : subcommands) {
-      text += fmt::format("  {:<15} {}\n", each->name, wrapped(each->purpose, 18));
-    }
+  if (&command != &run_command) {
+    return text + fmt::format("\n{}\n\n{}", command.notes, help_of(command.bit));
   }
-  return text + "\n" + help_of(command.bit) + "\n" + command.notes + "\n";
+  text += fmt::format("       rlock COMMAND [OPTIONS] ...\n\n{}\n\n", command.notes);
+  text += "Commands, where there is no -k; rlock help COMMAND says more:\n";
+  for (const Command* each : subcommands) {
+    text += fmt::format("  {:<15} {}\n", each->name, wrapped(each->purpose, 18));
+  }
+  return text + fmt::format("\n{}\n{}\n", help_of(command.bit), run_help_end);
 }
 
 std::variant<Act, Answer> parse(const std::vector<std::string>& argv) {
@@ -153,6 +209,12 @@ std::variant<Act, Answer> parse(const std::vector<std::string>& argv) {
   // Only -k makes the first operand a command to run, so that no program's name is ever taken for
   // a subcommand's.
   if (!has(words, "key") && !words.operands.empty()) {
+    if (words.operands.front() == "help") {
+      return help_on({words.operands.begin() + 1, words.operands.end()});
+    }
+    if (words.operands.front() == "completion") {
+      return Answer{completion_answer({words.operands.begin() + 1, words.operands.end()})};
+    }
     if (const Command* command = subcommand_named(words.operands.front())) {
       Settings own{command->name, command->bit};
       const SplitArgv all = split_around_operands(

@@ -30,6 +30,15 @@ struct SplitArgv {
 /// options; what it does not know is taken for a flag.
 SplitArgv split_argv(const std::vector<std::string>& argv, const Settings& settings);
 
+/// The same of what stands around a subcommand's name: options are on both sides of its operands,
+/// and end at "--".
+SplitArgv split_around_operands(const Settings& settings,
+                                const std::vector<std::string>& options_before,
+                                std::vector<std::string> left);
+
+/// All but the run.
+const std::vector<const Command*>& all_subcommands();
+
 /// `rlock COMMAND --help`
 std::string help_text(const Command& command);
 

@@ -37,14 +37,29 @@ std::string shown_holder(const Holder& holder) {
   }
 }
 
-/// In UTC.
-std::tm time_of(base::Millis ago) {
-  const auto then = std::chrono::system_clock::now() - ago;
-  return fmt::gmtime(std::chrono::system_clock::to_time_t(then));
+std::time_t moment(base::Millis ago) {
+  return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() - ago);
+}
+
+/// For people, in the time zone of this host (TZ).
+std::string local_time(base::Millis ago) {
+  const std::time_t then = moment(ago);
+  std::tm local{};
+  ::localtime_r(&then, &local);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
+}
+
+/// For programs.
+std::string utc_time(base::Millis ago) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(moment(ago)));
+}
+
+Json utc_time_or_null(const std::optional<base::Millis>& ago) {
+  return ago ? Json(utc_time(*ago)) : Json(nullptr);
 }
 
 std::string since(base::Millis ago) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC ({} ago)", time_of(ago), base::format_duration(ago));
+  return fmt::format("{} ({} ago)", local_time(ago), base::format_duration(ago));
 }
 
 std::string until(const Holder& holder) {
@@ -91,6 +106,7 @@ std::string reason_of(const LockReport& report, const std::string& token) {
 
 Json holder_of(const LockReport& report, const store::HolderReport& one) {
   Json json = person(one.holder.token);
+  json["since"] = utc_time_or_null(one.holder.held_for);
   json["held_ms"] = milliseconds(one.holder.held_for);
   json["ttl_ms"] = milliseconds(one.holder.expires_in);
   json["fence"] = or_null(one.fence);
@@ -173,13 +189,15 @@ std::string shown_permit(unsigned permit, const std::string& resource) {
                           : fmt::format("{} ({})", permit, base::printable(resource));
 }
 
-/// Of a column of keys.
-std::size_t key_width(const std::vector<LockReport>& reports) {
-  std::size_t width = 3;
-  for (const LockReport& report : reports) {
-    width = std::max(width, base::printable(report.name.text()).size());
-  }
-  return width;
+Colour colour_of(const store::RunOutcome& outcome) {
+  using Kind = store::RunOutcome::Kind;
+  if (outcome == store::RunOutcome{Kind::exited, 0}) return Colour::good;
+  const bool undecided = outcome.kind == Kind::running || outcome.kind == Kind::released;
+  return undecided ? Colour::none : Colour::bad;
+}
+
+Colour colour_of_state(const LockReport& report) {
+  return report.holders.empty() ? Colour::good : Colour::doubtful;
 }
 
 std::string length_or_dash(const std::optional<base::Millis>& length) {
@@ -195,13 +213,13 @@ std::string holders_in_short(const LockReport& report) {
 
 }  // namespace
 
-std::string as_table(const LockReport& report) {
+std::string as_table(const LockReport& report, const Look& look) {
   std::string text;
   const auto row = [&](const char* name, const std::string& value) {
     text += fmt::format("{:<8} {}\n", name, value);
   };
   row("key", base::printable(report.name.text()));
-  row("state", state_of(report));
+  row("state", painted(state_of(report), colour_of_state(report), look));
   if (report.mode) row("mode", mode_text(*report.mode));
   for (const auto& [holder, fence, permit] : report.holders) {
     row("holder", shown_holder(holder));
@@ -233,19 +251,26 @@ std::string as_table(const LockReport& report) {
   return text;
 }
 
-std::string as_table(const std::vector<LockReport>& reports) {
-  const auto width = key_width(reports);
-  std::string text = fmt::format("{:<{}}  {:<8}  {:>7}  {:>7}  {:>7}  {}\n", "KEY", width, "STATE",
-                                 "FOR", "TTL", "WAITING", "HOLDER");
+std::string as_table(const std::vector<LockReport>& reports, const Look& look) {
+  using Kind = Column::Kind;
+  Table table{{{"KEY", Kind::cut_middle},
+               {"STATE", Kind::left, 3},
+               {"FOR", Kind::right},
+               {"TTL", Kind::right, 1},
+               {"WAITING", Kind::right, 2},
+               {"HOLDER", Kind::cut_end}}};
   for (const LockReport& report : reports) {
     const bool held = !report.holders.empty();
     const auto longest = held ? report.holders.front().holder : Holder{};
-    text += fmt::format("{:<{}}  {:<8}  {:>7}  {:>7}  {:>7}  {}\n",
-                        base::printable(report.name.text()), width, state_of(report),
-                        length_or_dash(longest.held_for), length_or_dash(longest.expires_in),
-                        report.waiters.size(), holders_in_short(report));
+    const auto waiting = report.waiters.size();
+    table.add({{base::printable(report.name.text())},
+               {state_of(report), colour_of_state(report)},
+               {length_or_dash(longest.held_for)},
+               {length_or_dash(longest.expires_in)},
+               {std::to_string(waiting), waiting > 0 ? Colour::doubtful : Colour::none},
+               {holders_in_short(report)}});
   }
-  return text;
+  return table.text(look);
 }
 
 std::string shown_outcome(const store::RunOutcome& outcome) {
@@ -264,25 +289,30 @@ std::string shown_done(const store::SlotDone& done) {
                      base::format_duration(done.ended_ago), done.by.shown());
 }
 
-std::string log_table(const std::vector<LockReport>& reports) {
-  const auto width = key_width(reports);
+std::string log_table(const std::vector<LockReport>& reports, const Look& look) {
+  using Kind = Column::Kind;
   const bool several = reports.size() > 1;
-  const auto of_key = [&](std::string_view text) {
-    return several ? fmt::format("{:<{}}  ", text, width) : std::string{};
-  };
-  std::string text = fmt::format("{}{:<19}  {:>7}  {:>7}  {:<11}  {:<16}  {}\n", of_key("KEY"),
-                                 "GRANTED (UTC)", "WAITED", "HELD", "OUTCOME", "FENCE", "HOLDER");
+  std::vector<Column> columns{{"GRANTED", Kind::left},   {"WAITED", Kind::right, 2},
+                              {"HELD", Kind::right},     {"OUTCOME", Kind::left},
+                              {"FENCE", Kind::right, 1}, {"HOLDER", Kind::cut_end}};
+  if (several) columns.insert(columns.begin(), {"KEY", Kind::cut_middle});
+  Table table{std::move(columns)};
   for (const LockReport& report : reports) {
     for (const store::Run& run : report.runs) {
-      text += fmt::format("{}{:%Y-%m-%d %H:%M:%S}  {:>7}  {:>7}  {:<11}  {:<16}  {}{}{}\n",
-                          of_key(base::printable(report.name.text())), time_of(run.granted_ago),
-                          base::format_duration(run.waited), length_or_dash(length_of(run)),
-                          shown_outcome(run.outcome), run.fence, run.token.shown(),
-                          run.reason.empty() ? "" : " (" + base::printable(run.reason) + ")",
-                          run.why.empty() ? "" : ": " + base::one_line(run.why));
+      std::vector<Cell> row{
+          {local_time(run.granted_ago)},
+          {base::format_duration(run.waited)},
+          {length_or_dash(length_of(run))},
+          {shown_outcome(run.outcome), colour_of(run.outcome)},
+          {std::to_string(run.fence)},
+          {run.token.shown() +
+           (run.reason.empty() ? "" : " (" + base::printable(run.reason) + ")") +
+           (run.why.empty() ? "" : ": " + base::one_line(run.why))}};
+      if (several) row.insert(row.begin(), {base::printable(report.name.text())});
+      table.add(std::move(row));
     }
   }
-  return text;
+  return table.text(look);
 }
 
 void add_outcome(Json& json, const store::RunOutcome& outcome) {
@@ -298,6 +328,8 @@ Json as_object(const store::Run& run) {
   Json json = person(run.token.text());
   json.erase("foreign");
   json["fence"] = run.fence;
+  json["granted_at"] = utc_time(run.granted_ago);
+  json["ended_at"] = utc_time_or_null(run.ended_ago());
   json["granted_ms_ago"] = run.granted_ago.count();
   json["ended_ms_ago"] = milliseconds(run.ended_ago());
   json["waited_ms"] = run.waited.count();

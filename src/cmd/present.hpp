@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "cmd/json.hpp"
+#include "cmd/table.hpp"
 #include "store/lock_admin.hpp"
 
 namespace cmd {
 
-/// "key …", "state …", one fact a line, and who waits. Safe for a terminal.
-std::string as_table(const store::LockReport& report);
+/// "key …", "state …", one fact a line, and who waits. Safe for a terminal; times are local.
+std::string as_table(const store::LockReport& report, const Look& look = {});
 /// One lock a line, under a heading.
-std::string as_table(const std::vector<store::LockReport>& reports);
+std::string as_table(const std::vector<store::LockReport>& reports, const Look& look = {});
 
 /// One object; pure ASCII, so it is safe for a terminal as well.
 std::string as_json(const store::LockReport& report);
@@ -21,7 +22,7 @@ std::string as_json(const store::LockReport& report);
 std::string as_json(const std::vector<store::LockReport>& reports);
 
 /// The runs of each lock, the newest first, one a line; with several locks, which one it was.
-std::string log_table(const std::vector<store::LockReport>& reports);
+std::string log_table(const std::vector<store::LockReport>& reports, const Look& look = {});
 /// {"locks": [{"key": ..., "runs": [...]}]}
 std::string log_json(const std::vector<store::LockReport>& reports);
 /// "exit 3", "signal 9", "lost".

@@ -39,6 +39,12 @@ std::string use_of(const store::Mode& mode) {
                                                  : "as a reader/writer lock";
 }
 
+/// In the queue, behind so many.
+std::string place_of(std::size_t ahead) {
+  if (ahead == 0) return "you were next";
+  return fmt::format("{} {} ahead of you", ahead, ahead == 1 ? "waiter was" : "waiters were");
+}
+
 void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
   const std::string who = hold::describe(gave_up.holder);
   switch (gave_up.why) {
@@ -48,20 +54,18 @@ void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
                         base::printable(base::shell_word(gave_up.name.text())));
       break;
     case hold::GaveUp::Why::timed_out:
-      base::log::notice("'{}' was not free within {}: {}, {} waiting before this one",
-                        quoted(gave_up.name), base::format_duration(plan.wait), who,
-                        gave_up.others);
+      base::log::notice("gave up on '{}' after {}: {}; {}", quoted(gave_up.name),
+                        base::format_duration(plan.wait), who, place_of(gave_up.others));
       break;
     case hold::GaveUp::Why::nested:
       base::log::error(
-          "'{}' is {}, the run that this command is part of; it would wait for itself (to run "
-          "under "
-          "that lock: --reentrant, and the server named as there)",
+          "'{}' is {}, the run around this command, which would wait for itself; to run under that "
+          "lock: --reentrant, with the server named as there",
           quoted(gave_up.name), who);
       break;
     case hold::GaveUp::Why::crowded:
-      base::log::notice("'{}' is {}, and {} wait already: no more than --max-waiters allows",
-                        quoted(gave_up.name), who, gave_up.others);
+      base::log::notice("'{}' is {}, and its queue is full ({} waiting, --max-waiters {})",
+                        quoted(gave_up.name), who, gave_up.others, plan.max_waiters.value_or(0));
       break;
   }
 }
@@ -78,9 +82,10 @@ int shared_code(const store::RunOutcome& outcome) {
 
 }  // namespace
 
-UsageError not_accepted(std::string_view source, std::string_view seen, std::string_view accepted,
+UsageError not_accepted(std::string_view source, std::string_view seen, std::string_view expected,
                         ExitCode code) {
-  return {code, fmt::format("{}: saw '{}', accepted: {}", source, shown_word(seen), accepted)};
+  return {code,
+          fmt::format("{}: '{}' is not valid; expected {}", source, shown_word(seen), expected)};
 }
 
 std::string shown_word(std::string_view word) {
@@ -99,7 +104,9 @@ std::string shown_option(std::string_view word) {
 int report_fault(const ServerChoice& server, const store::Fault& fault) {
   using Kind = store::Fault::Kind;
   const bool answered = fault.kind != Kind::unreachable && fault.kind != Kind::silent;
-  base::log::error("{} {}: {}", answered ? "cannot use" : "cannot reach", server.shown, fault.why);
+  base::log::error("{} {}{}: {}", answered ? "cannot use" : "cannot reach", server.shown,
+                   server.exported ? "" : " (the default; set RLOCK_SERVER or --server)",
+                   fault.why);
   switch (fault.kind) {
     case Kind::denied: return ExitCode::denied;
     case Kind::misconfigured: return ExitCode::bad_config;
@@ -120,7 +127,7 @@ int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
       },
       [&](const hold::Incompatible& disagreement) -> int {
         const auto& [name, conflict] = disagreement;
-        base::log::error("'{}' is used {} by {}, this run says {}; all users of a key must agree",
+        base::log::error("'{}' is used {} by {}, but this run says {}; all users of a key must agree",
                          quoted(name), use_of(conflict.mode), conflict.token.shown(),
                          option_for(plan.mode));
         return ExitCode::bad_config;

@@ -26,8 +26,8 @@ struct UsageError : std::exception {
   std::string line;
 };
 
-/// "--ttl: saw '5x', accepted: a duration ..."
-UsageError not_accepted(std::string_view source, std::string_view seen, std::string_view accepted,
+/// "--ttl: '5x' is not valid; expected a duration ..."
+UsageError not_accepted(std::string_view source, std::string_view seen, std::string_view expected,
                         ExitCode code = ExitCode::usage);
 
 /// A word of the user's for a message: printable, cut if it is a novel, and without the secret of a

@@ -100,7 +100,7 @@ std::vector<std::string> command_in(const Settings& settings,
   const auto string = settings.find("c");
   if (!string) {
     if (operands.empty()) {
-      throw UsageError{ExitCode::usage, "no COMMAND given, accepted: -k KEY [--] COMMAND [ARG]..."};
+      throw UsageError{ExitCode::usage, "no command to run; usage: rlock -k KEY -- COMMAND [ARG]..."};
     }
     if (operands.front().empty()) {
       throw not_accepted("COMMAND", "", "the name or path of a program");
@@ -108,7 +108,7 @@ std::vector<std::string> command_in(const Settings& settings,
     return operands;
   }
   if (!operands.empty()) {
-    throw not_accepted("COMMAND", operands.front(), "either -c STRING or a COMMAND");
+    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}' beside -c STRING", shown_word(operands.front()))};
   }
   const char* shell = std::getenv("SHELL");
   return {shell != nullptr && *shell != '\0' ? shell : "/bin/sh", "-c", string->text};
@@ -152,7 +152,7 @@ int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRe
   }
   if (failure.stage == Stage::late) {
     record.outcome = RunRecord::Outcome::lost;
-    record.lost_why = "the lease was over before the command was loaded";
+    record.lost_why = "the lease ended before the command was loaded";
     base::log::error("lost the lock {}: {}", plan.lock.shown_keys(), *record.lost_why);
     return ExitCode::lost;
   }
@@ -197,12 +197,12 @@ void release_lock(hold::Held& held, const store::Parting& parting, RunRecord& re
   const auto release = held.release(limit, parting);
   if (const auto* not_ours = std::get_if<store::NotOurs>(&release)) {
     if (!record.lost_why) {
-      base::log::error("the job has ended, but the lock '{}' was lost before: {}", key,
+      base::log::error("the job has ended, but it had lost the lock '{}' before: {}", key,
                        not_ours->why);
       record.lost_why = not_ours->why;
     }
   } else if (const auto* fault = std::get_if<store::Fault>(&release)) {
-    base::log::error("could not release the lock '{}' ({}); it ends by itself within {}", key,
+    base::log::error("could not release the lock '{}' ({}); it expires within {}", key,
                      fault->why, base::format_duration(held.lease().ttl.length()));
   } else if (parting.end) {
     say_released(held.lease(), record, *parting.end);
@@ -216,7 +216,7 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, const store::Parting
   auto stopped = renewer.stop(limit.until);
   auto* all = std::get_if<std::vector<hold::ReturnedLock>>(&stopped);
   if (all == nullptr) {
-    base::log::error("the refresh of the lock {} hangs; it ends by itself within {}",
+    base::log::error("the refresh of the lock {} hangs; it expires within {}",
                      plan.lock.shown_keys(), base::format_duration(plan.lock.ttl.length()));
     return;
   }
@@ -231,7 +231,7 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, const store::Parting
       }
       if (returned.notice) returned.held.confirm_stopped(*returned.notice, limit);
     } catch (const std::system_error& error) {
-      base::log::error("could not release a lock ({}); it ends by itself within {}", error.what(),
+      base::log::error("could not release a lock ({}); it expires within {}", error.what(),
                        base::format_duration(plan.lock.ttl.length()));
     }
   }
@@ -293,7 +293,7 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
     // From before the question, as a lease is reckoned.
     const auto since = locks_of_our_own ? record.leases.back().asked_at : *record.granted;
     terms.latest_end = Deadline::after(since, *plan.max_hold);
-    terms.why_then = fmt::format("its time under {} was over: --max-hold {}", terms.locks,
+    terms.why_then = fmt::format("its time under {} is over: --max-hold {}", terms.locks,
                                  base::format_duration(*plan.max_hold));
   }
   hold::JobPolicy policy{std::move(terms)};
@@ -336,8 +336,8 @@ std::optional<int> run_nested(const RunPlan& plan, os::Signals& signals, RunReco
   }
   if (!outer.all) {
     throw UsageError{ExitCode::usage,
-                     "--reentrant: the job holds some of these keys and not the others, accepted: "
-                     "keys of which it holds all, or none"};
+                     "--reentrant: the job holds some of these keys and not the others; name keys "
+                     "of which it holds all, or none"};
   }
   // That run's end says nothing of this one's.
   if (plan.lock.slot) {
@@ -414,20 +414,8 @@ const Command run_command{
     "[OPTIONS] -k KEY [--] COMMAND [ARG]...",
     "run COMMAND while holding a lock that every machine respects",
     "Examples:\n"
-    "  rlock -k batch:task:list -- ./job.sh         one of several cron hosts runs it\n"
-    "  rlock -k nightly --min-hold 1m -- ./job.sh   the same, where clocks differ\n"
-    "  rlock -k deploy --wait 30m -- make deploy    CI jobs take turns, in order\n"
-    "  rlock -k deploy --supersede -- make deploy   the newest one wins\n"
-    "  rlock -k db -s -w 1m -- ./report.sh          many readers, or one writer\n"
-    "  rlock -k licence --permits 3 -w 1h -- ./sim  at most three at a time\n"
-    "  rlock -S redis://lock1/0 -k nightly -c 'pg_dump db | gzip > db.gz'\n"
-    "  rlock inspect deploy                         who holds it, who waits\n"
-    "\n"
-    "Exit codes: the job's own, 128+N if it died of signal N, 64 usage, 69 no server,\n"
-    "75 busy, 76 lock lost or cancelled and job stopped, 77 denied, 78 bad config or\n"
-    "URL or other users of the key want it in another way, 126 and 127 not run.\n"
-    "DUR is a duration: 30, 2.5, 300ms, 30s, 10m, 1h30m, 2d. Options also come from\n"
-    "RLOCK_TTL and the like, and from a config file; see rlock(1).",
+    "  rlock -k nightly -- ./backup.sh             one of several cron hosts runs it\n"
+    "  rlock -k deploy --wait 30m -- make deploy   CI jobs take turns, in order",
     resolve_run};
 
 }  // namespace cmd

@@ -77,7 +77,21 @@ void fetch_libraries(const std::vector<Parsed>& servers) {
   if (!is_tls) return;
   throw UsageError{
       ExitCode::bad_config,
-      "TLS takes shared libraries, which this program cannot load by itself: " + why_not.text()};
+      "TLS needs shared libraries, which this program cannot load by itself: " + why_not.text()};
+}
+
+/// What to write in place of a URL that is none. What "host" and "host:port" were meant to be is
+/// plain, and they hold no secret.
+std::string proposal(const std::string& url) {
+  const bool is_host = url.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789.-:") == url.npos;
+  const auto colon = url.find(':');
+  const auto port = colon == url.npos ? "" : url.substr(colon + 1);
+  if (is_host && colon != 0 && !url.empty() && store::without_secret(url) == url &&
+      port.find_first_not_of("0123456789") == port.npos && port.size() <= 5) {
+    return fmt::format("try redis://{}", url);
+  }
+  return "expected " + store::accepted_servers();
 }
 
 }  // namespace
@@ -95,17 +109,17 @@ ServerChoice resolve_server(const Settings& settings) {
     auto& parsed = all_parsed[i];
     if (!parsed) {
       throw UsageError{ExitCode::bad_config,
-                       fmt::format("{}: saw '{}' ({}), accepted: {}", chosen->source,
+                       fmt::format("{}: '{}' is not valid ({}); {}", chosen->source,
                                    base::printable(store::without_secret(urls[i]), 200),
-                                   parsed.error().why, store::accepted_servers())};
+                                   parsed.error().why, proposal(urls[i]))};
     }
     servers.push_back(*std::move(parsed));
   }
   auto together = store::together(std::move(servers));
   if (!together) {
     throw UsageError{exit_code_for(*chosen),
-                     fmt::format("{}: saw '{}' ({}), accepted: one server, or an odd number of "
-                                 "independent Redis servers",
+                     fmt::format("{}: '{}' is not valid ({}); expected one server, or an odd number "
+                                 "of independent Redis servers",
                                  chosen->source, base::printable(store::without_secret(url), 400),
                                  together.error().why)};
   }
@@ -122,15 +136,16 @@ ServerChoice resolve_server(const Settings& settings) {
 
 void warn_of_default_server(const ServerChoice& server) {
   if (server.exported || os::stderr_is_terminal()) return;
-  base::log::notice("no server was chosen, so it is {}; see --server", server.shown);
+  base::log::notice("using the default server {}; set RLOCK_SERVER or --server to one that all hosts share", server.shown);
 }
 
 void require(const ServerChoice& server, store::Feature feature, std::string_view option) {
   if (store::can(server.spec, feature)) return;
   throw UsageError{
       ExitCode::usage,
-      fmt::format("{}: not with {}; rlock(1), SERVER URLS, says which kind of server can", option,
-                  server.shown)};
+      fmt::format("{} does not work with {}; rlock(1), SERVER URLS, says which kinds of server can "
+                  "do it",
+                  option, server.shown)};
 }
 
 void scrub_argv(std::span<char*> words) {

@@ -23,14 +23,20 @@ std::string names_for_cli11(const Option& option) {
                             : fmt::format("-{},{}", option.letter, written(option));
 }
 
+const FlockOption* named_by_flock(std::string_view word) {
+  const auto* found = std::find_if(flock_options.begin(), flock_options.end(),
+                                   [&](const auto& each) { return each.written == word; });
+  return found == flock_options.end() ? nullptr : found;
+}
+
 }  // namespace
 
 ExitCode exit_code_for(const Setting& mistaken) {
   return mistaken.origin == Setting::Origin::config ? ExitCode::bad_config : ExitCode::usage;
 }
 
-UsageError not_accepted(const Setting& setting, std::string_view accepted) {
-  return not_accepted(setting.source, setting.text, accepted, exit_code_for(setting));
+UsageError not_accepted(const Setting& setting, std::string_view expected) {
+  return not_accepted(setting.source, setting.text, expected, exit_code_for(setting));
 }
 
 Settings::Settings(std::string name, Commands command) : name_{std::move(name)}, command_{command} {
@@ -44,20 +50,29 @@ const Option* Settings::option_written(std::string_view word) const {
                            : word.size() == 2 && each.option->letter == word[1];
     if (is_it) return each.option;
   }
-  return nullptr;
+  const FlockOption* of_flock = named_by_flock(word);
+  const Row* row = of_flock == nullptr ? nullptr : this->row(of_flock->ours);
+  // Only a run and `acquire` are what flock does.
+  return row == nullptr || (command_ & of::claims) == 0 ? nullptr : row->option;
 }
 
 std::string Settings::unknown_option(const std::string& word) const {
   const std::string shown = shown_option(word);
   const bool is_long = shown.starts_with("--");
-  if (is_long && option_written(word.substr(0, word.find('='))) != nullptr) {
-    return fmt::format("option '{}' takes no value", word.substr(0, word.find('=')));
+  const auto name = word.substr(0, word.find('='));
+  if (is_long && option_written(name) != nullptr) {
+    return fmt::format("option '{}' takes no value", name);
+  }
+  if (const FlockOption* of_flock = named_by_flock(is_long ? name : word)) {
+    if (!of_flock->hint.empty()) {
+      return fmt::format("unknown option '{}' of flock; {}", shown, of_flock->hint);
+    }
   }
   std::vector<std::string_view> known;
   for (const Row& each : rows_) known.push_back(each.option->name);
   const auto meant = is_long ? likely_meant(std::string_view{shown}.substr(2), known) : "";
-  return fmt::format("unknown option '{}'; {}accepted: see rlock{}{} --help", shown,
-                     meant.empty() ? "" : fmt::format("did you mean '--{}'? ", meant),
+  if (!meant.empty()) return fmt::format("unknown option '{}'; did you mean '--{}'?", shown, meant);
+  return fmt::format("unknown option '{}'; for a list: rlock{}{} --help", shown,
                      name_.empty() ? "" : " ", name_);
 }
 
@@ -91,6 +106,12 @@ void Settings::parse(const std::vector<std::string>& words,
   } catch (const CLI::ExtrasError&) {
     const auto unknown = app.remaining();
     throw UsageError{ExitCode::usage, unknown_option(unknown.empty() ? "" : unknown.front())};
+  } catch (const CLI::ArgumentMismatch&) {
+    // The last word is the only one that can be without the next.
+    const Option* last = words.empty() ? nullptr : option_written(words.back());
+    if (last == nullptr) throw UsageError{ExitCode::usage, "an option has no value"};
+    throw UsageError{ExitCode::usage,
+                     fmt::format("option '{}' needs a value: {}", words.back(), last->argument)};
   } catch (const CLI::ParseError& error) {
     throw UsageError{ExitCode::usage, base::printable(error.what(), 300)};
   }
@@ -102,7 +123,8 @@ void Settings::read_elsewhere() {
     if (doubt.kind != VariableDoubt::Kind::command_line_only) continue;
     // In silence it would be taken for heeded; heeded, every rlock inside the job would heed it.
     throw UsageError{ExitCode::usage,
-                     fmt::format("{}: this option comes from the command line only", doubt.name)};
+                     fmt::format("{} has no effect: give {} on the command line", doubt.name,
+                                 doubt.option)};
   }
   const auto named = find("config");
   // A pipe can be read once, and the other program may be wanted for what it says.
@@ -115,7 +137,7 @@ void Settings::read_elsewhere() {
 void Settings::warn_of_unread_variables() const {
   for (const auto& doubt : doubtful_variables(os::environment(), command_)) {
     if (doubt.kind == VariableDoubt::Kind::read_by_nobody) {
-      base::log::notice("{} is set, but {} comes from the command line only", doubt.name,
+      base::log::notice("{} has no effect: give {} on the command line", doubt.name,
                         doubt.option);
     }
     if (doubt.kind != VariableDoubt::Kind::unknown) continue;
@@ -124,7 +146,7 @@ void Settings::warn_of_unread_variables() const {
       if (each.from != From::command_line) variables.push_back(variable_of(each.name));
     }
     const auto meant = likely_meant(doubt.name, {variables.begin(), variables.end()});
-    base::log::notice("{} is set, and no variable of rlock's{}", base::printable(doubt.name, 100),
+    base::log::notice("unknown variable {}{}", base::printable(doubt.name, 100),
                       meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
   }
 }

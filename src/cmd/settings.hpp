@@ -32,14 +32,14 @@ struct Setting {
 /// Of a mistake in it: one in a config file has an exit code of its own.
 ExitCode exit_code_for(const Setting& mistaken);
 /// As the other one, with that exit code.
-UsageError not_accepted(const Setting& setting, std::string_view accepted);
+UsageError not_accepted(const Setting& setting, std::string_view expected);
 
 class Settings {
  public:
   /// The options of a command of that name; "" is the run.
   Settings(std::string name, Commands command);
 
-  /// "-t" or "--ttl": nullptr if the command has no such option.
+  /// "-t" or "--ttl", or what flock(1) calls it: nullptr if the command has no such option.
   [[nodiscard]] const Option* option_written(std::string_view word) const;
 
   /// Parses words that are options or their values; `meant` are the options among them.

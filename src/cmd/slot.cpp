@@ -49,7 +49,7 @@ std::optional<store::Slot> slot_in(const Settings& settings, const ClaimPlan& pl
   const auto setting = settings.find("slot");
   if (!setting) {
     if (settings.is_on("share")) {
-      throw UsageError{ExitCode::usage, "--share is about a slot, accepted: --slot with it"};
+      throw UsageError{ExitCode::usage, "--share works only with --slot"};
     }
     return std::nullopt;
   }
@@ -59,13 +59,13 @@ std::optional<store::Slot> slot_in(const Settings& settings, const ClaimPlan& pl
   if (!slot) throw not_accepted(*setting, accepted);
   require(plan.server, store::Feature::slots, "--slot");
   const auto refuse = [](bool given, const char* what) {
-    if (given) throw UsageError{ExitCode::usage, fmt::format("--slot contradicts {}", what)};
+    if (given) throw UsageError{ExitCode::usage, fmt::format("--slot cannot be used with {}", what)};
   };
-  refuse(plan.mode.kind == store::Mode::Kind::shared, "--shared: one run does it");
-  refuse(plan.mode.kind == store::Mode::Kind::permits, "--permits: one run does it");
-  refuse(plan.supersede != Supersede::nobody, "--supersede: whoever comes first does it");
-  refuse(plan.keys.size() > 1, "several keys: a slot is one of a key");
-  refuse(plan.history == base::Millis{0}, "--history 0: the slot would be forgotten");
+  refuse(plan.mode.kind == store::Mode::Kind::shared, "--shared");
+  refuse(plan.mode.kind == store::Mode::Kind::permits, "--permits");
+  refuse(plan.supersede != Supersede::nobody, "--supersede");
+  refuse(plan.keys.size() > 1, "several keys");
+  refuse(plan.history == base::Millis{0}, "--history 0: the server would forget the slot");
   return slot;
 }
 

@@ -38,9 +38,11 @@ std::vector<store::LockName> keys_of_fences(const std::string& text) {
   return keys;
 }
 
-/// -k, else RLOCK_KEY, else the keys of RLOCK_FENCES.
-std::vector<store::LockName> keys_of_step(const Settings& settings) {
+/// -k and the operands, else RLOCK_KEY, else the keys of RLOCK_FENCES.
+std::vector<store::LockName> keys_of_step(const Settings& settings,
+                                          const std::vector<std::string>& operands) {
   std::vector<store::LockName> keys;
+  for (const std::string& text : operands) keys.push_back(key_of("KEY", text));
   for (const std::string& text : settings.all("key")) keys.push_back(key_of("--key", text));
   if (keys.empty()) {
     if (const auto key = variable("RLOCK_KEY"); !key.empty()) {
@@ -51,7 +53,7 @@ std::vector<store::LockName> keys_of_step(const Settings& settings) {
   }
   if (keys.empty()) {
     throw UsageError{ExitCode::usage,
-                     "no KEY given, accepted: -k KEY, or RLOCK_KEY as a job has it"};
+                     "no KEY given, and RLOCK_KEY is not set"};
   }
   keys = sorted_keys(std::move(keys));
   set_log_keys(keys);
@@ -62,16 +64,13 @@ store::Token token_of_step(const Settings& settings) {
   const auto setting = settings.find("token");
   if (!setting || setting->text.empty()) {
     throw UsageError{ExitCode::usage,
-                     "no token given, accepted: --token TOKEN, or RLOCK_TOKEN as a job has it"};
+                     "no --token given, and RLOCK_TOKEN is not set"};
   }
   return store::Token::foreign(setting->text);
 }
 
 StepPlan step_in(const Settings& settings, const std::vector<std::string>& operands) {
-  if (!operands.empty()) {
-    throw not_accepted("KEY", operands.front(), "-k KEY, and no operands");
-  }
-  return {resolve_server(settings), keys_of_step(settings), token_of_step(settings)};
+  return {resolve_server(settings), keys_of_step(settings, operands), token_of_step(settings)};
 }
 
 /// The exit code of one lock that failed (it has been said why), or nothing.
@@ -90,7 +89,7 @@ int for_each_key(const StepPlan& plan, const Step& step) {
 }
 
 int report_elsewhere(const store::LockName& name, const std::optional<store::Holder>& holder) {
-  base::log::error("'{}' is not held by this token (any more): it is {}",
+  base::log::error("this token does not hold '{}' (any more): it is {}",
                    base::printable(name.text()), holder ? hold::describe(holder) : "free");
   return ExitCode::lost;
 }
@@ -122,7 +121,7 @@ Act resolve_refresh(const Settings& settings, const std::vector<std::string>& op
   const auto ttl = ttl_in(settings);
   if (!ttl) {
     throw UsageError{ExitCode::usage,
-                     "no --ttl given, accepted: how long the lock is held from now"};
+                     "no --ttl given; say how long to hold the lock from now on"};
   }
   auto plan = step_in(settings, operands);
   require(plan.server, store::Feature::steps, "refresh");
@@ -164,7 +163,7 @@ Failure long_enough(const store::LockName& name, const store::StillOurs& ours,
   const std::string key = base::printable(name.text());
   base::log::detail("'{}' is held for {} more", key, base::format_duration(left));
   if (left > base::Millis{0} && left >= at_least) return std::nullopt;
-  base::log::error("'{}' is held, but only for {} more", key, base::format_duration(left));
+  base::log::error("the lease of '{}' ends in {}, too soon for --at-least", key, base::format_duration(left));
   return ExitCode::lost;
 }
 
@@ -188,32 +187,32 @@ Act resolve_check(const Settings& settings, const std::vector<std::string>& oper
 
 const Command refresh_command{"refresh",
                               of::refresh,
-                              "refresh [OPTIONS] [-k KEY]... [--token TOKEN] --ttl DUR",
-                              "hold a lock of `acquire` for longer",
-                              "Exits 0, or 76 if the lock is not this token's (any more).\n"
+                              "refresh [OPTIONS] [KEY]... --ttl DUR",
+                              "extend a lock of `rlock acquire`",
+                              "Exits 0, or 76 if the token does not hold the lock (any more).\n"
                               "\n"
                               "Examples:\n"
-                              "  rlock refresh -k deploy --token \"$token\" --ttl 30m",
+                              "  rlock refresh deploy --token \"$token\" --ttl 30m",
                               resolve_refresh};
 
 const Command release_command{
     "release",
     of::release,
-    "release [OPTIONS] [-k KEY]... [--token TOKEN]",
-    "give back a lock of `acquire`",
-    "Exits 0, or 76 if the lock is not this token's (any more): then it says whose it\n"
-    "is, and nothing was changed.\n"
+    "release [OPTIONS] [KEY]...",
+    "release a lock of `rlock acquire`",
+    "Exits 0, or 76 if the token does not hold the lock (any more); then it says who\n"
+    "does, and changes nothing.\n"
     "\n"
     "Examples:\n"
-    "  rlock release -k deploy --token \"$token\"",
+    "  rlock release deploy --token \"$token\"",
     resolve_release};
 
 const Command check_command{
     "check",
     of::check,
-    "check [OPTIONS] [-k KEY]... [--token TOKEN] [--at-least DUR]",
-    "inside a job: ask the server whether the lock is still ours",
-    "Exits 0 if it is, and 76 if it is not (any more), or not for long enough.\n"
+    "check [OPTIONS] [KEY]...",
+    "inside a job: ask the server whether you still hold the lock",
+    "Exits 0 if you do, and 76 if you do not (any more), or not for long enough.\n"
     "\n"
     "Examples:\n"
     "  rlock check && ./next-step.sh\n"

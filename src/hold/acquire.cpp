@@ -193,7 +193,8 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
   if (is_outer(place.holder)) {
     return withdrawn(GaveUp{claim_.name, place.holder, place.ahead, GaveUp::Why::nested});
   }
-  line_.update(place, base::now());
+  const auto told_at = base::now();
+  line_.update(place, told_at);
   for (;;) {
     // Listening for the earlier locks begins before the first wait.
     if (auto outcome = look_after_earlier()) return outcome;
@@ -208,7 +209,12 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
     if (const auto* notice = std::get_if<store::Notice>(&turn)) return obey(*notice);
     if (const auto* fault = std::get_if<Fault>(&turn)) return recover(*fault);
     if (terms_.wait_ends.passed(base::now())) {
-      return withdrawn(GaveUp{claim_.name, place.holder, place.ahead, GaveUp::Why::timed_out});
+      auto holder = place.holder;
+      if (holder && holder->held_for) {
+        *holder->held_for += std::chrono::duration_cast<base::Millis>(base::now() - told_at);
+      }
+      return withdrawn(
+          GaveUp{claim_.name, std::move(holder), place.ahead, GaveUp::Why::timed_out});
     }
     if (std::holds_alternative<store::ClaimAgain>(turn)) return std::nullopt;
     if (line_.due().passed(base::now())) line_.tick(base::now());

@@ -222,7 +222,7 @@ void GuardianProcess::leave(const Report& last) {
 void GuardianProcess::kill_tree() {
   if (!std::exchange(told_, true) && !end_) {
     base::log::error("process {} {}; killing its job", rlock_,
-                     alone_ ? "was killed" : "stands still, and its time is over");
+                     alone_ ? "was killed" : "is stopped, and its lease is about to end");
   }
   be_urgent();
   storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });

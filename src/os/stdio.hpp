@@ -14,6 +14,13 @@ void occupy_standard_descriptors();
 
 bool stdin_is_terminal();
 bool stderr_is_terminal();
+bool stdout_is_terminal();
+struct TerminalSize {
+  std::size_t rows;
+  std::size_t columns;
+};
+/// Of the terminal at stdout; nothing if there is none, or it does not say.
+std::optional<TerminalSize> stdout_size();
 /// How many columns the terminal at stderr has; nothing if there is none, or it does not say.
 std::optional<std::size_t> stderr_columns();
 /// False for a background job of the terminal at stderr, whose foreground belongs to others.

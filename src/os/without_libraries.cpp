@@ -87,7 +87,7 @@ Result<Done> examine(const std::string& path, uid_t owner) {
 Result<std::string> other_program() {
   const std::string self = own_path();
   struct stat own {};
-  if (self.empty()) return Error{0, "without /proc it is not known where this program lies"};
+  if (self.empty()) return Error{0, "without /proc rlock cannot tell where it is installed"};
   if (::stat("/proc/self/exe", &own) != 0 && ::stat(self.c_str(), &own) != 0) {
     return last_error(quoted(self));
   }

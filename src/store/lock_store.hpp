@@ -100,7 +100,7 @@ struct Fault {
     unavailable,    // it says that it cannot now (loading, read-only, out of memory): it did not
                     // happen
     denied,         // credentials or permissions: asking again will not help
-    unusable,       // an answer that makes no sense: not the server we need
+    unusable,       // an unexpected answer: not the server we need
     misconfigured,  // the servers are not what the configuration takes them for
   };
   Kind kind;

@@ -103,8 +103,8 @@ TEST_CASE("a lock that the outer run has lost is said, with whose it is now") {
     return said.text();
   };
   outer.release();
-  const std::string line = "rlock: 'deploy' is not held by " + outer.claim.token.shown() +
-                           ", the run around this one, any more: it is ";
+  const std::string line = "rlock: " + outer.claim.token.shown() +
+                           ", the run around this one, no longer holds 'deploy': it is ";
   CHECK(lost() == line + "free\n");
   const auto other = outer.plan.claims().front();
   const auto store = outer.plan.open_store();

@@ -139,7 +139,9 @@ TEST_CASE("groups are headings in one order, and only where there is something b
   CHECK(run.find("\n\nJob:\n") < run.find("\n\nResult:\n"));
   CHECK(run.find("\n\nResult:\n") < run.find("\n\nServer:\n"));
   CHECK(run.find("\n\nServer:\n") < run.find("\n\nGeneral:\n"));
-  CHECK(cmd::help_of(of::list).starts_with("Result:\n"));
+  CHECK(cmd::help_of(of::list).starts_with("Options:\n"));
+  CHECK(cmd::help_of(of::list).find("\n\nOptions of every command:\n") != std::string::npos);
+  CHECK(cmd::help_of(of::cancel).rfind("Options:\n") == 0);
   CHECK(cmd::help_of(of::list).find("Job:") == std::string::npos);
 }
 
@@ -164,7 +166,7 @@ TEST_CASE("config files have what is for every day, and nothing that is for one 
   for (const char* name : {"server", "ttl", "wait", "local-gate", "label", "quiet", "supersede"}) {
     CHECK(cmd::may_stand_in_config(name));
   }
-  for (const char* name : {"key", "config", "token", "json", "one-of", "nothing", ""}) {
+  for (const char* name : {"key", "config", "token", "json", "watch", "one-of", "nothing", ""}) {
     CHECK_FALSE(cmd::may_stand_in_config(name));
   }
   const std::string names = cmd::names_in_config();

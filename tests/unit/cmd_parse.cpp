@@ -98,7 +98,7 @@ TEST_CASE("without a key the first operand is a command of rlock's") {
   CHECK(outcome({"-S", "unix:///k.sock", "inspect", "a"}) == "act");
   CHECK(outcome({"inspect", "a", "--json"}) == "act");
   CHECK(outcome({"-v", "inspect", "--", "a"}) == "act");
-  CHECK(outcome({"inspect", "--", "a", "--json"}).starts_with("KEY: saw '--json'"));
+  CHECK(outcome({"inspect", "--", "a", "--json"}) == "unexpected argument '--json'; give one KEY");
   CHECK(outcome({"-w", "5s", "inspect", "a"}).starts_with("unknown option '-w'"));
   CHECK(outcome({"-k", "a", "inspect"}) == "act");
   CHECK(outcome({"-nkinspect", "inspect"}) == "act");
@@ -107,22 +107,57 @@ TEST_CASE("without a key the first operand is a command of rlock's") {
 TEST_CASE("a word that is no command is said to be none, with what was probably meant") {
   CHECK(outcome({}).starts_with("nothing to do"));
   CHECK(outcome({"inspct", "a"}) ==
-        "'inspct' is no rlock command, and no -k KEY was given to run it under; did you mean "
-        "'inspect'? see rlock --help");
+        "unknown command 'inspct' (did you mean 'inspect'?); to run a program: rlock -k KEY -- "
+        "inspct");
   CHECK(outcome({"frobnicate"}) ==
-        "'frobnicate' is no rlock command, and no -k KEY was given to run it under; see rlock "
-        "--help");
+        "unknown command 'frobnicate'; to run a program: rlock -k KEY -- frobnicate");
   CHECK(outcome({"inspect", "--jsn", "a"}) ==
-        "unknown option '--jsn'; did you mean '--json'? accepted: see rlock inspect --help");
+        "unknown option '--jsn'; did you mean '--json'?");
 }
 
 TEST_CASE("help and version are answers, whatever else is wrong") {
   CHECK(outcome({"--help"}).starts_with("run COMMAND"));
   CHECK(outcome({"-h", "-k", ""}).starts_with("run COMMAND"));
-  CHECK(outcome({"inspect", "--help"}).starts_with("who holds"));
+  CHECK(outcome({"inspect", "--help"}).starts_with("show who holds"));
   CHECK(outcome({"-h", "check"}).starts_with("inside a job"));
   CHECK(outcome({"-V"}).starts_with("rlock "));
   CHECK(outcome({"inspect", "-V"}).starts_with("unknown option '-V'"));
+}
+
+TEST_CASE("help is an answer for every command, and says so if there is no such command") {
+  CHECK(outcome({"help"}) == outcome({"--help"}));
+  CHECK(outcome({"help", "inspect"}) == outcome({"inspect", "--help"}));
+  CHECK(outcome({"help", "help"}) == outcome({"--help"}));
+  CHECK(outcome({"help", "inspct"}) ==
+        "unknown command 'inspct' (did you mean 'inspect'?); for a list: rlock help");
+  CHECK(outcome({"-k", "a", "help"}) == "act");
+}
+
+TEST_CASE("flock's names of our options mean the same, and its other options get a hint") {
+  CHECK(split({"--nb", "x"}).options == Words{"--nonblock"});
+  CHECK(split({"--nonblocking"}).options == Words{"--nonblock"});
+  CHECK(split({"--timeout", "5", "x"}).options == Words{"--wait", "5"});
+  CHECK(split({"--timeout=5", "x"}).options == Words{"--wait", "5"});
+  CHECK(split({"-ne", "-k", "e", "x"}).options == Words{"-nx", "-k", "e"});
+  CHECK(split({"-ke", "x"}).options == Words{"-ke"});
+  CHECK(split({"-e", "x"}, of::inspect).options == Words{"-e"});
+  CHECK(outcome({"-o", "-k", "a", "x"}) ==
+        "unknown option '-o' of flock; leave it out: the job inherits no descriptor of the lock");
+  CHECK(outcome({"-u", "9"}) ==
+        "unknown option '-u' of flock; to release a lock of 'rlock acquire': rlock release -k KEY");
+  CHECK(outcome({"--command", "x"}) == "unknown option '--command' of flock; write -c STRING");
+  CHECK(outcome({"--timeout", "5", "inspect", "a"}).starts_with("unknown option '--timeout'"));
+}
+
+TEST_CASE("what flock locks instead of a key gets a hint") {
+  CHECK(outcome({"9"}) ==
+        "rlock locks a key and not file descriptor 9; for a script: "
+        "eval \"$(rlock acquire -k KEY --ttl 30m --export)\"");
+  CHECK(outcome({"-n", "/var/lock/my job", "make", "all"}) ==
+        "no -k KEY given; to lock '/var/lock/my job' as flock does: rlock -k '/var/lock/my job' -- "
+        "make");
+  CHECK(outcome({"./job.sh"}) ==
+        "unknown command './job.sh'; to run a program: rlock -k KEY -- ./job.sh");
 }
 
 TEST_CASE("whatever is wrong with acquire --export, its output makes the eval fail") {

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -47,7 +50,7 @@ TEST_CASE("a held lock's table says who, until when, its fence and who waits") {
   CHECK(table.find("state    held\nmode     exclusive\nholder   app@web1:42/job.sh\n") !=
         std::string::npos);
   CHECK(table.find("token    " + ours + "\n") != std::string::npos);
-  CHECK(table.find(" UTC (2m4s ago)\n") != std::string::npos);
+  CHECK(table.find(" (2m4s ago)\n") != std::string::npos);
   CHECK(table.find("until    28s from now, unless refreshed\nfence    7\n") != std::string::npos);
   CHECK(table.find("waiting  2\n     1   a@b:1/x, for 38s\n     2   other, shared, for 5s\n") !=
         std::string::npos);
@@ -134,10 +137,41 @@ TEST_CASE("a list has a line for each lock below its heading") {
   const std::string table =
       cmd::as_table(std::vector{free_lock("a-longer-key"), held_lock(), many});
   CHECK(
-      table.starts_with("KEY           STATE         FOR      TTL  WAITING  HOLDER\n"
-                        "a-longer-key  free            -        -        0  -\n"
-                        "deploy        held         2m4s      28s        0  app@web1:42/job.sh\n"));
+      table.starts_with("KEY           STATE   FOR  TTL  WAITING  HOLDER\n"
+                        "a-longer-key  free      -    -        0  -\n"
+                        "deploy        held   2m4s  28s        0  app@web1:42/job.sh\n"));
   CHECK(table.find("app@web1:42/job.sh and 1 more\n") != std::string::npos);
+}
+
+TEST_CASE("times are local for people and in UTC for programs") {
+  const Surroundings around;
+  around.set("TZ", "XYZ-5:30");
+  ::tzset();
+  const auto report = held_lock();
+  const auto since = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() -
+                                                          Millis{124'000});
+  const std::string table = cmd::as_table(report);
+  const auto shown = [&](std::time_t when) {
+    std::tm utc{};
+    ::gmtime_r(&when, &utc);
+    std::array<char, 32> text{};
+    return std::string{text.data(), std::strftime(text.data(), text.size(), "%F %T", &utc)};
+  };
+  // A second may begin between the two looks at the clock.
+  const bool local = table.find("since    " + shown(since + 19'800)) != std::string::npos ||
+                     table.find("since    " + shown(since + 19'801)) != std::string::npos;
+  CHECK(local);
+  const std::string json = Json::parse(cmd::as_json(report))["holders"][0]["since"];
+  CHECK(json.ends_with("Z"));
+  CHECK(json.substr(0, 10) == shown(since).substr(0, 10));
+}
+
+TEST_CASE("colours are there only if they are wanted, and what is free is green") {
+  CHECK(cmd::as_table(free_lock()).find('\x1b') == std::string::npos);
+  CHECK(cmd::as_table(free_lock(), {std::nullopt, true}).find("\x1b[32mfree\x1b[0m") !=
+        std::string::npos);
+  CHECK(cmd::as_table(held_lock(), {std::nullopt, true}).find("\x1b[33mheld\x1b[0m") !=
+        std::string::npos);
 }
 
 TEST_CASE("the JSON of a lock has every field, null where nothing is known") {

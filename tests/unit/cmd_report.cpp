@@ -19,14 +19,14 @@ store::LockName name(std::string_view text) {
 }
 
 cmd::ClaimPlan plan() {
-  cmd::ServerChoice server{*store::parse_server("redis://h"), "redis://h", std::nullopt};
+  cmd::ServerChoice server{*store::parse_server("redis://h"), "redis://h", "redis://h"};
   return {server,
           {name("deploy"), name("a\n")},
           {},
           *store::Ttl::from(base::Millis{1000}),
           base::Millis{2'000},
           *store::Label::from("x"),
-          std::nullopt,
+          2,
           0,
           cmd::Supersede::nobody,
           false,
@@ -55,6 +55,15 @@ TEST_CASE("a fault says whether the server was reached, and denied has its own c
   CHECK(code(Kind::denied) == std::pair{77, std::string{"rlock: cannot use redis://h: why\n"}});
 }
 
+TEST_CASE("a fault of a server that nobody chose says how to choose one") {
+  auto mine = plan().server;
+  mine.exported = std::nullopt;
+  const Said said;
+  CHECK(cmd::report_fault(mine, Fault{Kind::unreachable, "why"}) == 69);
+  CHECK(said.text() ==
+        "rlock: cannot reach redis://h (the default; set RLOCK_SERVER or --server): why\n");
+}
+
 TEST_CASE("a lock that was not acquired is said with its holder and what to do") {
   using Why = hold::GaveUp::Why;
   const auto said = [](const hold::NotAcquired& why, int code) {
@@ -66,15 +75,16 @@ TEST_CASE("a lock that was not acquired is said with its holder and what to do")
         "rlock: 'deploy' is held by app@h:1/job for 12s; to queue for it: --wait 10m, to see more: "
         "rlock inspect deploy\n");
   CHECK(said(hold::GaveUp{name("deploy"), holder, 3, Why::timed_out}, 9) ==
-        "rlock: 'deploy' was not free within 2s: held by app@h:1/job for 12s, 3 waiting before "
-        "this one\n");
+        "rlock: gave up on 'deploy' after 2s: held by app@h:1/job for 12s; 3 waiters were ahead of "
+        "you\n");
+  CHECK(said(hold::GaveUp{name("deploy"), holder, 0, Why::timed_out}, 9) ==
+        "rlock: gave up on 'deploy' after 2s: held by app@h:1/job for 12s; you were next\n");
   CHECK(said(hold::GaveUp{name("deploy"), holder, 3, Why::crowded}, 9) ==
-        "rlock: 'deploy' is held by app@h:1/job for 12s, and 3 wait already: no more than "
-        "--max-waiters allows\n");
+        "rlock: 'deploy' is held by app@h:1/job for 12s, and its queue is full (3 waiting, "
+        "--max-waiters 2)\n");
   CHECK(said(hold::GaveUp{name("deploy"), holder, 0, Why::nested}, 9) ==
-        "rlock: 'deploy' is held by app@h:1/job for 12s, the run that this command is part of; it "
-        "would wait for itself (to run under that lock: --reentrant, and the server named as "
-        "there)\n");
+        "rlock: 'deploy' is held by app@h:1/job for 12s, the run around this command, which would "
+        "wait for itself; to run under that lock: --reentrant, with the server named as there\n");
   CHECK(said(hold::Dismissed{name("deploy"), "superseded by b"}, 9) ==
         "rlock: waiting for 'deploy' was superseded by b\n");
   CHECK(said(hold::Interrupted{15}, 143).empty());
@@ -91,13 +101,13 @@ TEST_CASE("a use that does not go together with ours names both") {
     return all.text();
   };
   CHECK(said({store::Mode::Kind::permits, 3}) ==
-        "rlock: 'deploy' is used with --permits 3 by b, this run says --exclusive; all users of a "
+        "rlock: 'deploy' is used with --permits 3 by b, but this run says --exclusive; all users of a "
         "key must agree\n");
   CHECK(said({store::Mode::Kind::shared}, {store::Mode::Kind::permits, 2}) ==
-        "rlock: 'deploy' is used as a reader/writer lock by b, this run says --permits 2; all "
+        "rlock: 'deploy' is used as a reader/writer lock by b, but this run says --permits 2; all "
         "users of a key must agree\n");
   CHECK(said({store::Mode::Kind::permits, 3}, {store::Mode::Kind::shared})
-            .find("with --permits 3 by b, this run says --shared; ") != std::string::npos);
+            .find("with --permits 3 by b, but this run says --shared; ") != std::string::npos);
 }
 
 TEST_CASE("a word of the user's is shown printable, short, and without a URL's secret") {
@@ -119,7 +129,7 @@ TEST_CASE("of a word that is no option only its name is shown") {
 
 TEST_CASE("a usage error has the line that is printed") {
   const auto error = cmd::not_accepted("--ttl", "5x", "a duration");
-  CHECK(error.line == "--ttl: saw '5x', accepted: a duration");
+  CHECK(error.line == "--ttl: '5x' is not valid; expected a duration");
   CHECK(error.code == cmd::ExitCode::usage);
   CHECK(std::string{error.what()} == error.line);
 }

@@ -62,7 +62,7 @@ TEST_CASE("a URL that is none is said with what is accepted, without its secret"
   const auto [code, line] = refusal({"-S", "http://u:hunter2@h"});
   CHECK(code == cmd::ExitCode::bad_config);
   CHECK(line.starts_with("--server: saw 'http://"));
-  CHECK(line.find("(unknown scheme), accepted: redis[s]://") != std::string::npos);
+  CHECK(line.find("(unknown scheme); expected redis[s]://") != std::string::npos);
   CHECK(line.find("hunter2") == std::string::npos);
   CHECK(refusal({"-S", ""}).first == cmd::ExitCode::bad_config);
   around.set("RLOCK_SERVER", "h:6379");
@@ -73,13 +73,13 @@ TEST_CASE("servers that are no quorum are a usage error, in a config file a mist
   const Surroundings around;
   const auto [code, line] = refusal({"-S", "redis://u:hunter2@a", "-S", "redis://b"});
   CHECK(code == cmd::ExitCode::usage);
-  CHECK(line.starts_with("--server: saw 'redis://a redis://b' (an even number of servers"));
-  CHECK(line.ends_with("accepted: one server, or an odd number of independent Redis servers"));
+  CHECK(line.starts_with("--server: 'redis://a redis://b' is not valid (an even number of servers"));
+  CHECK(line.ends_with("expected one server, or an odd number of independent Redis servers"));
   CHECK(refusal({"-S", "redis://a redis://b file:///x"}).second.find("only Redis") !=
         std::string::npos);
   (void)around.config("server = redis://a\nserver = redis://b\n");
   CHECK(refusal({}).first == cmd::ExitCode::bad_config);
-  CHECK(refusal({}).second.starts_with(around / "conf:1: server: saw 'redis://a redis://b'"));
+  CHECK(refusal({}).second.starts_with(around / "conf:1: server: 'redis://a redis://b' is not valid"));
   around.set("RLOCK_SERVER", "redis://c redis://d");
   CHECK(refusal({}).first == cmd::ExitCode::usage);
 }
@@ -144,7 +144,7 @@ TEST_CASE("how long an answer may take has bounds") {
   CHECK(choice_of({"--connect-timeout", "1m"}).longest_answer == Millis{60'000});
   for (const char* bad : {"99ms", "60001ms", "0"}) {
     CHECK(refusal({"--connect-timeout", bad}).second ==
-          fmt::format("--connect-timeout: saw '{}', accepted: 100ms to 1m", bad));
+          fmt::format("--connect-timeout: '{}' is not valid; expected 100ms to 1m", bad));
   }
   CHECK(refusal({"--connect-timeout", "soon"}).first == cmd::ExitCode::usage);
   const auto limit = choice_of({"--connect-timeout", "1m"}).limit();
@@ -202,7 +202,8 @@ TEST_CASE("a server that was not chosen is said where no person looks on") {
   };
   CHECK(warned({"-S", "redis://h"}).empty());
   const std::string line =
-      "rlock: no server was chosen, so it is redis://127.0.0.1:6379; see --server\n";
+      "rlock: using the default server redis://127.0.0.1:6379; set RLOCK_SERVER or --server to one "
+      "that all hosts share\n";
   CHECK(warned({}) == (::isatty(STDERR_FILENO) == 1 ? "" : line));
 }
 

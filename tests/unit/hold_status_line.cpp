@@ -252,6 +252,7 @@ TEST_CASE("text is cut to columns between characters") {
   CHECK(base::fit_columns("\xe6\xbc\xa2\xe6\xbc\xa2", 3) == "\xe6\xbc\xa2…");
   CHECK(base::fit_columns("a", 0).empty());
   CHECK(base::fit_columns("", 5).empty());
+  CHECK(base::fit_columns("a→b→c", 5) == "a→b→c");  // an arrow takes one column
 }
 
 TEST_CASE("text is cut to bytes between characters") {

@@ -77,13 +77,14 @@ std::string as_in_help(const Option& option) {
                                                                  {"TOKEN", " token"},
                                                                  {"STRING", " string"},
                                                                  {"ID", " id"},
-                                                                 {"NAME[,NAME]...", " name"},
-                                                                 {"all|waiting", " all|waiting"},
-                                                                 {"stop|warn", " stop|warn"}};
+                                                                 {"NAME", " name"},
+                                                                 {"NAME[,NAME]...", " name"}};
   const std::string letter = option.letter == 0 ? "" : std::string{'-', option.letter};
   const std::string name = option.has_long_form() ? fmt::format("--{}", option.name) : "";
   const std::string argument =
-      option.name == "conflict-exit-code" ? " code" : arguments.at(option.argument);
+      option.name == "conflict-exit-code"              ? " code"
+      : option.argument.find('|') != std::string::npos ? fmt::format(" {}", option.argument)
+                                                       : arguments.at(option.argument);
   return letter + (letter.empty() || name.empty() ? "" : ", ") + name + argument;
 }
 

@@ -129,7 +129,7 @@ TEST_CASE("every scheme is known, and no other") {
   CHECK(fault_of("localhost") == "no scheme");
   CHECK(fault_of("http://h") == "unknown scheme");
   for (const std::string scheme : {"redis", "rediss", "unix", "redis+sentinel"}) {
-    CHECK(fault_of(scheme + ":/x") == "no '//' behind the scheme");
+    CHECK(fault_of(scheme + ":/x") == "no '//' after the scheme");
   }
   CHECK_FALSE(redis_of("redis://h").access.tls);
   CHECK(redis_of("rediss://h").access.tls);
@@ -153,8 +153,8 @@ TEST_CASE("unix:// wants an absolute path, and may choose a database") {
   CHECK(nodes_of("unix:///a%20b.sock") == RedisServer::Nodes{RedisServer::Unix{"/a b.sock"}});
   CHECK(redis_of("unix://u:p@/s?db=3").access.database == 3);
   CHECK(redis_of("unix://u:p@/s").access.login.user == "u");
-  CHECK(fault_of("unix://host/s") == "unix:// wants an absolute path: unix:///path");
-  CHECK(fault_of("unix:///") == "unix:// wants an absolute path: unix:///path");
+  CHECK(fault_of("unix://host/s") == "unix:// needs an absolute path: unix:///path");
+  CHECK(fault_of("unix:///") == "unix:// needs an absolute path: unix:///path");
   CHECK(fault_of("unix:///%") == "a broken %-escape in the path");
   CHECK(fault_of("unix:///s?db=x") == "the database is not a number");
 }
@@ -169,7 +169,7 @@ TEST_CASE("a sentinel URL names the master, perhaps a database, and the sentinel
   CHECK(sentinels.login.password.reveal() == "t&");
   CHECK(server.access.login.user == "u");
   CHECK(server.access.database == 3);
-  const std::string none = "no master's name behind the hosts";
+  const std::string none = "no name of a master after the hosts";
   CHECK(fault_of("redis+sentinel://a") == none);
   CHECK(fault_of("redis+sentinel://a/") == none);
   CHECK(fault_of("redis+sentinel://a//3") == none);
@@ -191,10 +191,10 @@ TEST_CASE("the options of TLS") {
   CHECK(fault_of("rediss://h?insecure-skip-verify=") == "insecure-skip-verify is yes or no");
   CHECK(fault_of("rediss://h?cert=/c") == "cert and key go together");
   CHECK(fault_of("rediss://h?key=/k") == "cert and key go together");
-  CHECK(fault_of("rediss://h?cacert=") == "cacert wants the path of a file");
-  CHECK(fault_of("rediss://h?cert=&key=") == "cert wants the path of a file");
-  CHECK(fault_of("rediss://h?cert=/c&key=") == "key wants the path of a file");
-  CHECK(fault_of("rediss://h?cacert=%") == "a broken %-escape behind the '?'");
+  CHECK(fault_of("rediss://h?cacert=") == "cacert needs the path of a file");
+  CHECK(fault_of("rediss://h?cert=&key=") == "cert needs the path of a file");
+  CHECK(fault_of("rediss://h?cert=/c&key=") == "key needs the path of a file");
+  CHECK(fault_of("rediss://h?cacert=%") == "a broken %-escape after the '?'");
   CHECK(redis_of("rediss+sentinel://a/m?cacert=/ca&sentinel-user=s").access.tls->ca_file == "/ca");
 }
 

@@ -25,7 +25,7 @@ std::uint64_t digest(std::string_view text) {
 std::optional<base::Result<LocalDirectory, BadUrl>> directory_in(const Url& url) {
   if (url.scheme != "file") return std::nullopt;
   if (url.has_user_info || !url.host.empty() || !url.query.empty()) {
-    return BadUrl{"file: wants an absolute path and nothing else: file:///directory"};
+    return BadUrl{"file: needs an absolute path and nothing else: file:///directory"};
   }
   if (url.path.empty()) return LocalDirectory{private_directory(), private_directory()};
   const auto path = percent_decoded(url.path);

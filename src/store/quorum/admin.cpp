@@ -150,8 +150,8 @@ Finding enough_fit(const Answers<Findings>& answers) {
   const bool enough = fit >= majority(answers.size());
   const bool all = fit == answers.size();
   const char* advice = "";
-  if (!enough) advice = "no lock can be had until a majority is fit";
-  if (enough && !all) advice = "mend the others before one more fails";
+  if (!enough) advice = "no lock can be taken until a majority is fit";
+  if (enough && !all) advice = "repair the others before one more fails";
   return {enough ? (all ? Verdict::ok : Verdict::warn) : Verdict::fail, "majority",
           fmt::format("{} of {} servers are fit", fit, answers.size()), advice};
 }

@@ -35,7 +35,7 @@ base::Result<Quorum, BadUrl> quorum_of(std::vector<RedisServer> servers) {
     if (std::any_of(servers.begin(), one, same)) return BadUrl{"the same server twice"};
     // In another database it would not be seen that two names are one server (see acquire_round).
     if (one->access.database != servers.front().access.database) {
-      return BadUrl{"different databases, accepted: the same one on all servers of a quorum"};
+      return BadUrl{"all servers of a quorum need the same database"};
     }
   }
   return Quorum{std::move(servers)};

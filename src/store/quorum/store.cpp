@@ -195,7 +195,7 @@ Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,
     return Renewed{validity(asked_at, ttl), asked_at};
   }
   if (count<NotOurs>(answers) > nodes_.size() - needed) {
-    return NotOurs{"a majority of the servers does not have it any more"};
+    return NotOurs{"a majority of the servers no longer has it"};
   }
   return summary(answers);
 }
@@ -254,7 +254,7 @@ Release QuorumStore::release(const LockName& name, const Token& token, const Par
   const auto needed = majority(nodes_.size());
   if (count<Released>(answers) >= needed) return Released{};
   if (count<NotOurs>(answers) > nodes_.size() - needed) {
-    return NotOurs{"a majority of the servers does not have it any more"};
+    return NotOurs{"a majority of the servers no longer has it"};
   }
   return summary(answers);
 }

@@ -137,7 +137,7 @@ std::vector<RedisServer> RedisAdmin::masters(const Asking& asking) {
 }
 
 Fault too_long() {
-  return {Fault::Kind::unusable, "a list of locks larger than any that makes sense"};
+  return {Fault::Kind::unusable, "an implausibly long list of locks"};
 }
 
 /// Adds to `names` what one server knows.

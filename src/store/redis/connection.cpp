@@ -45,7 +45,7 @@ Fault unanswered(os::Ready why) {
 }
 
 Fault too_large() {
-  return {Fault::Kind::unusable, "an answer larger than any that makes sense"};
+  return {Fault::Kind::unusable, "an implausibly large answer"};
 }
 
 bool mentions(std::string_view error, std::string_view code) {
@@ -129,8 +129,8 @@ Fault classify(std::string_view error) {
   if (error.starts_with("CROSSSLOT")) {
     return {
         Fault::Kind::unusable,
-        "this key's companions would lie in another slot of the Cluster: accepted there are keys "
-        "without unpaired or empty braces"};
+        "this key's companions would lie in another slot of the Cluster: use a key without unpaired "
+        "or empty braces"};
   }
   // In the words of Redis 7.0, of later ones, and of 8.
   static constexpr std::array<std::string_view, 3> denials_in_script{
@@ -146,7 +146,7 @@ Fault classify(std::string_view error) {
     kind = Fault::Kind::unavailable;
   }
   // From within a script not every server says which right it is.
-  const char* more = denied_in_script ? "; the rights it takes: rlock-protocol(7)" : "";
+  const char* more = denied_in_script ? "; rlock-protocol(7) lists the rights that rlock needs" : "";
   return {kind, "the server says: " + base::printable(error, longest_words) + more};
 }
 

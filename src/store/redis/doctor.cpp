@@ -120,7 +120,7 @@ Finding persistence(const ServerInfo& info) {
   if (*append_only == "1") return {Verdict::ok, "persistence", "appendonly yes", ""};
   const bool snapshots = save && !save->empty();
   return {Verdict::warn, "persistence", snapshots ? "snapshots only" : "none",
-          "a restart forgets locks that are held; with appendonly yes it does not"};
+          "a restart of the server loses held locks; set appendonly yes"};
 }
 
 Finding replicas(const ServerInfo& info) {
@@ -155,7 +155,7 @@ Finding clock(Client& client, const CallLimit& limit) {
   const bool fine = std::abs(offset) <= tolerable_offset_ms;
   return {fine ? Verdict::ok : Verdict::warn, "clock",
           fmt::format("{:+} ms against this host", offset),
-          fine ? "" : "leases do not depend on it; let NTP look after both all the same"};
+          fine ? "" : "leases do not depend on it, but run NTP on both"};
 }
 
 /// Whether each sentinel could decide on a failover with the others that it sees.
@@ -191,7 +191,7 @@ Findings sentinels(const RedisServer::Sentinels& sentinels, const RedisServer::A
 
 std::string advice_on_locking(const Fault& fault) {
   const bool denied = fault.kind == Fault::Kind::denied;
-  return denied ? "the least rights stand in rlock-protocol(7), PERMISSIONS" : "";
+  return denied ? "rlock-protocol(7), PERMISSIONS, lists the rights that rlock needs" : "";
 }
 
 Finding allowed(const char* subject, Client& client, const Command& command, const char* advice,

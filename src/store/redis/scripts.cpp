@@ -113,7 +113,7 @@ std::optional<Notice> notice_in(std::string_view message) {
 }
 
 Fault nonsense() {
-  return {Fault::Kind::unusable, "an answer that makes no sense"};
+  return {Fault::Kind::unusable, "an unexpected answer"};
 }
 
 }  // namespace store::redis

@@ -40,7 +40,7 @@ Result<base::Done> must_be_master(Connection& server, const CallLimit& limit) {
     return std::move(answer).error();
   }
   if ((*answer)[0].text() == "master") return base::Done{};
-  return Fault{Fault::Kind::unavailable, "is named as master, and is not (yet)"};
+  return Fault{Fault::Kind::unavailable, "is named as the master, but is not one (yet)"};
 }
 
 /// All sentinels are asked for their master at once.

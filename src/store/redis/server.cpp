@@ -24,7 +24,7 @@ Trouble take_tcp(const Url& url, RedisServer& server) {
 
 Trouble take_unix(const Url& url, RedisServer& server) {
   if (!url.host.empty() || url.path.size() < 2) {
-    return BadUrl{"unix:// wants an absolute path: unix:///path"};
+    return BadUrl{"unix:// needs an absolute path: unix:///path"};
   }
   const auto path = percent_decoded(url.path);
   if (!path) return BadUrl{"a broken %-escape in the path"};
@@ -37,11 +37,11 @@ Trouble take_sentinels(const Url& url, RedisServer& server) {
   auto hosts = hosts_in(url.host, "26379");
   if (!hosts) return std::move(hosts).error();
   sentinels.nodes = *std::move(hosts);
-  if (url.path.size() < 2) return BadUrl{"no master's name behind the hosts"};
+  if (url.path.size() < 2) return BadUrl{"no name of a master after the hosts"};
   const auto path = url.path.substr(1);
   const auto slash = path.find('/');
   const auto master = percent_decoded(path.substr(0, slash));
-  if (!master || master->empty()) return BadUrl{"no master's name behind the hosts"};
+  if (!master || master->empty()) return BadUrl{"no name of a master after the hosts"};
   sentinels.master = *master;
   server.where = std::move(sentinels);
   if (slash == std::string_view::npos) return std::nullopt;
@@ -91,7 +91,7 @@ Trouble take_option(const UrlOption& option, const std::string& value, RedisServ
   const auto id = option.id;
   const bool is_file = id == Id::ca_file || id == Id::certificate || id == Id::key;
   if (is_file && value.empty())
-    return BadUrl{std::string{option.name} + " wants the path of a file"};
+    return BadUrl{std::string{option.name} + " needs the path of a file"};
   switch (id) {
     case Id::database: return take_database(value, server);
     case Id::sentinel_user: sentinel_login().user = value; break;
@@ -124,7 +124,7 @@ Trouble take_options(const Scheme& scheme, const Options& options, RedisServer& 
 }
 
 Trouble take(const Scheme& scheme, const Url& url, RedisServer& server) {
-  if (!url.has_host) return BadUrl{"no '//' behind the scheme"};
+  if (!url.has_host) return BadUrl{"no '//' after the scheme"};
   if (scheme.tls) server.access.tls.emplace();
   if (url.has_user_info) {
     auto login = user_and_password(url);
@@ -133,7 +133,7 @@ Trouble take(const Scheme& scheme, const Url& url, RedisServer& server) {
   }
   if (auto bad = scheme.take(url, server)) return bad;
   const auto options = options_in(url.query);
-  if (!options) return BadUrl{"a broken %-escape behind the '?'"};
+  if (!options) return BadUrl{"a broken %-escape after the '?'"};
   return take_options(scheme, *options, server);
 }
 

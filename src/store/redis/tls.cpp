@@ -253,7 +253,7 @@ Fault handshake_failure(const Session& session, int error, const std::string& na
   if (is_refusal(library)) return {Fault::Kind::denied, "TLS: " + last_error(library)};
   if (error == SSL_ERROR_SSL &&
       ERR_GET_REASON(library.ERR_peek_last_error()) != SSL_R_UNEXPECTED_EOF_WHILE_READING) {
-    return {Fault::Kind::unusable, "no TLS is spoken there: " + last_error(library)};
+    return {Fault::Kind::unusable, "the server does not speak TLS: " + last_error(library)};
   }
   return {Fault::Kind::unreachable, "the server ended the TLS handshake"};
 }
@@ -276,7 +276,7 @@ Result<base::Done> shake_hands(const Session& session, int socket, const std::st
       case os::Ready::interrupted: return Fault{Fault::Kind::unreachable, "interrupted"};
       case os::Ready::timed_out:
         return Fault{Fault::Kind::unreachable,
-                     "no answer to the TLS handshake: is TLS spoken there?"};
+                     "no answer to the TLS handshake: does the server speak TLS?"};
     }
   }
 }

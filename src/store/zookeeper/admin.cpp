@@ -222,7 +222,7 @@ Findings examine(const ZooKeeper& ensemble, const LockName& name, const CallLimi
        fmt::format("asked for {} ms, got {} ms", session_length.count(), session.timeout().count()),
        as_wanted ? "" : "leases are cut to minSessionTimeout and maxSessionTimeout"});
   const auto advice = [](const Fault&) {
-    return "it takes the rights to create, read, write and delete below the path";
+    return "rlock needs the rights to create, read, write and delete below the path";
   };
   findings.push_back(try_locking(*open_store(ensemble), name, advice, limit));
   return findings;

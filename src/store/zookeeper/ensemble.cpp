@@ -5,7 +5,7 @@ namespace store::zookeeper {
 std::optional<base::Result<ZooKeeper, BadUrl>> ensemble_in(const Url& url) {
   if (url.scheme != "zk") return std::nullopt;
   if (const char* why = unavailable()) return BadUrl{why};
-  if (!url.has_host) return BadUrl{"no '//' behind the scheme"};
+  if (!url.has_host) return BadUrl{"no '//' after the scheme"};
   ZooKeeper ensemble{"", "/rlock", "", {}};
   auto hosts = hosts_in(url.host, "2181");
   if (!hosts) return std::move(hosts).error();
@@ -24,7 +24,7 @@ std::optional<base::Result<ZooKeeper, BadUrl>> ensemble_in(const Url& url) {
   if (url.path.size() > 1) {
     auto path = percent_decoded(url.path);
     if (!path || path->find("//") != std::string::npos || path->find('\0') != std::string::npos) {
-      return BadUrl{"the path of the locks is not one"};
+      return BadUrl{"the path is not a valid one"};
     }
     if (path->back() == '/') path->pop_back();
     ensemble.base = *std::move(path);

@@ -1,0 +1,222 @@
+#include "cmd/completion.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "cmd/completion_scripts.hpp"
+#include "cmd/parse.hpp"
+#include "cmd/server_options.hpp"
+#include "store/backend.hpp"
+
+namespace cmd {
+namespace {
+
+using Words = std::vector<std::string>;
+using Offered = Completion::Kind;
+
+// Stands where the word is that is being typed; no user types it.
+const std::string here = "\x01";
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+/// Of the words that have a meaning, those that say which server.
+Words server_options(const SplitArgv& split, const Settings& settings) {
+  Words kept;
+  for (std::size_t i = 0; i < split.options.size(); ++i) {
+    const std::string& word = split.options[i];
+    const bool is_long = starts_with(word, "--");
+    const Option* option = settings.option_written(is_long ? word : word.substr(0, 2));
+    if (option == nullptr) continue;
+    const bool has_value = option->takes_value() && (is_long || word.size() == 2);
+    const bool of_server = option->group == Group::server || option->name == "config";
+    if (of_server) kept.push_back(word);
+    if (has_value && i + 1 < split.options.size()) {
+      ++i;
+      if (of_server) kept.push_back(split.options[i]);
+    }
+  }
+  return kept;
+}
+
+/// What a value may be, as far as that can be listed.
+Words values_of(const Option& option) {
+  if (option.name == "wait" && option.letter != 0) return {"forever"};
+  if (option.name == "slot") return {"@day", "@hour", "@week", "@month"};
+  if (option.name == "server") {
+    return {"redis://",          "rediss://", "unix:///", "redis+sentinel://",
+            "rediss+sentinel://", "zk://",     "file:"};
+  }
+  Words values;
+  std::string_view left = option.argument;
+  while (left.find('|') != left.npos) {
+    values.emplace_back(left.substr(0, left.find('|')));
+    left.remove_prefix(left.find('|') + 1);
+  }
+  if (!values.empty()) values.emplace_back(left);
+  return values;
+}
+
+Completion only(const Words& candidates, std::string_view prefix) {
+  Completion completion;
+  for (const auto& each : candidates) {
+    if (starts_with(each, prefix)) completion.words.push_back({each});
+  }
+  return completion;
+}
+
+Completion commands(std::string_view prefix) {
+  Completion completion;
+  for (const Command* each : all_subcommands()) {
+    if (starts_with(each->name, prefix)) completion.words.push_back({each->name, each->purpose});
+  }
+  if (starts_with("help", prefix)) {
+    completion.words.push_back({"help", "show the help of a command"});
+  }
+  return completion;
+}
+
+Completion options_for(Commands command, const SplitArgv& split, std::string_view prefix) {
+  Completion completion;
+  for (const Option* each : options_of(command)) {
+    const bool given = std::find(split.meant.begin(), split.meant.end(), each) != split.meant.end();
+    const std::string text = written(*each);
+    if (starts_with(text, prefix) && (!given || each->repeated)) {
+      completion.words.push_back({text, std::string{each->help}});
+    }
+  }
+  return completion;
+}
+
+/// One command, with what was typed before the word in question.
+struct Typed {
+  Commands command;
+  const SplitArgv& split;
+  const Settings& settings;
+  const std::string& word;
+  const KeySource& keys;
+
+  [[nodiscard]] Completion key() const {
+    return only(keys(word, command, server_options(split, settings)), word);
+  }
+  [[nodiscard]] Completion value_of(const Option& option, const std::string& prefix) const {
+    if (option.argument == "FILE") return {Offered::files};
+    if (option.name == "key") {
+      return only(keys(prefix, command, server_options(split, settings)), prefix);
+    }
+    return only(values_of(option), prefix);
+  }
+  /// An option or its value; nothing if it is neither.
+  [[nodiscard]] std::optional<Completion> option() const {
+    if (!split.options.empty() && split.options.back() == here) {
+      return value_of(*split.meant.back(), word);
+    }
+    if (split.ended || word.empty() || word.front() != '-') return std::nullopt;
+    const auto equals = word.find('=');
+    const Option* option = settings.option_written(word.substr(0, equals));
+    if (option != nullptr && equals != word.npos) {
+      return value_of(*option, word.substr(equals + 1));
+    }
+    return options_for(command, split, word);
+  }
+};
+
+Completion of_subcommand(const Command& command, Words before, const std::string& word,
+                         const KeySource& keys) {
+  const Settings settings{command.name, command.bit};
+  before.push_back(here);
+  const SplitArgv split = split_around_operands(settings, {}, before);
+  const Typed typed{command.bit, split, settings, word, keys};
+  if (auto option = typed.option()) return *std::move(option);
+  if (command.bit == of::acquire) return {};
+  const bool many = (command.bit & (of::steps | of::list)) != 0;
+  return many || split.operands.size() == 1 ? typed.key() : Completion{};
+}
+
+}  // namespace
+
+Completion completion_of(const Words& words, const KeySource& keys) {
+  const std::string word = words.empty() ? "" : words.back();
+  Words before{words.begin(), words.end() - (words.empty() ? 0 : 1)};
+  Words marked = before;
+  marked.push_back(here);
+  const Settings settings{run_command.name, run_command.bit};
+  const SplitArgv split = split_argv(marked, settings);
+  const Typed typed{run_command.bit, split, settings, word, keys};
+  if (split.operands.empty() || split.operands.front() == here) {
+    if (auto option = typed.option()) return *std::move(option);
+    const bool is_run = std::any_of(split.meant.begin(), split.meant.end(),
+                                    [](const Option* each) { return each->name == "key"; });
+    return is_run ? Completion{Offered::command, {}, before.size()} : commands(word);
+  }
+  const auto first = before.size() - (split.operands.size() - 1);  // of the operands
+  for (const Option* each : split.meant) {
+    if (each->name == "key") return {Offered::command, {}, first};
+  }
+  if (before[first] == "help") return commands(word);
+  for (const Command* each : all_subcommands()) {
+    if (before[first] != each->name) continue;
+    before.erase(before.begin() + static_cast<std::ptrdiff_t>(first));
+    return of_subcommand(*each, std::move(before), word, keys);
+  }
+  return {};
+}
+
+std::vector<std::string> keys_of_server(const std::string& prefix, Commands command,
+                                        const std::vector<std::string>& typed) {
+  // Whoever pressed Tab waits. The shell and the program's start take their part of what is felt as
+  // at once, 300 ms.
+  constexpr base::Millis patience{250};
+  try {
+    base::log::set_level(base::log::Level::quiet);
+    Settings settings{list_command.name, list_command.bit};
+    settings.parse(typed, split_argv(typed, settings).meant);
+    settings.read_elsewhere();
+    const auto server = resolve_server(settings);
+    base::log::set_level(base::log::Level::quiet);
+    std::string pattern;
+    for (const char c : prefix) {
+      if (std::string_view{"*?[]\\"}.find(c) != std::string_view::npos) pattern += '\\';
+      pattern += c;
+    }
+    const bool looks_back = command == of::log || command == of::overdue;
+    const auto admin = store::open_admin(server.spec);
+    const auto found = admin->list(
+        pattern + "*", looks_back ? store::Listed::remembered : store::Listed::in_use, patience,
+        {base::Deadline::after(base::now(), patience)});
+    std::vector<std::string> keys;
+    if (!found) return keys;
+    for (const auto& each : *found) {
+      // What is shown in another way than it is typed cannot be offered.
+      if (base::is_printable(each.name.text())) keys.push_back(each.name.text());
+    }
+    return keys;
+  } catch (const std::exception&) {
+    return {};  // nothing to offer is no reason to write into somebody's command line
+  }
+}
+
+std::string completion_answer(const Words& operands) {
+  const std::string what = operands.empty() ? "" : operands.front();
+  if (what == "bash") return completion_for_bash;
+  if (what == "zsh") return completion_for_zsh;
+  if (what == "fish") return completion_for_fish;
+  if (what != "words") {
+    throw UsageError{ExitCode::usage, "completion: give one of bash, zsh and fish"};
+  }
+  const auto completion = completion_of({operands.begin() + 1, operands.end()}, keys_of_server);
+  switch (completion.kind) {
+    case Offered::files: return ":files\n";
+    case Offered::command: return fmt::format(":command {}\n", completion.begin);
+    case Offered::words: break;
+  }
+  std::string text = ":words\n";
+  for (const auto& [word, help] : completion.words) {
+    text += word + (help.empty() ? "" : "\t" + help) + "\n";
+  }
+  return text;
+}
+
+}  // namespace cmd

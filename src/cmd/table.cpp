@@ -1,0 +1,134 @@
+#include "cmd/table.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "base/text.hpp"
+#include "os/stdio.hpp"
+
+namespace cmd {
+namespace {
+
+// Of a key or a holder so much tells something; where not even that fits, other columns go.
+constexpr std::size_t least_of_cut = 12;
+constexpr std::size_t gap = 2;
+
+using Widths = std::vector<std::size_t>;  // 0: the column is left out
+
+bool gives_way(const Column& column) {
+  return column.kind == Column::Kind::cut_middle || column.kind == Column::Kind::cut_end;
+}
+
+std::size_t total(const Widths& widths) {
+  const auto shown = static_cast<std::size_t>(
+      std::count_if(widths.begin(), widths.end(), [](std::size_t each) { return each > 0; }));
+  const auto sum = std::accumulate(widths.begin(), widths.end(), std::size_t{0});
+  return sum + gap * (shown > 0 ? shown - 1 : 0);
+}
+
+/// Those that give way share what the others leave, and none gets more than it needs.
+void share(Widths& widths, const std::vector<Column>& columns, std::size_t all) {
+  Widths least = widths;
+  std::vector<std::size_t> sharing;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (!gives_way(columns[i])) continue;
+    least[i] = std::min(widths[i], least_of_cut);
+    sharing.push_back(i);
+  }
+  int most = 0;
+  for (const Column& each : columns) most = std::max(most, each.left_out);
+  for (int goes = 1; goes <= most && total(least) > all; ++goes) {
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (columns[i].left_out == goes) widths[i] = least[i] = 0;
+    }
+  }
+  // What is fixed, and the gaps; each of the others has one column at least.
+  Widths fixed = widths;
+  for (const auto i : sharing) fixed[i] = 1;
+  std::size_t room = all > total(fixed) ? all - total(fixed) + sharing.size() : sharing.size();
+  std::sort(sharing.begin(), sharing.end(),
+            [&](std::size_t a, std::size_t b) { return widths[a] < widths[b]; });
+  for (std::size_t n = sharing.size(); n > 0; --n) {
+    std::size_t& width = widths[sharing[sharing.size() - n]];
+    width = std::min(width, std::max<std::size_t>(room / n, 1));
+    room -= std::min(room, width);
+  }
+}
+
+std::string cut(const std::string& text, const Column& column, std::size_t width) {
+  return column.kind == Column::Kind::cut_middle ? base::fit_middle(text, width)
+                                                 : base::fit_columns(text, width);
+}
+
+bool may_colour(const Settings& settings, bool terminal) {
+  const auto setting = settings.value("color");
+  if (setting.text == "always") return true;
+  if (setting.text == "never") return false;
+  if (setting.text != "auto") throw not_accepted(setting, "auto, always or never");
+  const auto is_set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? std::string_view{value} : std::string_view{};
+  };
+  // https://no-color.org: set to whatever, and not empty.
+  return terminal && is_set("NO_COLOR").empty() && is_set("TERM") != "dumb";
+}
+
+}  // namespace
+
+Look look_of(const Settings& settings) {
+  const auto size = os::stdout_size();
+  Look look{std::nullopt, may_colour(settings, os::stdout_is_terminal())};
+  if (size && !settings.is_on("wide")) look.columns = size->columns;
+  return look;
+}
+
+std::string painted(std::string_view text, Colour colour, const Look& look) {
+  if (!look.colour || colour == Colour::none || text.empty()) return std::string{text};
+  // ECMA-48 SGR: the eight colours, as the user's terminal shows them.
+  const auto code = [&] {
+    switch (colour) {
+      case Colour::good: return "32";
+      case Colour::doubtful: return "33";
+      case Colour::bad: return "31";
+      default: return "1";
+    }
+  };
+  return fmt::format("\x1b[{}m{}\x1b[0m", code(), text);
+}
+
+std::string Table::text(const Look& look) const {
+  Widths widths;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t width = base::columns_of(columns_[i].title);
+    for (const auto& row : rows_) width = std::max(width, base::columns_of(row[i].text));
+    widths.push_back(width);
+  }
+  if (look.columns && total(widths) > *look.columns) share(widths, columns_, *look.columns);
+
+  std::string result;
+  const auto line = [&](const auto& cell_of) {
+    std::string blanks;
+    std::string text;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (widths[i] == 0) continue;
+      const Cell cell = cell_of(i);
+      const std::string shown = cut(cell.text, columns_[i], widths[i]);
+      const std::string padding(widths[i] - std::min(widths[i], base::columns_of(shown)), ' ');
+      const bool right = columns_[i].kind == Column::Kind::right;
+      if (right) blanks += padding;
+      if (!shown.empty()) {
+        text += blanks + painted(shown, cell.colour, look);
+        blanks.clear();
+      }
+      if (!right) blanks += padding;
+      blanks.append(gap, ' ');
+    }
+    result += text + "\n";
+  };
+  line([&](std::size_t i) { return Cell{std::string{columns_[i].title}, Colour::heading}; });
+  for (const auto& row : rows_) line([&](std::size_t i) { return row[i]; });
+  return result;
+}
+
+}  // namespace cmd
