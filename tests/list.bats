@@ -105,7 +105,7 @@ load lib/rlock
   host=$(hostname)
   hold mine -k mine
   redis set theirs "app@elsewhere:7/job#0123456789012345678901234567890123456789" px 60000
-  rlock -k theirs -q -w 60s -- true 2>"$T/waiter" &
+  start waiter -k theirs -q -w 60s -- true
   wait_queued theirs 1
   assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --host elsewhere)" '["theirs"]'
   assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --user app)" '["theirs"]'
@@ -113,9 +113,9 @@ load lib/rlock
   assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --host "$host" --user app)" '[]'
   attempt list --host nowhere
   assert_one_stderr_line "no lock on host 'nowhere' is held"
-  redis del theirs
+  signal TERM waiter
+  finish waiter
   let_go mine
-  wait
 }
 
 @test "--sort is by key, age, ttl or waiting" {

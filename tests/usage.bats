@@ -46,7 +46,9 @@ refuses_option() {
   rlock --nb -e -k "$K" -- true
   rlock --nonblocking --timeout 0 -k "$K" -- true
   redis set "$K" other px 60000
-  refuses 75 "gave up on '$K' after 200ms: held by" --timeout 200ms -e -k "$K" -- touch "$T/ran"
+  attempt --timeout 200ms -e -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 75
+  assert_stderr_line "gave up on '$K' after 200ms: held by"
 }
 
 @test "an unknown option is named" {

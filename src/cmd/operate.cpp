@@ -378,11 +378,11 @@ const Command cancel_command{
     of::cancel,
     "cancel [OPTIONS] KEY",
     "ask the holder to stop its job and release the lock",
-    "The holder's rlock stops the job, releases the lock and exits 76 with a line that\n"
-    "says who asked. cancel waits for that and exits 0. It exits 1 if nobody holds the\n"
-    "lock, 75 if the lock is still held when the wait ends, or if the holder is a\n"
-    "foreign client, which cannot be asked. With the --token of a waiter, cancel sends\n"
-    "that waiter away and leaves the holder alone.\n"
+    "The holder's rlock stops the job, releases the lock and exits 76 with a line\n"
+    "that says who asked. cancel waits for that and exits 0. It exits 1 if nobody\n"
+    "holds the lock, 75 if the lock is still held when the wait ends or if the holder\n"
+    "is a foreign client, which cannot be asked. With the --token of a waiter, cancel\n"
+    "sends that waiter away and leaves the holder alone.\n"
     "\n"
     "Examples:\n"
     "  rlock cancel deploy\n"

@@ -143,7 +143,7 @@ void require(const ServerChoice& server, store::Feature feature, std::string_vie
   if (store::can(server.spec, feature)) return;
   throw UsageError{
       ExitCode::usage,
-      fmt::format("{} does not work with {}; rlock(1), SERVER URLS, says which kinds of server can "
+      fmt::format("{}: does not work with {}; rlock(1), SERVER URLS, says which kinds of server can "
                   "do it",
                   option, server.shown)};
 }

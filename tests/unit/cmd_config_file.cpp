@@ -46,7 +46,7 @@ TEST_CASE("blank lines, comments and a file without an end of line are fine") {
 
 TEST_CASE("several servers are a quorum, every other name stands once in a file") {
   CHECK(config_of("server = a\nttl = 1s\nserver = b\nserver = c").at("server").text == "a b c");
-  CHECK(refusal("ttl = 1s\nttl = 2s\n").starts_with("/f:2: 'ttl' is not valid; expected each name once"));
+  CHECK(refusal("ttl = 1s\nttl = 2s\n").starts_with("/f:2: 'ttl' is set twice; only server"));
 }
 
 TEST_CASE("a value that an earlier file has stays") {

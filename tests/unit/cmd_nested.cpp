@@ -134,8 +134,8 @@ TEST_CASE("a run that would wait for itself says what to do instead") {
   const Said said;
   cmd::report_nested(cmd::outer_locks(outer.plan));
   CHECK(said.text().starts_with("rlock: 'deploy' is held by " + outer.claim.token.shown() +
-                                ", the run that this command is part of; "));
-  CHECK(said.text().ends_with("(to run under that lock: --reentrant)\n"));
+                                ", the run around this command, which would wait for itself; "));
+  CHECK(said.text().ends_with("; to run under that lock: --reentrant\n"));
   outer.release();
 }
 

@@ -146,7 +146,7 @@ TEST_CASE("flock's names of our options mean the same, and its other options get
   CHECK(outcome({"-u", "9"}) ==
         "unknown option '-u' of flock; to release a lock of 'rlock acquire': rlock release -k KEY");
   CHECK(outcome({"--command", "x"}) == "unknown option '--command' of flock; write -c STRING");
-  CHECK(outcome({"--timeout", "5", "inspect", "a"}).starts_with("unknown option '--timeout'"));
+  CHECK(outcome({"--timeout", "5", "inspect", "a"}).starts_with("unknown option '--wait'"));
 }
 
 TEST_CASE("what flock locks instead of a key gets a hint") {

@@ -58,7 +58,7 @@ TEST_CASE("keys are cut in the middle, holders at the end, whatever the width, t
     CHECK(lines[1].starts_with("ci/gr"));
   }
   const auto line = lines_of(a_table(key, holder).text({80}))[1];
-  CHECK(line == "ci/group/subgr…to-production  held   2m4s  28s  gitlab-runner@runner-17.exampl…");
+  CHECK(line == "ci/group/subgro…-to-production  held   2m4s  28s  gitlab-runner@runner-17.examp…");
 }
 
 TEST_CASE("where it is narrow columns are left out, in their order") {
