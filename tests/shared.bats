@@ -239,7 +239,7 @@ note() {
 @test "--shared, --exclusive and --permits contradict each other" {
   attempt -k "$K" -s -x -- touch "$T/ran"
   assert_equal "$status" 64
-  assert_one_stderr_line 'contradict'
+  assert_one_stderr_line 'use only one of --exclusive, --shared and --permits'
   attempt -k "$K" -s --permits 2 -- touch "$T/ran"
   assert_equal "$status" 64
   attempt -k "$K" -x --permits 2 -- touch "$T/ran"

@@ -216,7 +216,7 @@ TEST_CASE("what a kind of server cannot do is refused by the name of the option"
   const auto refused = [](Words server, const Words& option) {
     server.insert(server.end(), option.begin(), option.end());
     const std::string line = refusal(server);
-    return line.substr(0, line.find(": not with"));
+    return line.substr(0, line.find(": does not work with"));
   };
   const Words quorum{"-S", "redis://a", "-S", "redis://b", "-S", "redis://c"};
   const Words zookeeper{"-S", "zk://h/locks"};
