@@ -175,13 +175,18 @@ def state(pid):
 
 
 def left_over():
+    """Processes of runs, with what they are and whose job they belong to."""
     mark = f"KILLS={DIRECTORY}".encode()
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             with open(f"/proc/{pid}/environ", "rb") as file:
-                if mark in file.read().split(b"\0") and int(pid) != os.getpid():
-                    found.append(pid)
+                variables = file.read().split(b"\0")
+            if mark in variables and int(pid) != os.getpid():
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    command = file.read().replace(b"\0", b" ")
+                token = [each for each in variables if each.startswith((b"RLOCK_KEY=", b"RLOCK_TOKEN="))]
+                found.append(f"{pid}, {command.decode()[:60]!r}, {b' '.join(token).decode()}, state {state(pid)}")
     return found
 
 
@@ -191,7 +196,7 @@ def usual_length():
     for number in range(5):
         begin = time.monotonic()
         subprocess.run([RLOCK, "-q", "-k", "kills:length", "--", "sh", "-c", JOB, "job", "0", "0",
-                        f"{DIRECTORY}/length.daemon", f"{DIRECTORY}/length"], check=True)
+                        f"{DIRECTORY}/length{number}.daemon", f"{DIRECTORY}/length{number}"], check=True)
         longest = max(longest, time.monotonic() - begin)
     return 1.5 * longest
 
@@ -216,7 +221,7 @@ def main():
     deadline = time.monotonic() + 10
     while left_over() and time.monotonic() < deadline:
         time.sleep(0.1)
-    lies += [f"process {pid} of a run that was killed is still there" for pid in left_over()]
+    lies += [f"still there: process {each}" for each in left_over()]
     for what in sorted(seen):
         print(f"{what}: {seen[what]}")
     for lie in lies:
