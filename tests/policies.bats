@@ -61,20 +61,20 @@ queues_in_order() {
   assert_log work/job begin end begin end begin end begin end
 }
 
-three_at_once() {
-  local each
+some_at_once() {
+  local count=$1 each
   job work/job
-  for each in 1 2 3; do launch "$each" "${COMMAND[@]}"; done
-  wait_until begun work/job 3
-  launch 4 "${COMMAND[@]}"
+  for ((each = 1; each <= count; each++)); do launch "$each" "${COMMAND[@]}"; done
+  wait_until begun work/job "$count"
+  launch "$each" "${COMMAND[@]}"
   wait_queued "$K" 1
-  begun work/job 3
+  begun work/job "$count"
   touch "$T/work/job.go"
-  for each in 1 2 3 4; do
+  for ((each = 1; each <= count + 1; each++)); do
     finish "$each"
     assert_success
   done
-  begun work/job 4
+  begun work/job "$((count + 1))"
 }
 
 is_skipped() {
@@ -136,12 +136,12 @@ newest_stops_it() {
 
 @test "Buildkite, ordered: three at once" {
   policy 'Buildkite: concurrency_method' 'ordered'
-  three_at_once
+  some_at_once 3
 }
 
 @test "Buildkite, eager: three at once" {
   policy 'Buildkite: concurrency_method' 'eager'
-  three_at_once
+  some_at_once 3
 }
 
 @test "Jenkins, lock: first come, first served" {
@@ -168,6 +168,11 @@ newest_stops_it() {
   touch "$T/work/job.go"
   finish both
   assert_success
+}
+
+@test "Jenkins, label: as many at once as the pool has, and no more" {
+  policy 'Jenkins: lockable resources' 'label, quantity: 1'
+  some_at_once 2
 }
 
 @test "Kubernetes, Forbid: a run that finds another is skipped" {
