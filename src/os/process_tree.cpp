@@ -3,12 +3,9 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern "C" {  // glibc 2.36 forgot to say so itself
-#include <sys/pidfd.h>
-}
 
 #include <algorithm>
 #include <array>
@@ -141,10 +138,15 @@ std::vector<pid_t> first_children_of(pid_t parent) {
   return children;
 }
 
+/// glibc has wrappers since 2.36; without them the program loads on the 2.35 of older hosts, too.
+int open_pidfd(pid_t pid) {
+  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+}
+
 /// A pid may have been given to a stranger since we read it. A pidfd pins the process that has it
 /// now; if that one started when ours did, it is ours and stays so.
 void signal_exactly(const Process& process, int number) {
-  const Fd pidfd{::pidfd_open(process.pid, 0)};
+  const Fd pidfd{open_pidfd(process.pid)};
   if (!pidfd) return;
   const auto now = look_at(process.pid);
   if (!now || now->start != process.start) return;
@@ -155,7 +157,7 @@ void signal_exactly(const Process& process, int number) {
   info.si_pid = ::getpid();
   info.si_uid = ::getuid();
   info.si_value.sival_int = Signals::whole_tree;
-  (void)::pidfd_send_signal(pidfd.number(), number, &info, 0);
+  (void)::syscall(SYS_pidfd_send_signal, pidfd.number(), number, &info, 0);
 }
 
 std::vector<pid_t> children_now() {

@@ -1,0 +1,15 @@
+# For CMAKE_TOOLCHAIN_FILE: a build for 64-bit ARM with the distribution's own cross compiler. The libraries
+# are those that scripts/packaging/sysroot has put into a directory.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_STRIP aarch64-linux-gnu-strip)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+# What a trial program needs when it is run (none is).
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES THIRD_PARTY_ROOT)
+set(CMAKE_FIND_ROOT_PATH "${THIRD_PARTY_ROOT}")
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
