@@ -14,7 +14,7 @@ namespace cmd {
 namespace {
 
 using store::LockReport;
-using Kind = store::RunOutcome::Kind;
+using store::RunOutcome;
 
 struct MetricsPlan {
   ServerChoice server;
@@ -54,17 +54,21 @@ struct NamedOutcome {
   std::string_view name;
 };
 constexpr std::array outcomes{
-    NamedOutcome{Kind::exited, "succeeded"},    NamedOutcome{Kind::exited, "failed"},
-    NamedOutcome{Kind::signalled, "signalled"}, NamedOutcome{Kind::lost, "lost"},
-    NamedOutcome{Kind::cancelled, "cancelled"}, NamedOutcome{Kind::superseded, "superseded"},
-    NamedOutcome{Kind::overran, "overran"},     NamedOutcome{Kind::not_started, "not-started"},
-    NamedOutcome{Kind::released, "released"},
+    NamedOutcome{RunOutcome::Kind::exited, "succeeded"},
+    NamedOutcome{RunOutcome::Kind::exited, "failed"},
+    NamedOutcome{RunOutcome::Kind::signalled, "signalled"},
+    NamedOutcome{RunOutcome::Kind::lost, "lost"},
+    NamedOutcome{RunOutcome::Kind::cancelled, "cancelled"},
+    NamedOutcome{RunOutcome::Kind::superseded, "superseded"},
+    NamedOutcome{RunOutcome::Kind::overran, "overran"},
+    NamedOutcome{RunOutcome::Kind::not_started, "not-started"},
+    NamedOutcome{RunOutcome::Kind::released, "released"},
 };
 
 /// Empty for a run that goes on.
 std::string_view outcome_of(const store::Run& run) {
   const auto [kind, number] = run.outcome;
-  if (kind == Kind::exited && number != 0) return "failed";
+  if (kind == RunOutcome::Kind::exited && number != 0) return "failed";
   const auto found = std::find_if(outcomes.begin(), outcomes.end(),
                                   [&](const NamedOutcome& each) { return each.kind == kind; });
   return found == outcomes.end() ? std::string_view{} : found->name;
