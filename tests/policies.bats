@@ -112,6 +112,24 @@ newest_stops_it() {
   newest_stops_it
 }
 
+@test "GitHub, the default: the newest takes the place of the one that waits, the one under way is left alone" {
+  policy 'GitHub Actions: concurrency' 'cancel-in-progress: false'
+  job work/job
+  launch first "${COMMAND[@]}"
+  wait_until begun work/job 1
+  launch second "${COMMAND[@]}"
+  wait_queued "$K" 1
+  launch third "${COMMAND[@]}"
+  finish second
+  assert_equal "$status" 75
+  touch "$T/work/job.go"
+  finish first
+  assert_success
+  finish third
+  assert_success
+  assert_log work/job begin end begin end
+}
+
 @test "GitHub, queue: max: 100 wait in order, one more does not" {
   policy 'GitHub Actions: concurrency' 'queue: max'
   queues_in_order
@@ -170,9 +188,24 @@ newest_stops_it() {
   assert_success
 }
 
-@test "Jenkins, label: as many at once as the pool has, and no more" {
-  policy 'Jenkins: lockable resources' 'label, quantity: 1'
-  some_at_once 2
+@test "Jenkins, label: each job has one of the pool, and no two the same" {
+  policy 'Jenkins: lockable resources' 'label, quantity: 1, variable'
+  local each
+  program work/job <<<"#!/bin/sh
+echo \"begin \$RLOCK_RESOURCE\" >>$T/work/job.log
+until [ -e $T/work/job.go ]; do sleep 0.02; done"
+  launch 1 "${COMMAND[@]}"
+  launch 2 "${COMMAND[@]}"
+  wait_until begun work/job 2
+  assert_equal "$(sort "$T/work/job.log" | paste -sd ,)" 'begin blue,begin red'
+  launch 3 "${COMMAND[@]}"
+  wait_queued "$K" 1
+  touch "$T/work/job.go"
+  for each in 1 2 3; do
+    finish "$each"
+    assert_success
+  done
+  begun work/job 3
 }
 
 @test "Kubernetes, Forbid: a run that finds another is skipped" {

@@ -492,6 +492,23 @@ echo \"\$HOST \$*\" >>$T/reboots"
   begun work/simulate 4
 }
 
+@test "a pool with names: two jobs have two of them" {
+  local each
+  at_home
+  recipe 'A licence pool' 2 >"$T/line"
+  program work/train <<<"#!/bin/sh
+echo \"begin \$1\" >>$T/work/train.log
+until [ -e $T/work/train.go ]; do sleep 0.02; done"
+  for each in 1 2; do launch "$each" sh "$T/line"; done
+  wait_until begun work/train 2
+  assert_equal "$(sort "$T/work/train.log" | paste -sd ,)" 'begin gpu:0,begin gpu:1'
+  touch "$T/work/train.go"
+  for each in 1 2; do
+    finish "$each"
+    assert_success
+  done
+}
+
 @test "readers run together, the writer alone" {
   at_home
   recipe 'Readers and a writer' | sed -n 1p >"$T/report"
