@@ -121,7 +121,7 @@ load lib/rlock
   assert_output ran
   RLOCK_SUPERSEDE=nobody attempt -k "$K" -- touch "$T/ran"
   assert_equal "$status" 64
-  assert_one_stderr_line "RLOCK_SUPERSEDE: saw 'nobody', accepted: all, waiting,"
+  assert_one_stderr_line "RLOCK_SUPERSEDE: 'nobody' is not valid; expected all, waiting,"
   [[ ! -e $T/ran ]]
 }
 

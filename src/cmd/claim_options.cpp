@@ -26,9 +26,10 @@ store::Mode mode_in(const Settings& settings) {
     throw UsageError{ExitCode::usage, "use only one of --exclusive, --shared and --permits"};
   }
   if (one_of && (exclusive || shared || permits)) {
-    throw UsageError{ExitCode::usage,
-                     "--one-of contradicts --exclusive, --shared and --permits: as many hold the "
-                     "lock as there are names"};
+    throw UsageError{
+        ExitCode::usage,
+        "--one-of cannot be used with --exclusive, --shared or --permits: it gives each "
+        "name to one holder"};
   }
   if (shared) return {store::Mode::Kind::shared};
   if (one_of) {
@@ -73,8 +74,9 @@ base::Millis wait_in(const Settings& settings, Supersede whom) {
   const auto length = wait_of(wait);
   if (!supersede || wants_wait) return length;
   if (settings.on_command_line("wait")) {
-    throw UsageError{ExitCode::usage,
-                     "--supersede waits until the holder has stopped; it cannot be used with --wait 0"};
+    throw UsageError{
+        ExitCode::usage,
+        "--supersede waits until the holder has stopped; it cannot be used with --wait 0"};
   }
   return length == base::Millis{0} ? base::Millis::max() : length;
 }
@@ -120,9 +122,10 @@ void require_features(const ClaimPlan& plan) {
   if (supersedes) require(plan.server, Feature::supersede, "--supersede");
   if (plan.local_gate) require(plan.server, Feature::local_gate, "--local-gate");
   if (plan.local_gate && (supersedes || plan.max_waiters)) {
-    throw UsageError{ExitCode::usage,
-                     "--local-gate cannot be used with --supersede or --max-waiters: the server does "
-                     "not see the waiters behind the gate"};
+    throw UsageError{
+        ExitCode::usage,
+        "--local-gate cannot be used with --supersede or --max-waiters: the server does "
+        "not see the waiters behind the gate"};
   }
   if (plan.sync_replicas > 0) require(plan.server, Feature::sync_replicas, "--sync-replicas");
 }
@@ -179,7 +182,7 @@ ClaimPlan resolve_claim(const Settings& settings, store::Ttl ttl, const store::L
     require(plan.server, store::Feature::history, "--reason");
     if (plan.history == base::Millis{0}) {
       throw UsageError{ExitCode::usage,
-                       "--history 0 contradicts --reason, which stands in the memory of the run"};
+                       "--reason cannot be used with --history 0: it is kept with the run"};
     }
   }
   require_features(plan);
@@ -244,7 +247,8 @@ std::vector<store::LockName> sorted_keys(std::vector<store::LockName> keys) {
 store::LockName only_key(const std::vector<std::string>& operands) {
   if (operands.empty()) throw UsageError{ExitCode::usage, "no KEY given"};
   if (operands.size() > 1) {
-    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; give one KEY", shown_word(operands[1]))};
+    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; give one KEY",
+                                                  shown_word(operands[1]))};
   }
   auto key = key_of("KEY", operands.front());
   set_log_keys({key});

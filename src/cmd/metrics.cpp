@@ -50,7 +50,7 @@ std::optional<store::Fault> add_matching(const MetricsPlan& plan, store::LockAdm
 
 /// The outcomes that are told apart: as in rlock log, but for the exit code.
 struct NamedOutcome {
-  Kind kind;
+  RunOutcome::Kind kind;
   std::string_view name;
 };
 constexpr std::array outcomes{

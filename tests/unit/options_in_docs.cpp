@@ -174,6 +174,7 @@ TEST_CASE("the man page says the default of each option that has one") {
        "By default .Ev RLOCK_KEY , or the keys of .Ev RLOCK_FENCES"},
       {"RLOCK_TOKEN", "by default .Ev RLOCK_TOKEN"},
       {"stop", ".Cm stop , the default"},
+      {"auto", ".Cm auto , the default"},
       {"redis://127.0.0.1:6379", "Without a URL the server is .Ql redis://127.0.0.1:6379"}};
   const std::string text = fmt::format("{}", fmt::join(page, " "));
   for (const Option& each : cmd::options) {

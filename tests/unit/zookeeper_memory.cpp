@@ -38,7 +38,7 @@ Record ended_run(const std::string& digits, std::int64_t created_by, std::int64_
 
 Parting parting(Parting::SlotEnd end, unsigned retries, RunOutcome outcome) {
   Parting parting{{}, Millis{1000}, RunEnd{outcome}};
-  parting.slot = {{"s", retries}, 1, end};
+  parting.slot = {{"s", retries}, 1, 0, end};
   return parting;
 }
 
