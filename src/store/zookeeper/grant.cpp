@@ -336,7 +336,10 @@ Granted Entry::granted() {
               validity(asked_at_, lease),
               static_cast<Fence>(position_.made->czxid),
               asked_at_};
-  if (claim_.slot) given.attempt = position_.slot_state.attempt;
+  if (claim_.slot) {
+    given.attempt = position_.slot_state.attempt;
+    given.failures = position_.slot_state.failures;
+  }
   return {std::move(given)};
 }
 

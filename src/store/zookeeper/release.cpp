@@ -145,8 +145,8 @@ Release leave(Session& session, Position& position, const Token& token, const Pa
       if (position.slot_version < 0 && parting.end && parting.slot) {
         // It was removed: what it came to is written down all the same.
         position.slot_is_ours = true;
-        position.slot_state = {SlotState::Kind::running, parting.slot->attempt, 0, parting.history,
-                               token};
+        position.slot_state = {SlotState::Kind::running, parting.slot->attempt,
+                               parting.slot->failures, parting.history, token};
       }
     }
   }
