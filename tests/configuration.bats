@@ -197,7 +197,7 @@ in_root() {
 
 @test "a variable of an option that only the command line has is refused, not ignored" {
   local variable
-  for variable in RLOCK_SHARED RLOCK_EXCLUSIVE RLOCK_PERMITS RLOCK_STATUS_FILE RLOCK_SUPERSEDE RLOCK_NONBLOCK RLOCK_C; do
+  for variable in RLOCK_SHARED RLOCK_EXCLUSIVE RLOCK_PERMITS RLOCK_STATUS_FILE RLOCK_NONBLOCK RLOCK_C; do
     status=0
     env "$variable=1" "$RLOCK_BIN" -k "$K" -- touch "$T/ran" 2>"$T/err" || status=$?
     assert_equal "$status" 64

@@ -335,7 +335,7 @@ cancelled() {
   stand_in_line waiter "$K" -- echo 'my turn'
   finish holder
   assert_equal "$status" 76
-  assert_stderr_line "its time under '$K' was over: --max-hold 2s; stopping the job"
+  assert_stderr_line "its time under '$K' is over: --max-hold 2s; stopping the job"
   finish waiter
   assert_success
   assert_output 'my turn'

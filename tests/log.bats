@@ -273,13 +273,3 @@ outcomes() {
   attempt log "$K"
   assert_success
 }
-
-@test "kinds of servers that remember nothing say so" {
-  attempt log -S zk://127.0.0.1:1 "$K"
-  assert_equal "$status" 64
-  assert_one_stderr_line 'log'
-  attempt overdue -S zk://127.0.0.1:1 "$K" --within 1d
-  assert_equal "$status" 64
-  attempt -S zk://127.0.0.1:1 --history 1d -k "$K" -- true
-  assert_equal "$status" 64
-}

@@ -7,7 +7,7 @@ load lib/rlock
   before=$(now_ms)
   attempt -k "$K" --ttl 60s --max-hold 3s --status-file "$T/status" -- sh -c 'trap "exit 3" TERM; while :; do sleep 0.05; done'
   assert_equal "$status" 76
-  assert_stderr_line "its time under '$K' was over: --max-hold 3s; stopping the job"
+  assert_stderr_line "its time under '$K' is over: --max-hold 3s; stopping the job"
   assert_less 2300 $(($(now_ms) - before)) # the default grace is a sixth
   free "$K"
   assert_equal "$("$PYTHON" -c 'import json, sys; d = json.load(open(sys.argv[1])); print(d["outcome"], d["job"]["exit_code"])' "$T/status")" 'stopped 3'

@@ -285,7 +285,7 @@ sys.exit(len(columns) != 1)' "$output" || fail "$output"
   [[ $output == $'\e[?1049h\e[?25l'* ]] || fail "$output"
   [[ $output == *$'\e[?25h\e[?1049l' ]] || fail "$output"
   # After the resize no line is longer than the terminal is wide.
-  (($(widest_line <<<"${output##*deploy-to-production}") <= 45)) || fail "$output" # with what ^C shows
+  (($(widest_line <<<"${output##*until-file}") <= 45)) || fail "$output" # with what ^C shows
   finish holder
 }
 

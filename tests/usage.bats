@@ -179,7 +179,7 @@ refuses_option() {
     assert_success
     [[ -z $(grep -E '.{81}' <<<"$output") ]] || fail "$output"
     (($(grep -c '^  .*rlock' <<<"$output") >= 1)) || fail "no example: $output"
-    assert_output --partial 'Options of every command'
+    assert_output --regexp '(Options of every command|General):'
   done < <(rlock --help | sed -n '/^Commands, /,/^$/s/^  \([a-z-]\+\) .*/\1/p')
   attempt --help
   assert_line '  -k, --key KEY               the lock to take; repeat it to take several, all or'

@@ -228,7 +228,7 @@ const Command metrics_command{
     "\n"
     "Examples:\n"
     "  rlock metrics\n"
-    "  rlock metrics nightly 'batch:*' >rlock.prom.new && mv rlock.prom.new rlock.prom",
+    "  rlock metrics nightly 'batch:*' >.new && mv .new rlock.prom",
     resolve_metrics};
 
 }  // namespace cmd

@@ -102,7 +102,7 @@ class Person:
             self.look(0.02)
 
     def expect(self, text):
-        wanted = codecs.decode(text, "unicode_escape").encode()
+        wanted = codecs.decode(text, "unicode_escape").encode("latin-1")
         self.wait(f"expect {text}", lambda: self.shown.find(wanted, self.read_to) >= 0)
         self.read_to = self.shown.find(wanted, self.read_to) + len(wanted)
 
