@@ -182,7 +182,7 @@ refuses_option() {
     assert_output --regexp '(Options of every command|General):'
   done < <(rlock --help | sed -n '/^Commands, /,/^$/s/^  \([a-z-]\+\) .*/\1/p')
   attempt --help
-  assert_line '  -k, --key KEY               the lock to take; repeat it to take several, all or'
+  assert_line '  -k, --key KEY               the lock to take; repeat it to take several, all'
 }
 
 @test "at a server that nobody chose a fault says how to choose one" {
