@@ -84,6 +84,7 @@ PYTHON
 @test "the parsers of OpenMetrics and of Prometheus take it, whatever the keys are called" {
   own_server
   local key
+  # shellcheck disable=SC1003
   for key in plain 'a"b' 'back\slash' 'end\' $'new\nline' 'a\nb' $'\xff\xfe' '\xff\xfe' '{}=,#' ' # EOF' 'grün' $'\r' $'\u202e'; do
     attempt -k "$key" -- true
     assert_success

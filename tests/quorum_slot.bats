@@ -45,7 +45,7 @@ slot_at_is() {
   start_quorum
   attempt -k "$K" --slot s -- true
   for number in 1 2; do
-    wait_until slot_at_is "$number" done 1
+    wait_until slot_at_is "$number" "done" 1
     node "$number" del "{$K}:rlock:slot:s" >/dev/null
   done
   attempt -k "$K" --slot s -w 10s -- touch "$T/ran"

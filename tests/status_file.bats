@@ -18,7 +18,7 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
   with_status -- sh -c 'echo "$RLOCK_TOKEN"; sleep 0.1; exit 3'
   assert_equal "$status" 3
   assert_equal "$(status_of '[d["outcome"], d["exit_code"], d["job"], d["key"], d["keys"]]')" \
-    "[\"ran\", 3, {\"exit_code\": 3, \"signal\": null}, \"$K\", [{\"key\": \"$K\", \"fence\": $(fence "$K")}]]"
+    "[\"ran\", 3, {\"exit_code\": 3, \"signal\": null}, \"$K\", [{\"key\": \"$K\", \"fence\": $(fence "$K"), \"permit\": null, \"resource\": null}]]"
   assert_equal "$(status_of 'd["token"]')" "$output"
   assert_equal "$(status_of 'd["fence"]')" "$(fence "$K")"
   assert_equal "$(status_of '[d["lost_why"], d["why"]]')" '[null, null]'
@@ -107,7 +107,7 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
 
 @test "several keys each have their fence" {
   with_status -k "$K:b" -- true
-  assert_equal "$(status_of 'd["keys"]')" "[{\"key\": \"$K\", \"fence\": $(fence "$K")}, {\"key\": \"$K:b\", \"fence\": $(fence "$K:b")}]"
+  assert_equal "$(status_of 'd["keys"]')" "[{\"key\": \"$K\", \"fence\": $(fence "$K"), \"permit\": null, \"resource\": null}, {\"key\": \"$K:b\", \"fence\": $(fence "$K:b"), \"permit\": null, \"resource\": null}]"
 }
 
 @test "the file is replaced as a whole, with mode 600 and nothing beside it" {

@@ -177,7 +177,7 @@ refuses_option() {
     # shellcheck disable=SC2086
     attempt $command --help
     assert_success
-    [[ -z $(grep -E '.{81}' <<<"$output") ]] || fail "$output"
+    ! grep -qE '.{81}' <<<"$output" || fail "$output"
     (($(grep -c '^  .*rlock' <<<"$output") >= 1)) || fail "no example: $output"
     assert_output --regexp '(Options of every command|General):'
   done < <(rlock --help | sed -n '/^Commands, /,/^$/s/^  \([a-z-]\+\) .*/\1/p')

@@ -142,7 +142,9 @@ std::string github_output_in(const Settings& settings) {
 
 Act resolve_acquire(const Settings& settings, const std::vector<std::string>& operands) {
   if (!operands.empty()) {
-    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; acquire runs no command; to run one: rlock -k KEY -- COMMAND", shown_word(operands.front()))};
+    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; acquire runs no "
+                                                  "command; to run one: rlock -k KEY -- COMMAND",
+                                                  shown_word(operands.front()))};
   }
   if (settings.all("key").empty()) {
     throw UsageError{ExitCode::usage, "no key given; use -k KEY"};

@@ -46,7 +46,7 @@ Words values_of(const Option& option) {
   if (option.name == "wait" && option.letter != 0) return {"forever"};
   if (option.name == "slot") return {"@day", "@hour", "@week", "@month"};
   if (option.name == "server") {
-    return {"redis://",          "rediss://", "unix:///", "redis+sentinel://",
+    return {"redis://",           "rediss://", "unix:///", "redis+sentinel://",
             "rediss+sentinel://", "zk://",     "file:"};
   }
   Words values;
@@ -183,9 +183,9 @@ std::vector<std::string> keys_of_server(const std::string& prefix, Commands comm
     }
     const bool looks_back = command == of::log || command == of::overdue;
     const auto admin = store::open_admin(server.spec);
-    const auto found = admin->list(
-        pattern + "*", looks_back ? store::Listed::remembered : store::Listed::in_use, patience,
-        {base::Deadline::after(base::now(), patience)});
+    const auto found =
+        admin->list(pattern + "*", looks_back ? store::Listed::remembered : store::Listed::in_use,
+                    patience, {base::Deadline::after(base::now(), patience)});
     std::vector<std::string> keys;
     if (!found) return keys;
     for (const auto& each : *found) {

@@ -26,9 +26,8 @@ struct Completion {
 };
 
 /// Keys for a word that begins with `prefix`; `options` are those of the server, as typed.
-using KeySource =
-    std::function<std::vector<std::string>(const std::string& prefix, Commands command,
-                                           const std::vector<std::string>& options)>;
+using KeySource = std::function<std::vector<std::string>(
+    const std::string& prefix, Commands command, const std::vector<std::string>& options)>;
 
 /// `words` are what stands behind "rlock", the last one as far as it is typed. A value behind
 /// "--name=" is offered without that.

@@ -54,8 +54,8 @@ std::string findings_as_table(const std::string& server, const store::Findings& 
   for (const Finding& each : findings) {
     const auto column = 8 + 1 + width + 1;
     const std::size_t fits = look.columns.value_or(std::string::npos);
-    const auto verdict = painted(fmt::format("{:<8}", name_of(each.verdict)),
-                                 colour_of(each.verdict), look);
+    const auto verdict =
+        painted(fmt::format("{:<8}", name_of(each.verdict)), colour_of(each.verdict), look);
     text += fmt::format("{} {:<{}} {}\n", verdict, each.subject, width,
                         wrapped(each.seen, column, fits));
     if (!each.advice.empty()) {
@@ -86,8 +86,7 @@ int execute(const DoctorPlan& plan) {
   auto findings =
       store::examine(plan.server.spec, plan.key, {base::Deadline::after(base::now(), longest)});
   if (!plan.server.exported) {
-    findings.push_back({Finding::Verdict::warn, "choice",
-                        "this is the default server",
+    findings.push_back({Finding::Verdict::warn, "choice", "this is the default server",
                         "each host has its own: set one server for all, in RLOCK_SERVER or "
                         "/etc/rlock.conf"});
   }

@@ -127,8 +127,8 @@ std::string redrawn(const ListPlan& plan, const store::Result<Reports>& answer) 
   // A cursor behind the last column stays on it, where wiping the rest would wipe a character.
   const std::size_t columns = std::max<std::size_t>(size.columns, 2) - 1;
   if (!plan.wide) look.columns = columns;
-  std::string text = fmt::format("every {}, ^C ends: {}",
-                                 base::format_duration(watch_pause), plan.server.shown);
+  std::string text =
+      fmt::format("every {}, ^C ends: {}", base::format_duration(watch_pause), plan.server.shown);
   text = base::fit_columns(text, columns) + "\n";
   if (!answer) {
     text += base::fit_columns(base::one_line(answer.error().why), columns) + "\n";
@@ -143,7 +143,8 @@ std::string redrawn(const ListPlan& plan, const store::Result<Reports>& answer) 
     const auto end = text.find('\n', begin);
     const bool last = row == size.rows;
     if (last && end + 1 < text.size()) {
-      const auto more = std::count(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), '\n');
+      const auto more =
+          std::count(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), '\n');
       return screen + base::fit_columns(fmt::format("… and {} more", more), columns) + "\x1b[K";
     }
     screen += text.substr(begin, end - begin) + "\x1b[K" + (last ? "" : "\r\n");
@@ -215,15 +216,12 @@ std::optional<std::string> text_in(const Settings& settings, OptionName name) {
 }
 
 Act resolve_list(const Settings& settings, const std::vector<std::string>& operands) {
-  const ListPlan plan{resolve_server(settings),
-                      operands.empty() ? std::vector<std::string>{"*"} : operands,
-                      text_in(settings, "host"),
-                      text_in(settings, "user"),
-                      order_in(settings),
-                      settings.is_on("json"),
-                      settings.is_on("watch"),
-                      settings.is_on("wide"),
-                      look_of(settings)};
+  const ListPlan plan{
+      resolve_server(settings),  operands.empty() ? std::vector<std::string>{"*"} : operands,
+      text_in(settings, "host"), text_in(settings, "user"),
+      order_in(settings),        settings.is_on("json"),
+      settings.is_on("watch"),   settings.is_on("wide"),
+      look_of(settings)};
   if (plan.watch && plan.json) {
     throw UsageError{ExitCode::usage, "use only one of --watch and --json"};
   }

@@ -68,12 +68,18 @@ int execute(const LogPlan& plan) {
 }
 
 Act resolve_log(const Settings& settings, const std::vector<std::string>& operands) {
-  if (operands.size() > 1) throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; give one KEY or PATTERN", shown_word(operands[1]))};
+  if (operands.size() > 1)
+    throw UsageError{
+        ExitCode::usage,
+        fmt::format("unexpected argument '{}'; give one KEY or PATTERN", shown_word(operands[1]))};
   constexpr unsigned most = 1'000;
   const auto last = settings.find("last");
-  const LogPlan plan{resolve_server(settings), operands.empty() ? "*" : operands[0],
+  const LogPlan plan{resolve_server(settings),
+                     operands.empty() ? "*" : operands[0],
                      last ? std::optional{number_of(*last, 1, most)} : std::nullopt,
-                     settings.is_on("failed"), settings.is_on("json"), look_of(settings)};
+                     settings.is_on("failed"),
+                     settings.is_on("json"),
+                     look_of(settings)};
   require(plan.server, store::Feature::history, "log");
   return [plan] { return execute(plan); };
 }

@@ -226,8 +226,9 @@ int execute(const CancelPlan& plan) {
 }
 
 Act resolve_cancel(const Settings& settings, const std::vector<std::string>& operands) {
-  const CancelPlan plan{resolve_server(settings), only_key(settings, operands), chosen_token(settings),
-                        who_and_why(settings), duration_of(settings.value("wait"))};
+  const CancelPlan plan{resolve_server(settings), only_key(settings, operands),
+                        chosen_token(settings), who_and_why(settings),
+                        duration_of(settings.value("wait"))};
   return [plan] { return execute(plan); };
 }
 
@@ -253,14 +254,16 @@ std::string question(const store::LockName& name, const Holders& holders) {
                        holders.size());
   }
   if (is_kept(first.holder)) {
-    return fmt::format("Release '{}' before its --min-hold ends? The job of {} has ended. "
-                       "Type 'yes': ",
-                       key, who);
+    return fmt::format(
+        "Release '{}' before its --min-hold ends? The job of {} has ended. "
+        "Type 'yes': ",
+        key, who);
   }
   if (!can_stop(first)) {
-    return fmt::format("Take '{}' from {}? It is a foreign client, which will not notice. "
-                       "Type 'yes': ",
-                       key, who);
+    return fmt::format(
+        "Take '{}' from {}? It is a foreign client, which will not notice. "
+        "Type 'yes': ",
+        key, who);
   }
   return fmt::format("Take '{}' from {}? Its job will be stopped. Type 'yes': ", key, who);
 }
@@ -350,9 +353,7 @@ Act resolve_force_release(const Settings& settings, const std::vector<std::strin
                               settings.is_on("yes"),    duration_of(settings.value("wait")),
                               look_of(settings)};
   if (!plan.yes && !os::stdin_is_terminal()) {
-    throw UsageError{
-        ExitCode::usage,
-        "stdin is not a terminal; confirm with --yes"};
+    throw UsageError{ExitCode::usage, "stdin is not a terminal; confirm with --yes"};
   }
   return [plan] { return execute(plan); };
 }

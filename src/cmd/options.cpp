@@ -165,7 +165,9 @@ std::string help_of(Commands command) {
     }
     if (lines.empty()) continue;
     const bool common = group == Group::server || group == Group::general;
-    const std::string title = many ? heading(group) : common ? "Options of every command" : "Options";
+    const std::string title = many     ? heading(group)
+                              : common ? "Options of every command"
+                                       : "Options";
     if (title != last_title) text += fmt::format("{}{}:\n", text.empty() ? "" : "\n", title);
     text += lines;
     last_title = title;

@@ -190,7 +190,8 @@ inline constexpr std::array options{
 /// How flock(1) calls what is an option here.
 struct FlockOption {
   std::string_view written;
-  std::string_view ours;  // a name in the table; empty: there is none, and `hint` says what to write
+  std::string_view
+      ours;  // a name in the table; empty: there is none, and `hint` says what to write
   std::string_view hint{};
 };
 inline constexpr std::array flock_options{

@@ -36,9 +36,8 @@ std::string unknown_command(const std::string& word) {
 void require_key(const Settings& settings, const SplitArgv& words) {
   if (settings.on_command_line("key")) return;
   if (words.operands.empty()) {
-    throw UsageError{
-        ExitCode::usage,
-        "nothing to do; to run a program: rlock -k KEY -- COMMAND (see rlock --help)"};
+    throw UsageError{ExitCode::usage,
+                     "nothing to do; to run a program: rlock -k KEY -- COMMAND (see rlock --help)"};
   }
   const std::string& word = words.operands.front();
   const std::string shown = base::printable(base::shell_word(shown_word(word)));
@@ -50,10 +49,10 @@ void require_key(const Settings& settings, const SplitArgv& words) {
                                  shown)};
   }
   if (word.find('/') != word.npos && words.operands.size() > 1) {
-    throw UsageError{ExitCode::usage,
-                     fmt::format("no -k KEY given; to lock {} as flock does: rlock -k {} -- {}",
-                                 shown, shown,
-                                 base::printable(base::shell_word(shown_word(words.operands[1]))))};
+    throw UsageError{
+        ExitCode::usage,
+        fmt::format("no -k KEY given; to lock {} as flock does: rlock -k {} -- {}", shown, shown,
+                    base::printable(base::shell_word(shown_word(words.operands[1]))))};
   }
   throw UsageError{ExitCode::usage, fmt::format("{}; to run a program: rlock -k KEY -- {}",
                                                 unknown_command(word), shown)};
@@ -90,8 +89,8 @@ Answer help_on(const std::vector<std::string>& operands) {
   if (operands.empty() || operands.front() == "help") return Answer{help_text(run_command)};
   const Command* command = subcommand_named(operands.front());
   if (command == nullptr) {
-    throw UsageError{ExitCode::usage, fmt::format("{}; for a list: rlock help",
-                                                  unknown_command(operands.front()))};
+    throw UsageError{ExitCode::usage,
+                     fmt::format("{}; for a list: rlock help", unknown_command(operands.front()))};
   }
   return Answer{help_text(*command)};
 }

@@ -299,15 +299,14 @@ std::string log_table(const std::vector<LockReport>& reports, const Look& look) 
   Table table{std::move(columns)};
   for (const LockReport& report : reports) {
     for (const store::Run& run : report.runs) {
-      std::vector<Cell> row{
-          {local_time(run.granted_ago)},
-          {base::format_duration(run.waited)},
-          {length_or_dash(length_of(run))},
-          {shown_outcome(run.outcome), colour_of(run.outcome)},
-          {std::to_string(run.fence)},
-          {run.token.shown() +
-           (run.reason.empty() ? "" : " (" + base::printable(run.reason) + ")") +
-           (run.why.empty() ? "" : ": " + base::one_line(run.why))}};
+      std::vector<Cell> row{{local_time(run.granted_ago)},
+                            {base::format_duration(run.waited)},
+                            {length_or_dash(length_of(run))},
+                            {shown_outcome(run.outcome), colour_of(run.outcome)},
+                            {std::to_string(run.fence)},
+                            {run.token.shown() +
+                             (run.reason.empty() ? "" : " (" + base::printable(run.reason) + ")") +
+                             (run.why.empty() ? "" : ": " + base::one_line(run.why))}};
       if (several) row.insert(row.begin(), {base::printable(report.name.text())});
       table.add(std::move(row));
     }

@@ -127,9 +127,9 @@ int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
       },
       [&](const hold::Incompatible& disagreement) -> int {
         const auto& [name, conflict] = disagreement;
-        base::log::error("'{}' is used {} by {}, but this run says {}; all users of a key must agree",
-                         quoted(name), use_of(conflict.mode), conflict.token.shown(),
-                         option_for(plan.mode));
+        base::log::error(
+            "'{}' is used {} by {}, but this run says {}; all users of a key must agree",
+            quoted(name), use_of(conflict.mode), conflict.token.shown(), option_for(plan.mode));
         return ExitCode::bad_config;
       },
       [&](const hold::AlreadyDone& found) -> int {

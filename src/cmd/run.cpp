@@ -100,7 +100,8 @@ std::vector<std::string> command_in(const Settings& settings,
   const auto string = settings.find("c");
   if (!string) {
     if (operands.empty()) {
-      throw UsageError{ExitCode::usage, "no command to run; usage: rlock -k KEY -- COMMAND [ARG]..."};
+      throw UsageError{ExitCode::usage,
+                       "no command to run; usage: rlock -k KEY -- COMMAND [ARG]..."};
     }
     if (operands.front().empty()) {
       throw not_accepted("COMMAND", "", "the name or path of a program");
@@ -108,7 +109,8 @@ std::vector<std::string> command_in(const Settings& settings,
     return operands;
   }
   if (!operands.empty()) {
-    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}' beside -c STRING", shown_word(operands.front()))};
+    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}' beside -c STRING",
+                                                  shown_word(operands.front()))};
   }
   const char* shell = std::getenv("SHELL");
   return {shell != nullptr && *shell != '\0' ? shell : "/bin/sh", "-c", string->text};
@@ -202,8 +204,8 @@ void release_lock(hold::Held& held, const store::Parting& parting, RunRecord& re
       record.lost_why = not_ours->why;
     }
   } else if (const auto* fault = std::get_if<store::Fault>(&release)) {
-    base::log::error("could not release the lock '{}' ({}); it expires within {}", key,
-                     fault->why, base::format_duration(held.lease().ttl.length()));
+    base::log::error("could not release the lock '{}' ({}); it expires within {}", key, fault->why,
+                     base::format_duration(held.lease().ttl.length()));
   } else if (parting.end) {
     say_released(held.lease(), record, *parting.end);
   }

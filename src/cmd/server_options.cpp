@@ -83,8 +83,9 @@ void fetch_libraries(const std::vector<Parsed>& servers) {
 /// What to write in place of a URL that is none. What "host" and "host:port" were meant to be is
 /// plain, and they hold no secret.
 std::string proposal(const std::string& url) {
-  const bool is_host = url.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                             "0123456789.-:") == url.npos;
+  const bool is_host = url.find_first_not_of(
+                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                           "0123456789.-:") == url.npos;
   const auto colon = url.find(':');
   const auto port = colon == url.npos ? "" : url.substr(colon + 1);
   if (is_host && colon != 0 && !url.empty() && store::without_secret(url) == url &&
@@ -117,11 +118,12 @@ ServerChoice resolve_server(const Settings& settings) {
   }
   auto together = store::together(std::move(servers));
   if (!together) {
-    throw UsageError{exit_code_for(*chosen),
-                     fmt::format("{}: '{}' is not valid ({}); expected one server, or an odd number "
-                                 "of independent Redis servers",
-                                 chosen->source, base::printable(store::without_secret(url), 400),
-                                 together.error().why)};
+    throw UsageError{
+        exit_code_for(*chosen),
+        fmt::format("{}: '{}' is not valid ({}); expected one server, or an odd number "
+                    "of independent Redis servers",
+                    chosen->source, base::printable(store::without_secret(url), 400),
+                    together.error().why)};
   }
   ServerChoice choice{*std::move(together), base::printable(store::without_secret(url)),
                       std::nullopt, longest_answer_in(settings)};
@@ -136,16 +138,19 @@ ServerChoice resolve_server(const Settings& settings) {
 
 void warn_of_default_server(const ServerChoice& server) {
   if (server.exported || os::stderr_is_terminal()) return;
-  base::log::notice("using the default server {}; set RLOCK_SERVER or --server to one that all hosts share", server.shown);
+  base::log::notice(
+      "using the default server {}; set RLOCK_SERVER or --server to one that all hosts share",
+      server.shown);
 }
 
 void require(const ServerChoice& server, store::Feature feature, std::string_view option) {
   if (store::can(server.spec, feature)) return;
   throw UsageError{
       ExitCode::usage,
-      fmt::format("{}: does not work with {}; rlock(1), SERVER URLS, says which kinds of server can "
-                  "do it",
-                  option, server.shown)};
+      fmt::format(
+          "{}: does not work with {}; rlock(1), SERVER URLS, says which kinds of server can "
+          "do it",
+          option, server.shown)};
 }
 
 void scrub_argv(std::span<char*> words) {

@@ -122,9 +122,8 @@ void Settings::read_elsewhere() {
   for (const auto& doubt : doubtful_variables(os::environment(), command_)) {
     if (doubt.kind != VariableDoubt::Kind::command_line_only) continue;
     // In silence it would be taken for heeded; heeded, every rlock inside the job would heed it.
-    throw UsageError{ExitCode::usage,
-                     fmt::format("{} has no effect: give {} on the command line", doubt.name,
-                                 doubt.option)};
+    throw UsageError{ExitCode::usage, fmt::format("{} has no effect: give {} on the command line",
+                                                  doubt.name, doubt.option)};
   }
   const auto named = find("config");
   // A pipe can be read once, and the other program may be wanted for what it says.
@@ -137,8 +136,7 @@ void Settings::read_elsewhere() {
 void Settings::warn_of_unread_variables() const {
   for (const auto& doubt : doubtful_variables(os::environment(), command_)) {
     if (doubt.kind == VariableDoubt::Kind::read_by_nobody) {
-      base::log::notice("{} has no effect: give {} on the command line", doubt.name,
-                        doubt.option);
+      base::log::notice("{} has no effect: give {} on the command line", doubt.name, doubt.option);
     }
     if (doubt.kind != VariableDoubt::Kind::unknown) continue;
     std::vector<std::string> variables;

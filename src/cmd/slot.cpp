@@ -59,7 +59,8 @@ std::optional<store::Slot> slot_in(const Settings& settings, const ClaimPlan& pl
   if (!slot) throw not_accepted(*setting, accepted);
   require(plan.server, store::Feature::slots, "--slot");
   const auto refuse = [](bool given, const char* what) {
-    if (given) throw UsageError{ExitCode::usage, fmt::format("--slot cannot be used with {}", what)};
+    if (given)
+      throw UsageError{ExitCode::usage, fmt::format("--slot cannot be used with {}", what)};
   };
   refuse(plan.mode.kind == store::Mode::Kind::shared, "--shared");
   refuse(plan.mode.kind == store::Mode::Kind::permits, "--permits");

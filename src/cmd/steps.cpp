@@ -52,8 +52,7 @@ std::vector<store::LockName> keys_of_step(const Settings& settings,
     }
   }
   if (keys.empty()) {
-    throw UsageError{ExitCode::usage,
-                     "no KEY given, and RLOCK_KEY is not set"};
+    throw UsageError{ExitCode::usage, "no KEY given, and RLOCK_KEY is not set"};
   }
   keys = sorted_keys(std::move(keys));
   set_log_keys(keys);
@@ -63,8 +62,7 @@ std::vector<store::LockName> keys_of_step(const Settings& settings,
 store::Token token_of_step(const Settings& settings) {
   const auto setting = settings.find("token");
   if (!setting || setting->text.empty()) {
-    throw UsageError{ExitCode::usage,
-                     "no --token given, and RLOCK_TOKEN is not set"};
+    throw UsageError{ExitCode::usage, "no --token given, and RLOCK_TOKEN is not set"};
   }
   return store::Token::foreign(setting->text);
 }
@@ -120,8 +118,7 @@ int refresh(const StepPlan& plan, store::Ttl ttl) {
 Act resolve_refresh(const Settings& settings, const std::vector<std::string>& operands) {
   const auto ttl = ttl_in(settings);
   if (!ttl) {
-    throw UsageError{ExitCode::usage,
-                     "no --ttl given; say how long to hold the lock from now on"};
+    throw UsageError{ExitCode::usage, "no --ttl given; say how long to hold the lock from now on"};
   }
   auto plan = step_in(settings, operands);
   require(plan.server, store::Feature::steps, "refresh");
@@ -163,7 +160,8 @@ Failure long_enough(const store::LockName& name, const store::StillOurs& ours,
   const std::string key = base::printable(name.text());
   base::log::detail("'{}' is held for {} more", key, base::format_duration(left));
   if (left > base::Millis{0} && left >= at_least) return std::nullopt;
-  base::log::error("the lease of '{}' ends in {}, too soon for --at-least", key, base::format_duration(left));
+  base::log::error("the lease of '{}' ends in {}, too soon for --at-least", key,
+                   base::format_duration(left));
   return ExitCode::lost;
 }
 

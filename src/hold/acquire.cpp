@@ -213,8 +213,7 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
       if (holder && holder->held_for) {
         *holder->held_for += std::chrono::duration_cast<base::Millis>(base::now() - told_at);
       }
-      return withdrawn(
-          GaveUp{claim_.name, std::move(holder), place.ahead, GaveUp::Why::timed_out});
+      return withdrawn(GaveUp{claim_.name, std::move(holder), place.ahead, GaveUp::Why::timed_out});
     }
     if (std::holds_alternative<store::ClaimAgain>(turn)) return std::nullopt;
     if (line_.due().passed(base::now())) line_.tick(base::now());

@@ -197,8 +197,8 @@ struct Granted {
 };
 struct Queued {
   std::optional<Holder> holder;
-  std::size_t ahead;              // waiters before us
-  std::optional<Millis> look_in;  // when something may have happened of which nobody tells
+  std::size_t ahead;                    // waiters before us
+  std::optional<Millis> look_in;        // when something may have happened of which nobody tells
   std::optional<Millis> typical_run{};  // see typical_length(); nothing: none is remembered
 };
 struct Busy {

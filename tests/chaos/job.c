@@ -1,9 +1,10 @@
-/* A job that records what it does, for the checker: one JSON object a line, one write a line, appended to RECORDS; times
- * are CLOCK_BOOTTIME in ns, as rlock's leases are.
+/* A job that records what it does, for the checker: one JSON object a line, one write a line,
+ * appended to RECORDS; times are CLOCK_BOOTTIME in ns, as rlock's leases are.
  *
  * usage: job RUN KEY MODE MILLISECONDS CODE FLAGS RESOURCE RECORDS
- * Works for so long and exits with CODE. Every 5 ms it says that it is there (beat), every 20 ms it writes to RESOURCE, a
- * file that remembers the highest fence and refuses lower ones. FLAGS: d with a daemon that beats, too, and i: TERM ignored.
+ * Works for so long and exits with CODE. Every 5 ms it says that it is there (beat), every 20 ms it
+ * writes to RESOURCE, a file that remembers the highest fence and refuses lower ones. FLAGS: d with
+ * a daemon that beats, too, and i: TERM ignored.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -25,16 +26,17 @@ static long long now(void) {
   return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-static void record(const char *what, const char *more) {
+static void record(const char* what, const char* more) {
   char line[512];
-  const int size = snprintf(line, sizeof line,
-                            "{\"t\": %lld, \"what\": \"%s\", \"run\": \"%s\", \"key\": \"%s\", \"mode\": \"%s\"%s}\n",
-                            now(), what, run, key, mode, more);
+  const int size = snprintf(
+      line, sizeof line,
+      "{\"t\": %lld, \"what\": \"%s\", \"run\": \"%s\", \"key\": \"%s\", \"mode\": \"%s\"%s}\n",
+      now(), what, run, key, mode, more);
   if (write(records, line, (size_t)size) != size) _exit(99);
 }
 
 /* Under the file's own lock, so that the order of its records is the order of the writes. */
-static void write_resource(const char *path, long long fence) {
+static void write_resource(const char* path, long long fence) {
   char text[32] = "", more[96];
   const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0 || flock(file, LOCK_EX) != 0) _exit(98);
@@ -44,12 +46,14 @@ static void write_resource(const char *path, long long fence) {
     const int size = snprintf(text, sizeof text, "%-20lld", fence);
     if (pwrite(file, text, (size_t)size, 0) != size) _exit(98);
   }
-  snprintf(more, sizeof more, ", \"fence\": %lld, \"accepted\": %s", fence, accepted ? "true" : "false");
+  snprintf(more, sizeof more, ", \"fence\": %lld, \"accepted\": %s", fence,
+           accepted ? "true" : "false");
   record("write", more);
   close(file);
 }
 
-/* Out of the session and the parent's sight. It ends with a word from the job (a byte in the pipe), not with its death. */
+/* Out of the session and the parent's sight. It ends with a word from the job (a byte in the pipe),
+ * not with its death. */
 static int start_daemon(void) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) _exit(97);
@@ -67,18 +71,18 @@ static int start_daemon(void) {
   return ends[1];
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 9) return 64;
   run = argv[1], key = argv[2], mode = argv[3];
   const char *flags = argv[6], *said = getenv("RLOCK_FENCE"), *token = getenv("RLOCK_TOKEN");
-  const char *attempt = getenv("RLOCK_ATTEMPT");
+  const char* attempt = getenv("RLOCK_ATTEMPT");
   const long long fence = said ? atoll(said) : -1;
   char more[512];
   records = open(argv[8], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (records < 0) return 96;
   if (strchr(flags, 'i')) signal(SIGTERM, SIG_IGN);
-  snprintf(more, sizeof more, ", \"fence\": %lld, \"token\": \"%s\", \"attempt\": %s", fence, token ? token : "",
-           attempt ? attempt : "null");
+  snprintf(more, sizeof more, ", \"fence\": %lld, \"token\": \"%s\", \"attempt\": %s", fence,
+           token ? token : "", attempt ? attempt : "null");
   record("enter", more);
   const int daemon = strchr(flags, 'd') ? start_daemon() : -1;
   const long long end = now() + atoll(argv[4]) * 1000000;

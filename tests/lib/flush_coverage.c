@@ -1,5 +1,5 @@
-// For scripts/coverage: a program that ends with _exit() or _Exit() writes what it counted first. A child after vfork()
-// shares its parent's counters: reset, they are neither lost nor written twice.
+// For scripts/coverage: a program that ends with _exit() or _Exit() writes what it counted first. A
+// child after vfork() shares its parent's counters: reset, they are neither lost nor written twice.
 #include <stdlib.h>
 
 void __gcov_dump(void);

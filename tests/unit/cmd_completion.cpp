@@ -20,12 +20,12 @@ struct Server {
   cmd::Commands asked_by = 0;
 
   cmd::Completion complete(const Words& words) {
-    return cmd::completion_of(words, [this](const std::string& /*prefix*/, cmd::Commands command,
-                                            const Words& options) {
-      asked_with = options;
-      asked_by = command;
-      return Words{"batch:one", "deploy"};
-    });
+    return cmd::completion_of(
+        words, [this](const std::string& /*prefix*/, cmd::Commands command, const Words& options) {
+          asked_with = options;
+          asked_by = command;
+          return Words{"batch:one", "deploy"};
+        });
   }
 };
 
@@ -113,8 +113,7 @@ TEST_CASE("keys come from the server that is on the command line") {
   Server server;
   (void)server.complete({"-S", "redis://a", "cancel", "-q", "--server=redis://b", "--wait", "5s",
                          "--config", "f", ""});
-  CHECK(server.asked_with ==
-        Words{"-S", "redis://a", "--server", "redis://b", "--config", "f"});
+  CHECK(server.asked_with == Words{"-S", "redis://a", "--server", "redis://b", "--config", "f"});
   CHECK(server.asked_by == cmd::of::cancel);
 }
 

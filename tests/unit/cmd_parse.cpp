@@ -111,8 +111,7 @@ TEST_CASE("a word that is no command is said to be none, with what was probably 
         "inspct");
   CHECK(outcome({"frobnicate"}) ==
         "unknown command 'frobnicate'; to run a program: rlock -k KEY -- frobnicate");
-  CHECK(outcome({"inspect", "--jsn", "a"}) ==
-        "unknown option '--jsn'; did you mean '--json'?");
+  CHECK(outcome({"inspect", "--jsn", "a"}) == "unknown option '--jsn'; did you mean '--json'?");
 }
 
 TEST_CASE("help and version are answers, whatever else is wrong") {

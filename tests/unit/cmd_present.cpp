@@ -148,8 +148,8 @@ TEST_CASE("times are local for people and in UTC for programs") {
   around.set("TZ", "XYZ-5:30");
   ::tzset();
   const auto report = held_lock();
-  const auto since = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() -
-                                                          Millis{124'000});
+  const auto since =
+      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() - Millis{124'000});
   const std::string table = cmd::as_table(report);
   const auto shown = [&](std::time_t when) {
     std::tm utc{};

@@ -101,7 +101,8 @@ TEST_CASE("a use that does not go together with ours names both") {
     return all.text();
   };
   CHECK(said({store::Mode::Kind::permits, 3}) ==
-        "rlock: 'deploy' is used with --permits 3 by b, but this run says --exclusive; all users of a "
+        "rlock: 'deploy' is used with --permits 3 by b, but this run says --exclusive; all users "
+        "of a "
         "key must agree\n");
   CHECK(said({store::Mode::Kind::shared}, {store::Mode::Kind::permits, 2}) ==
         "rlock: 'deploy' is used as a reader/writer lock by b, but this run says --permits 2; all "

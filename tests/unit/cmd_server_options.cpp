@@ -73,13 +73,15 @@ TEST_CASE("servers that are no quorum are a usage error, in a config file a mist
   const Surroundings around;
   const auto [code, line] = refusal({"-S", "redis://u:hunter2@a", "-S", "redis://b"});
   CHECK(code == cmd::ExitCode::usage);
-  CHECK(line.starts_with("--server: 'redis://a redis://b' is not valid (an even number of servers"));
+  CHECK(
+      line.starts_with("--server: 'redis://a redis://b' is not valid (an even number of servers"));
   CHECK(line.ends_with("expected one server, or an odd number of independent Redis servers"));
   CHECK(refusal({"-S", "redis://a redis://b file:///x"}).second.find("only Redis") !=
         std::string::npos);
   (void)around.config("server = redis://a\nserver = redis://b\n");
   CHECK(refusal({}).first == cmd::ExitCode::bad_config);
-  CHECK(refusal({}).second.starts_with(around / "conf:1: server: 'redis://a redis://b' is not valid"));
+  CHECK(refusal({}).second.starts_with(around /
+                                       "conf:1: server: 'redis://a redis://b' is not valid"));
   around.set("RLOCK_SERVER", "redis://c redis://d");
   CHECK(refusal({}).first == cmd::ExitCode::usage);
 }

@@ -101,7 +101,8 @@ TEST_CASE("a flag whose value is neither yes nor no is an error of where it stan
   const auto refused = [](const cmd::Settings& settings) {
     return refusal_of([&] { (void)settings.is_on("wait-all"); });
   };
-  const std::string accepted = "'perhaps' is not valid; expected 1, true, yes, on, 0, false, no or off";
+  const std::string accepted =
+      "'perhaps' is not valid; expected 1, true, yes, on, 0, false, no or off";
   (void)around.config("wait-all = perhaps");
   CHECK(refused(settings_of({})) == Refusal{78, around / "conf:1: wait-all: " + accepted});
   around.set("RLOCK_WAIT_ALL", "perhaps");
@@ -111,14 +112,12 @@ TEST_CASE("a flag whose value is neither yes nor no is an error of where it stan
 
 TEST_CASE("an option that is not one is named, with what was probably meant") {
   const Surroundings around;
-  CHECK(refusal({"--tll", "5s"}) ==
-        "unknown option '--tll'; did you mean '--ttl'?");
+  CHECK(refusal({"--tll", "5s"}) == "unknown option '--tll'; did you mean '--ttl'?");
   CHECK(refusal({"--frobnicate"}) == "unknown option '--frobnicate'; for a list: rlock --help");
   CHECK(refusal({"-Z"}) == "unknown option '-Z'; for a list: rlock --help");
   CHECK(refusal({"--pasword-file=hunter2"}).find("hunter2") == std::string::npos);
   CHECK(refusal({"--quiet=no"}) == "option '--quiet' takes no value");
-  CHECK(refusal({"--frobnicate=5"}) ==
-        "unknown option '--frobnicate…'; for a list: rlock --help");
+  CHECK(refusal({"--frobnicate=5"}) == "unknown option '--frobnicate…'; for a list: rlock --help");
   CHECK(refusal({"-Z--ttl=5"}) == "unknown option '-Z--ttl…'; for a list: rlock --help");
 }
 
@@ -186,8 +185,7 @@ TEST_CASE("variables that nothing reads get a line, and a job's own none") {
   around.set("RLOCK_TTL", "5s");
   CHECK(warnings(of::list).empty());
   around.set("RLOCK_TLL", "5s");
-  CHECK(warnings(of::run) ==
-        "rlock: unknown variable RLOCK_TLL; did you mean RLOCK_TTL?\n");
+  CHECK(warnings(of::run) == "rlock: unknown variable RLOCK_TLL; did you mean RLOCK_TTL?\n");
   around.unset("RLOCK_TLL");
   around.set("RLOCK_FROBNICATE\x1b", "5s");
   CHECK(warnings(of::run) == "rlock: unknown variable RLOCK_FROBNICATE\\x1b\n");
@@ -197,8 +195,7 @@ TEST_CASE("variables that nothing reads get a line, and a job's own none") {
         "rlock: RLOCK_SHARED has no effect: give --shared on the command line\n");
   // No variable reads a flag that only the command line has: it is not what was meant.
   around.set("RLOCK_EXCLUSIV", "1");
-  CHECK(warnings(of::list).find("unknown variable RLOCK_EXCLUSIV\n") !=
-        std::string::npos);
+  CHECK(warnings(of::list).find("unknown variable RLOCK_EXCLUSIV\n") != std::string::npos);
 }
 
 TEST_CASE("what a quiet user does not want to know of variables is not said") {

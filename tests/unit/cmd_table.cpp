@@ -46,7 +46,8 @@ TEST_CASE("where there is room nothing is cut") {
   CHECK(table.text({43}) == table.text({}));
 }
 
-TEST_CASE("keys are cut in the middle, holders at the end, whatever the width, to the last column") {
+TEST_CASE(
+    "keys are cut in the middle, holders at the end, whatever the width, to the last column") {
   const std::string key = "ci/group/subgroup/project/deploy-to-production";
   const std::string holder = "gitlab-runner@runner-17.example.org:12345/deploy.sh";
   for (std::size_t columns = 30; columns <= 130; ++columns) {

@@ -67,24 +67,17 @@ std::string as_in_help(const std::string& item) {
 
 /// The same of a row; the page has words where --help has DUR.
 std::string as_in_help(const Option& option) {
-  static const std::map<std::string_view, std::string> arguments{{"", ""},
-                                                                 {"DUR", " duration"},
-                                                                 {"N", " number"},
-                                                                 {"KEY", " key"},
-                                                                 {"URL", " url"},
-                                                                 {"FILE", " file"},
-                                                                 {"TEXT", " text"},
-                                                                 {"TOKEN", " token"},
-                                                                 {"STRING", " string"},
-                                                                 {"ID", " id"},
-                                                                 {"NAME", " name"},
-                                                                 {"NAME[,NAME]...", " name"}};
+  static const std::map<std::string_view, std::string> arguments{
+      {"", ""},          {"DUR", " duration"}, {"N", " number"},
+      {"KEY", " key"},   {"URL", " url"},      {"FILE", " file"},
+      {"TEXT", " text"}, {"TOKEN", " token"},  {"STRING", " string"},
+      {"ID", " id"},     {"NAME", " name"},    {"NAME[,NAME]...", " name"}};
   const std::string letter = option.letter == 0 ? "" : std::string{'-', option.letter};
   const std::string name = option.has_long_form() ? fmt::format("--{}", option.name) : "";
-  const std::string argument =
-      option.name == "conflict-exit-code"              ? " code"
-      : option.argument.find('|') != std::string::npos ? fmt::format(" {}", option.argument)
-                                                       : arguments.at(option.argument);
+  const std::string argument = option.name == "conflict-exit-code" ? " code"
+                               : option.argument.find('|') != std::string::npos
+                                   ? fmt::format(" {}", option.argument)
+                                   : arguments.at(option.argument);
   return letter + (letter.empty() || name.empty() ? "" : ", ") + name + argument;
 }
 

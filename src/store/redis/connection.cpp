@@ -127,10 +127,10 @@ Fault classify(std::string_view error) {
     return {Fault::Kind::denied, "the server says: NOAUTH Authentication required"};
   }
   if (error.starts_with("CROSSSLOT")) {
-    return {
-        Fault::Kind::unusable,
-        "this key's companions would lie in another slot of the Cluster: use a key without unpaired "
-        "or empty braces"};
+    return {Fault::Kind::unusable,
+            "this key's companions would lie in another slot of the Cluster: use a key without "
+            "unpaired "
+            "or empty braces"};
   }
   // In the words of Redis 7.0, of later ones, and of 8.
   static constexpr std::array<std::string_view, 3> denials_in_script{
@@ -146,7 +146,8 @@ Fault classify(std::string_view error) {
     kind = Fault::Kind::unavailable;
   }
   // From within a script not every server says which right it is.
-  const char* more = denied_in_script ? "; rlock-protocol(7) lists the rights that rlock needs" : "";
+  const char* more =
+      denied_in_script ? "; rlock-protocol(7) lists the rights that rlock needs" : "";
   return {kind, "the server says: " + base::printable(error, longest_words) + more};
 }
 

@@ -166,8 +166,9 @@ class TracedStore final : public LockStore {
     return of(name).ask("check", [&] { return inner_->check(name, token, limit); });
   }
   Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override {
-    return of(lease.name).ask("raise fence",
-                              [&] { return inner_->raise_fence(claim, lease, limit); });
+    return of(lease.name).ask("raise fence", [&] {
+      return inner_->raise_fence(claim, lease, limit);
+    });
   }
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
     auto inner = inner_->listener(name, token);
