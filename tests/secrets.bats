@@ -53,7 +53,7 @@ every_command() {
   write_looker
   note_rlock run 0 --status-file "$T/said/status" -k "$K" -- "$T/look"
   grep -q RLOCK_TOKEN= "$T/said/run.out"
-  grep -q holding "$T/said/run.err"
+  grep -q "got .*, fence " "$T/said/run.err"
   note_rlock not-found 127 --status-file "$T/said/status-2" -k "$K" -- "$T/no-such"
   hold holder -vv -k "$K" --status-file "$T/said/status-3"
   note_rlock busy 75 --status-file "$T/said/status-4" -k "$K" -- true
