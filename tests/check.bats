@@ -31,7 +31,7 @@ load lib/rlock
   assert_success
   attempt -k "$K:a" -k "$K:b" -- sh -c 'redis-cli -s "$SERVER/redis.sock" del "$1" >/dev/null; "$RLOCK_BIN" check' - "$K:b"
   assert_equal "$status" 76
-  assert_stderr_line "'$K:b' is not held"
+  assert_stderr_line "this token does not hold '$K:b'"
 }
 
 @test "a reader's own lease counts, not the others'" {
