@@ -4,7 +4,7 @@ load lib/rlock
 
 # enter ID [TTL [CLAIM [GRACE [MAX-WAITERS [SUPERSEDE]]]]]
 enter() {
-  local id=$1 ttl=${2:-30000} claim=${3:-20000} grace=${4-30000} most=${5-} supersede=${6-}
+  local id=$1 ttl=${2:-30000} claim=${3:-20000} grace=${4-90000} most=${5-} supersede=${6-}
   script enter "$id" "$ttl" "$claim" "$grace" '' "$most" "$supersede"
 }
 
