@@ -322,8 +322,9 @@ class Local(Store):
             subprocess.run([rlock, "-q", *self.ways()["file"], "-k", key, "-w", "10s", "--", "true"], check=True)
 
     def leftovers(self):
-        """Each lock keeps one file, with its last fence; holders and waiters have one each besides."""
-        return [f"{where}: {names}" for where, _, names in os.walk(f"{self.directory}/locks") if len(names) > 1]
+        """Each lock keeps a file with its last fence, and those of its memory; holders and waiters have one each besides."""
+        return [f"{where}: {names}" for where, _, names in os.walk(f"{self.directory}/locks")
+                if set(names) - {"ledger", "runs", "slots"}]
 
 
 STORES = {"redis": OneRedis, "sentinel": Sentinels, "cluster": Cluster, "quorum": Quorum, "zookeeper": Ensemble,
