@@ -303,7 +303,8 @@ sys.exit(len(columns) != 1)' "$output" || fail "$output"
   local number
   own_server
   for number in 1 2 3 4 5 6 7 8; do
-    redis set "lock-$number" "app@h:1/x#0123456789012345678901234567890123456789" px 600000
+    attempt acquire -k "lock-$number" --ttl 10m
+    assert_success
   done
   run in_terminal 'expect ready' 'size 6 80' 'send \r' 'expect … and 5 more' 'send \x03' -- \
     bash -c 'stty -echo; echo ready; read -r; exec "$RLOCK_BIN" list --watch'
