@@ -97,7 +97,7 @@ setup_program() {
     # shellcheck disable=SC2086
     attempt inspect $options -- "$K" --json
     assert_equal "$status" 64
-    assert_one_stderr_line "'--json' is not valid"
+    assert_one_stderr_line "unexpected argument '--json'"
   done
 }
 

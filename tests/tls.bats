@@ -41,8 +41,8 @@ fails_with() {
   local number
   tls_server
   for ((number = 0; number < 300; number++)); do
-    echo "zadd {$K}:rlock:queue $number app@host:1/$(printf '%0100d' "$number")#$(printf '%040d' "$number")"
-    echo "zadd {$K}:rlock:alive 99999999999999 app@host:1/$(printf '%0100d' "$number")#$(printf '%040d' "$number")"
+    printf 'zadd {%s}:rlock:queue %d app@host:1/%0100d#%040d\n' "$K" "$number" "$number" "$number"
+    printf 'zadd {%s}:rlock:alive 99999999999999 app@host:1/%0100d#%040d\n' "$K" "$number" "$number"
   done | redis >/dev/null
   run json 'len(d["waiters"])' inspect --json "$K"
   assert_output 300

@@ -28,13 +28,6 @@ wait_until() {
   done
 }
 
-# nap SECONDS: without a fork. Nobody ever writes to that pipe.
-nap() {
-  local seconds=$1
-  [[ -n ${NAP_PIPE:-} ]] || exec {NAP_PIPE}<> <(:)
-  read -rt "$seconds" -u "$NAP_PIPE" || true
-}
-
 gone() {
   local pid=$1
   ! process_alive "$pid"

@@ -3,11 +3,14 @@
 #   a private server per file ($SERVER, RLOCK_SERVER), a key ($K) and a directory ($T) per test,
 #   rlock in the background (start, finish), facts to wait for (wait_until ...),
 #   and a teardown that ends what the test started, by pid, and fails if something was left over.
-# Tests of one file may run at the same time: a test that hurts its server takes one of its own.
+# Files run at the same time, and so may tests of one file: a test that hurts its server takes one of its own.
 
 bats_require_minimum_version 1.5.0
-load /usr/lib/bats/bats-support/load
-load /usr/lib/bats/bats-assert/load
+for part in /usr/lib/bats/bats-{support,assert}/src/*.bash; do # their own load files start 18 programs for a test
+  # shellcheck disable=SC1090
+  source "$part"
+done
+unset part
 
 LIB=$BATS_TEST_DIRNAME/lib
 REPO=${BATS_TEST_DIRNAME%/*}
@@ -39,6 +42,7 @@ teardown_file() {
 }
 
 setup() {
+  set +T # Bats notes each command of a traced function; of a test's own lines it still does
   clean_environment
   T=$BATS_TEST_TMPDIR
   K=${BATS_TEST_FILENAME##*/}:$BATS_TEST_NUMBER
@@ -151,7 +155,6 @@ rlock() {
 attempt() {
   status=0
   env --default-signal "$RLOCK_BIN" "$@" >"$T/attempt.out" 2>"$T/attempt.err" 3>&- || status=$?
-  output=$(tr -d '\0' <"$T/attempt.out")
-  stderr=$(tr -d '\0' <"$T/attempt.err")
+  { output=$(<"$T/attempt.out") stderr=$(<"$T/attempt.err"); } 2>/dev/null # Bash drops zero bytes, and says so
   mapfile -t lines <<<"$output"
 }

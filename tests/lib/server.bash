@@ -16,6 +16,13 @@ redis_program() {
   echo "$dir/redis-server"
 }
 
+# nap SECONDS: without a fork. Nobody ever writes to that pipe.
+nap() {
+  local seconds=$1
+  [[ -n ${NAP_PIPE:-} ]] || exec {NAP_PIPE}<> <(:)
+  read -rt "$seconds" -u "$NAP_PIPE" || true
+}
+
 # start_redis DIR [REDIS-SERVER OPTION...]
 start_redis() {
   local dir=$1
@@ -52,7 +59,7 @@ await_redis() {
     if ! process_alive "$(<"$dir/pid")"; then
       break
     fi
-    sleep 0.01
+    nap 0.01
   done
   echo "redis-server did not come up in $dir" >&2
   tail -n 5 "$dir/log" >&2
@@ -90,7 +97,7 @@ await_process_state() {
     if [[ $(process_state "$pid") == "$wanted" ]]; then
       return 0
     fi
-    sleep 0.01
+    nap 0.01
   done
   return 1
 }
@@ -130,7 +137,7 @@ signal_redis() {
     if ! process_alive "$pid"; then
       return 0
     fi
-    sleep 0.01
+    nap 0.01
   done
   return 1
 }
