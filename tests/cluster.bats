@@ -308,8 +308,8 @@ connections_of_all_but() {
   own_server
   port=$(free_port)
   start_proxy_between "tcp:$hosts:$port" "unix:$SERVER/redis.sock"
-  proxy delay 700 # more than a sixth of the patience
-  attempt -S "redis://${hosts//,/:$port,}:$port" -k "$K" --ttl 3s -- echo ran
+  proxy delay 700 # more than a sixth of the patience, which is the TTL
+  attempt -S "redis://${hosts//,/:$port,}:$port" -k "$K" --ttl 4s -- echo ran
   assert_success
   assert_output ran
   stop_proxy

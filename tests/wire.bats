@@ -134,7 +134,7 @@ leave() {
 
 @test "a waiter whose heartbeat stopped is dropped with its mailbox" {
   enter A 30000 2000 0
-  enter B 30000 2000 600
+  enter B 30000 2000 3000 # time for us to post
   redis rpush "$(companion "$K" mail):B" wake
   wait_until forgotten B
   assert_equal "$(redis exists "$(companion "$K" mail):B")" 0
@@ -151,8 +151,7 @@ forgotten() {
 @test "a ticket to come back with restores the place" {
   local ticket
   enter A 30000 2000 0
-  ticket=$(enter B 30000 2000 30000)
-  ticket=${ticket##* }
+  read -r _ _ _ _ _ _ _ ticket _ <<<"$(enter B 30000 2000 30000)"
   enter C 30000 2000 30000
   redis del "$(companion "$K" queue)" "$(companion "$K" alive)"
   enter C 30000 2000 30000

@@ -175,11 +175,10 @@ ClaimPlan resolve_claim(const Settings& settings, store::Ttl ttl, const store::L
                  supersede,
                  settings.is_on("local-gate"),
                  conflict_exit_code_in(settings)};
-  plan.history = history_in(settings, plan.server);
+  plan.history = history_in(settings);
   set_log_keys(plan.keys);
   plan.reason = reason_in(settings);
   if (!plan.reason.empty() && plan.supersede == Supersede::nobody) {
-    require(plan.server, store::Feature::history, "--reason");
     if (plan.history == base::Millis{0}) {
       throw UsageError{ExitCode::usage,
                        "--reason cannot be used with --history 0: it is kept with the run"};
@@ -189,14 +188,11 @@ ClaimPlan resolve_claim(const Settings& settings, store::Ttl ttl, const store::L
   return plan;
 }
 
-base::Millis history_in(const Settings& settings, const ServerChoice& server) {
+base::Millis history_in(const Settings& settings) {
   const auto setting = settings.value("history");
   const auto length = duration_of(setting);
   if (length > store::Ttl::longest) {
     throw not_accepted(setting, "up to " + base::format_duration(store::Ttl::longest));
-  }
-  if (setting.origin != Setting::Origin::standard && length > base::Millis{0}) {
-    require(server, store::Feature::history, "--history");
   }
   return length;
 }

@@ -41,7 +41,7 @@ struct ClaimPlan {
 ClaimPlan resolve_claim(const Settings& settings, store::Ttl ttl, const store::Label& label);
 
 /// How long the server is to remember a run. Throws UsageError.
-base::Millis history_in(const Settings& settings, const ServerChoice& server);
+base::Millis history_in(const Settings& settings);
 /// The --reason, as one line; empty if there is none. Throws UsageError.
 std::string reason_in(const Settings& settings);
 /// A TTL, if one was set anywhere. Throws UsageError.

@@ -80,7 +80,6 @@ Act resolve_log(const Settings& settings, const std::vector<std::string>& operan
                      settings.is_on("failed"),
                      settings.is_on("json"),
                      look_of(settings)};
-  require(plan.server, store::Feature::history, "log");
   return [plan] { return execute(plan); };
 }
 
@@ -144,7 +143,6 @@ Act resolve_overdue(const Settings& settings, const std::vector<std::string>& op
   }
   const OverduePlan plan{resolve_server(settings), only_key(operands), duration_of(*within),
                          settings.is_on("json")};
-  require(plan.server, store::Feature::history, "overdue");
   return [plan] { return execute(plan); };
 }
 

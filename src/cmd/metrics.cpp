@@ -36,9 +36,7 @@ std::optional<store::Fault> add_matching(const MetricsPlan& plan, store::LockAdm
     return std::nullopt;
   }
   // Those that are remembered come first: with all of their runs.
-  const bool remembers = store::can(plan.server.spec, store::Feature::history);
   for (const auto which : {store::Listed::remembered, store::Listed::in_use}) {
-    if (which == store::Listed::remembered && !remembers) continue;
     auto reports = plan.server.list(admin, pattern, which);
     if (!reports) return std::move(reports).error();
     for (auto& each : *reports) all.try_emplace(each.name, std::move(each));

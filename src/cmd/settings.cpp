@@ -3,10 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 
 #include "base/duration.hpp"
+#include "base/fields.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "os/file.hpp"
@@ -233,13 +233,11 @@ base::Millis wait_of(const Setting& setting) {
 }
 
 unsigned number_of(const Setting& setting, unsigned least, unsigned most) {
-  unsigned number = 0;
-  const char* end = setting.text.data() + setting.text.size();
-  const auto [stop, error] = std::from_chars(setting.text.data(), end, number);
-  if (error != std::errc{} || stop != end || number < least || number > most) {
+  const auto number = base::number_in<unsigned>(setting.text);
+  if (!number || *number < least || *number > most) {
     throw not_accepted(setting, fmt::format("a number from {} to {}", least, most));
   }
-  return number;
+  return *number;
 }
 
 }  // namespace cmd

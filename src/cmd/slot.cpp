@@ -57,7 +57,6 @@ std::optional<store::Slot> slot_in(const Settings& settings, const ClaimPlan& pl
   const auto retries = number_of(settings.value("retry"), 0, most_retries);
   auto slot = name ? store::Slot::from(*name, retries) : std::nullopt;
   if (!slot) throw not_accepted(*setting, accepted);
-  require(plan.server, store::Feature::slots, "--slot");
   const auto refuse = [](bool given, const char* what) {
     if (given)
       throw UsageError{ExitCode::usage, fmt::format("--slot cannot be used with {}", what)};

@@ -148,7 +148,7 @@ Act resolve_release(const Settings& settings, const std::vector<std::string>& op
   auto plan = step_in(settings, operands);
   require(plan.server, store::Feature::steps, "release");
   const store::Parting parting{
-      {}, history_in(settings, plan.server), store::RunEnd{{store::RunOutcome::Kind::released}}};
+      {}, history_in(settings), store::RunEnd{{store::RunOutcome::Kind::released}}};
   return [plan = std::move(plan), parting] { return release(plan, parting); };
 }
 

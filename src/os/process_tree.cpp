@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/fields.hpp"
 #include "os/error.hpp"
 #include "os/fd.hpp"
 #include "os/file.hpp"
@@ -93,9 +94,7 @@ std::optional<Process> look_at(pid_t pid) {
 std::vector<pid_t> numbered_entries(const char* path) {
   std::vector<pid_t> numbers;
   (void)for_each_name(path, [&](std::string_view name) {
-    pid_t number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc{} && end == name.data() + name.size()) numbers.push_back(number);
+    if (const auto number = base::number_in<pid_t>(name)) numbers.push_back(*number);
   });
   return numbers;
 }

@@ -334,8 +334,6 @@ enum class Feature {
   supersede,      // newest wins
   sync_replicas,  // a grant that replicas have confirmed
   local_gate,     // of one host's waiters only one is seen
-  history,        // the last runs are remembered
-  slots,          // a run can be one for a slot
   tell_waiters,   // who waits can be told not to
 };
 

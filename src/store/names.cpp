@@ -1,8 +1,8 @@
 #include "store/names.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/fields.hpp"
 #include "base/text.hpp"
 #include "os/host.hpp"
 
@@ -103,12 +103,10 @@ std::optional<TokenParts> Token::parts() const {
   }
   const auto colon = text.rfind(':', slash);
   if (colon == std::string_view::npos || colon < at) return std::nullopt;
-  int pid = 0;
-  const char* end = text.data() + slash;
-  const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, pid);
-  if (error != std::errc{} || stop != end) return std::nullopt;
+  const auto pid = base::number_in<int>(text.substr(colon + 1, slash - colon - 1));
+  if (!pid) return std::nullopt;
   return TokenParts{std::string{text.substr(0, at)},
-                    std::string{text.substr(at + 1, colon - at - 1)}, pid,
+                    std::string{text.substr(at + 1, colon - at - 1)}, *pid,
                     std::string{text.substr(slash + 1, hash - slash - 1)}};
 }
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 #include <vector>
 
+#include "base/fields.hpp"
 #include "base/text.hpp"
 
 namespace store {
@@ -46,28 +46,10 @@ enum Field : std::size_t {
 };
 constexpr std::size_t fields_of_open_line = ended;
 
-std::vector<std::string_view> split(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (;;) {
-    const auto tab = std::min(line.find('\t'), line.size());
-    fields.push_back(line.substr(0, tab));
-    if (tab == line.size()) return fields;
-    line.remove_prefix(tab + 1);
-  }
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// A time in ms since 1970, or a length; what is no such number makes no sense.
 std::optional<std::int64_t> time_in(std::string_view text) {
   constexpr std::int64_t latest = std::int64_t{1} << 52;  // Lua's numbers are exact up to here
-  const auto number = number_in<std::int64_t>(text);
+  const auto number = base::number_in<std::int64_t>(text);
   return number && *number >= 0 && *number <= latest ? number : std::nullopt;
 }
 
@@ -80,7 +62,7 @@ std::optional<RunOutcome> outcome_in(std::string_view text) {
   });
   if (found == names.end()) return std::nullopt;
   if (space == text.size()) return RunOutcome{found->first};
-  const auto number = number_in<int>(text.substr(space + 1));
+  const auto number = base::number_in<int>(text.substr(space + 1));
   if (!number) return std::nullopt;
   return RunOutcome{found->first, *number};
 }
@@ -106,9 +88,9 @@ std::string fields_of_end(const RunEnd& end) {
 }
 
 std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds) {
-  const auto fields = split(line);
+  const auto fields = base::fields_of(line);
   if (fields.size() < fields_of_open_line) return std::nullopt;
-  const auto number = number_in<std::uint64_t>(fields[fence]);
+  const auto number = base::number_in<std::uint64_t>(fields[fence]);
   const auto granted_at = time_in(fields[granted]);
   const auto wait = time_in(fields[waited]);
   if (!number || !granted_at || !wait) return std::nullopt;
@@ -124,7 +106,7 @@ std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds
           {holds ? Kind::running : Kind::lost},
           {},
           std::string{fields[Field::slot]},
-          number_in<unsigned>(fields[attempt]).value_or(0)};
+          base::number_in<unsigned>(fields[attempt]).value_or(0)};
   if (fields.size() <= why) {
     if (fields.size() > fields_of_open_line + 1) return std::nullopt;
     if (fields.size() > fields_of_open_line) run.reason = fields.back();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/fields.hpp"
+
 namespace store {
 namespace {
 
@@ -192,11 +194,8 @@ std::string percent_encoded(std::string_view text) {
 }
 
 std::optional<int> number_between(std::string_view text, int least, int most) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (value < least || value > most) return std::nullopt;
-  return value;
+  const auto value = base::number_in<int>(text);
+  return value >= least && value <= most ? value : std::nullopt;
 }
 
 base::Result<std::vector<HostPort>, BadUrl> hosts_in(std::string_view text,

@@ -15,6 +15,7 @@ now_ms() {
 # wait_until COMMAND [ARG...]: polls until it succeeds, for $PATIENCE s; 20 are long enough for a sanitizer on a busy
 # machine. Often at first, then less so: most of what a suite costs is asking whether something has happened yet.
 wait_until() {
+  local - && set +T
   local now=$EPOCHREALTIME deadline pause=0.02 polls=0
   deadline=$((${now/[.,]/} + ${PATIENCE:-20} * 1000000))
   until "$@"; do

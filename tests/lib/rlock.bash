@@ -29,6 +29,7 @@ source "$LIB/background.bash"
 source "$LIB/tools.bash"
 
 setup_file() {
+  local - && set +T
   READABLE_PATH=$(readable_path)
   export READABLE_PATH
   FILE_SERVER=$(mktemp -d /tmp/rlock-test.XXXXXX)   # short: a Unix socket's path ends at 108 bytes
@@ -42,7 +43,7 @@ teardown_file() {
 }
 
 setup() {
-  set +T # Bats notes each command of a traced function; of a test's own lines it still does
+  local - && set +T # Bats notes each command of a traced function; those of the tests are enough
   clean_environment
   T=$BATS_TEST_TMPDIR
   K=${BATS_TEST_FILENAME##*/}:$BATS_TEST_NUMBER
@@ -54,6 +55,7 @@ setup() {
 }
 
 teardown() {
+  local - && set +T
   local pid dir left=''
   PATIENCE=2 wait_until nothing_runs >/dev/null || left=$(marked_processes) # what was just killed takes a moment
   for pid in $left; do
@@ -153,6 +155,7 @@ rlock() {
 # attempt ARG...: rlock with stdout and stderr apart; no `run`, which warns of every exit code 127, and no function
 # whose stderr were Bash's own meanwhile: it says there that a server was killed, when it hears of that.
 attempt() {
+  local - && set +T
   status=0
   env --default-signal "$RLOCK_BIN" "$@" >"$T/attempt.out" 2>"$T/attempt.err" 3>&- || status=$?
   { output=$(<"$T/attempt.out") stderr=$(<"$T/attempt.err"); } 2>/dev/null # Bash drops zero bytes, and says so

@@ -37,6 +37,7 @@ start_redis() {
 
 # restart_redis DIR: the same options again; without a saved file the data is gone, scripts too.
 restart_redis() {
+  local - && set +T
   local dir=$1 program
   local -a options
   mapfile -d '' -t options <"$dir/options"
@@ -122,6 +123,7 @@ kill_redis() {
 }
 
 stop_redis() {
+  local - && set +T
   local dir=$1
   if [[ -e $dir/pid ]]; then
     kill -CONT "$(<"$dir/pid")" 2>/dev/null || true

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/fields.hpp"
 #include "os/file.hpp"
 #include "store/local/directory.hpp"
 
@@ -27,13 +27,6 @@ std::string_view next_field(std::string_view& text) {
   const auto field = text.substr(0, tab);
   text.remove_prefix(std::min(tab + 1, text.size()));
   return field;
-}
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 /// The text of a record, whole or not.
@@ -105,9 +98,9 @@ std::optional<RunRecord> run_record_in(std::size_t index, std::string_view recor
   const auto text = text_in(record);
   if (!text) return std::nullopt;
   std::string_view line = *text;
-  const auto history = number_in(next_field(line));
+  const auto history = base::number_in<std::uint64_t>(next_field(line));
   std::string_view fields = line;
-  const auto fence = number_in(next_field(fields));
+  const auto fence = base::number_in<std::uint64_t>(next_field(fields));
   const auto token = next_field(fields);
   if (!history || !fence) return std::nullopt;
   // Behind the token an open line has the grant, the wait, the slot and the attempt.
@@ -162,7 +155,7 @@ std::optional<std::size_t> index_of(const Records& records, const std::string& i
 bool is_past(std::string_view record, WallTime now) {
   std::string_view line = line_in(record);
   (void)next_field(line);
-  const auto until = number_in(next_field(line));
+  const auto until = base::number_in<std::uint64_t>(next_field(line));
   return !until || wall_time(*until) <= now;
 }
 
@@ -198,10 +191,10 @@ std::string text_of(const SlotRecord& slot) {
 
 std::optional<SlotRecord> slot_in(std::string_view text) {
   const auto id = next_field(text);
-  const auto until = number_in(next_field(text));
+  const auto until = base::number_in<std::uint64_t>(next_field(text));
   const auto state = state_in(next_field(text));
-  const auto attempts = number_in(next_field(text));
-  const auto failures = number_in(next_field(text));
+  const auto attempts = base::number_in<std::uint64_t>(next_field(text));
+  const auto failures = base::number_in<std::uint64_t>(next_field(text));
   const auto token = next_field(text);
   if (!until || !state || !attempts || !failures) return std::nullopt;
   SlotRecord slot{std::string{id},
@@ -212,8 +205,8 @@ std::optional<SlotRecord> slot_in(std::string_view text) {
                   std::string{token}};
   if (!slot.is_done()) return slot;
   const auto outcome = outcome_in(next_field(text));
-  const auto ended = number_in(next_field(text));
-  const auto fence = number_in(next_field(text));
+  const auto ended = base::number_in<std::uint64_t>(next_field(text));
+  const auto fence = base::number_in<std::uint64_t>(next_field(text));
   if (!outcome || !ended || !fence) return std::nullopt;
   slot.outcome = *outcome;
   slot.ended = wall_time(*ended);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/fields.hpp"
 #include "base/text.hpp"
 
 namespace store::redis {
@@ -48,11 +49,7 @@ unsigned number_in(const Reply& field) {
 }
 
 std::optional<Fence> unsigned_in(const Reply& field) {
-  const std::string_view text = field.text();
-  Fence fence = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fence);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return fence;
+  return base::number_in<Fence>(field.text());
 }
 
 Mode mode_in(std::string_view text) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 
+#include "base/fields.hpp"
 #include "store/url.hpp"
 #include "store/zookeeper/queue_order.hpp"
 
@@ -26,27 +26,9 @@ constexpr std::size_t claimed_fields = 6;
 constexpr std::size_t ended_fields = 8;
 constexpr std::size_t slot_fields = 7;
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> fields;
-  for (;;) {
-    const auto tab = std::min(text.find('\t'), text.size());
-    fields.push_back(text.substr(0, tab));
-    if (tab == text.size()) return fields;
-    text.remove_prefix(tab + 1);
-  }
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// Up to a year, which is the longest that can be asked for; what is no such number is none at all.
 Millis history_in(std::string_view text) {
-  const auto number = number_in<std::int64_t>(text).value_or(0);
+  const auto number = base::number_in<std::int64_t>(text).value_or(0);
   return Millis{std::clamp<std::int64_t>(number, 0, Ttl::longest.count())};
 }
 
@@ -56,7 +38,7 @@ bool has(const std::vector<Token>& tokens, const Token& token) {
 
 /// The run of a record; nothing if that makes no sense.
 std::optional<Run> run_of(const Record& record, bool holds, std::int64_t now_ms) {
-  const auto fields = split(record.text);
+  const auto fields = base::fields_of(record.text);
   if (fields.size() < claimed_fields) return std::nullopt;
   // As it would stand on a server that writes the times itself.
   const std::string fence =
@@ -112,7 +94,7 @@ std::vector<Run> runs_in(std::vector<Record> records, const std::vector<Token>& 
   std::vector<Run> runs;
   std::int64_t next_began = now_ms;
   for (const Record& record : records) {
-    const auto fields = split(record.text);
+    const auto fields = base::fields_of(record.text);
     const Token token = Token::foreign(fields.size() > 1 ? std::string{fields[1]} : "");
     const bool open = fields.size() < ended_fields;
     const bool holds = has(holders, token);
@@ -130,7 +112,7 @@ std::vector<Run> runs_in(std::vector<Record> records, const std::vector<Token>& 
 }
 
 bool is_forgotten(const Record& run, std::int64_t now_ms) {
-  const auto fields = split(run.text);
+  const auto fields = base::fields_of(run.text);
   return fields.size() >= ended_fields && now_ms - run.written_ms > history_in(fields[2]).count();
 }
 
@@ -145,14 +127,14 @@ std::string text_of_slot(const SlotState& state) {
 }
 
 SlotState slot_in(std::string_view text) {
-  const auto fields = split(text);
+  const auto fields = base::fields_of(text);
   if (fields.size() < slot_fields) return {};
   const auto kind = std::find_if(kinds.begin(), kinds.end(),
                                  [&](const auto& each) { return each.second == fields[0]; });
-  const auto attempt = number_in<unsigned>(fields[1]);
-  const auto failures = number_in<unsigned>(fields[2]);
+  const auto attempt = base::number_in<unsigned>(fields[1]);
+  const auto failures = base::number_in<unsigned>(fields[2]);
   const auto outcome = outcome_in(fields[5]);
-  const auto fence = number_in<Fence>(fields[6]);
+  const auto fence = base::number_in<Fence>(fields[6]);
   if (kind == kinds.end() || !attempt || !failures || !outcome || !fence) return {};
   return {kind->first,
           *attempt,

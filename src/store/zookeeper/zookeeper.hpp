@@ -12,8 +12,7 @@
 namespace store::zookeeper {
 
 /// A session ends with its process, so there are no steps; nothing stays taken without one.
-inline constexpr Features features{Feature::shared, Feature::local_gate, Feature::history,
-                                   Feature::slots};
+inline constexpr Features features{Feature::shared, Feature::local_gate};
 
 /// Source: https://zookeeper.apache.org/doc/current/recipes.html, "Locks" and "Shared Locks".
 std::unique_ptr<LockStore> open_store(const ZooKeeper& ensemble);

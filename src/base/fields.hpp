@@ -1,0 +1,33 @@
+// What a line of a record holds: fields with tabs between them, and numbers.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace base {
+
+/// The fields of it; at least one, which may be empty. They point into the text.
+inline std::vector<std::string_view> fields_of(std::string_view text) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const auto tab = std::min(text.find('\t'), text.size());
+    fields.push_back(text.substr(0, tab));
+    if (tab == text.size()) return fields;
+    text.remove_prefix(tab + 1);
+  }
+}
+
+/// The decimal number that the whole text is; nothing for anything else, or for one that does not
+/// fit.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace base
