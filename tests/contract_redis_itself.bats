@@ -138,6 +138,21 @@ cancelled() {
   rlock cancel --wait 5s "$K" 2>/dev/null
 }
 
+@test "a holder with a long lease hears at once that it is to stop, or that the lock was taken away" {
+  local act before
+  for act in cancel 'force-release --yes'; do
+    hold holder -k "$K" --ttl 60s
+    sleep 1.3 # it listens
+    before=$(now_ms)
+    # shellcheck disable=SC2086
+    attempt $act "$K"
+    assert_success
+    finish holder
+    assert_equal "$status" 76
+    assert_less $(($(now_ms) - before)) 9000 # a refresh is due each twenty seconds
+  done
+}
+
 @test "check says whether the lock is still the job's" {
   attempt -k "$K" -- "$RLOCK_BIN" check --at-least 5s
   assert_success
@@ -330,18 +345,16 @@ cancelled() {
 }
 
 @test "--max-hold: the job is stopped in time for that, 76, and the lock passes on" {
-  start holder -k "$K" --ttl 60s --max-hold 2s -- "$LIB/until-file" "$T/never"
+  start holder -k "$K" --ttl 60s --max-hold 4s -- "$LIB/until-file" "$T/never"
   wait_until says "$T/holder.out" started
   stand_in_line waiter "$K" -- echo 'my turn'
   finish holder
   assert_equal "$status" 76
-  assert_stderr_line "its time under '$K' is over: --max-hold 2s; stopping the job"
+  assert_stderr_line "its time under '$K' is over: --max-hold 4s; stopping the job"
   finish waiter
   assert_success
   assert_output 'my turn'
-  if can --history; then
-    assert_equal "$(json '[each["outcome"] for each in d["locks"][0]["runs"]]' log --json "$K")" '["exited", "overran"]'
-  fi
+  assert_equal "$(json '[each["outcome"] for each in d["locks"][0]["runs"]]' log --json "$K")" '["exited", "overran"]'
 }
 
 @test "--max-waiters: enough wait already" {
@@ -420,10 +433,6 @@ outcomes() {
 }
 
 @test "the last runs are remembered, with how they ended" {
-  if ! can --history; then
-    refused --history 1d
-    return 0
-  fi
   local key=$K.log
   attempt -k "$key" -- sh -c 'exit 3'
   attempt -k "$key" --history 0 -- true
@@ -440,11 +449,43 @@ outcomes() {
   assert_equal "$status" 1
 }
 
+@test "what a lock is wanted for is seen while it is held, and remembered" {
+  hold holder -k "$K" --reason 'the index is built anew'
+  assert_equal "$(seen "$K" 'd["holders"][0]["reason"]')" 'the index is built anew'
+  attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 75
+  [[ $STORE == zookeeper ]] || assert_stderr_line '(the index is built anew)'
+  let_go holder
+  assert_equal "$(json '[each["reason"] for each in d["locks"][0]["runs"]]' log --json "$K")" \
+    '["the index is built anew"]'
+}
+
+@test "a slot whose job was killed with its guardian's end, or never began, is open" {
+  hold holder -k "$K" --slot s
+  stand_in_line spare "$K" --slot s --share -- sh -c 'echo "$RLOCK_ATTEMPT"; exit 4'
+  kill -KILL "$(guardian_of holder)"
+  finish holder
+  assert_equal "$status" 137
+  finish spare
+  assert_equal "$status" 4
+  assert_output 2
+  assert_equal "$(outcomes "$K")" 'exited 4 lost'
+}
+
+@test "a slot's run that was told to reload, and failed much later, has ended by itself" {
+  start holder -k "$K" --slot s -- bash -c 'trap "touch $T/reloaded" HUP; touch "$T/begun"; until [[ -e $T/end ]]; do sleep 0.05; done; exit 7'
+  wait_until test -e "$T/begun"
+  signal HUP holder
+  wait_until test -e "$T/reloaded"
+  touch "$T/end"
+  finish holder
+  assert_equal "$status" 7
+  attempt -k "$K" --slot s --share -- touch "$T/ran"
+  assert_equal "$status" 7
+  [[ ! -e $T/ran ]]
+}
+
 @test "a slot is done once, and a run that may fail leaves it open" {
-  if ! can --slot; then
-    refused --slot one
-    return 0
-  fi
   # shellcheck disable=SC2016
   attempt -k "$K" --slot one -- sh -c 'echo "$RLOCK_SLOT $RLOCK_ATTEMPT"; exit 7'
   assert_equal "$status" 7
@@ -464,7 +505,6 @@ outcomes() {
 }
 
 @test "those who wait for a slot run nothing once it is done; another slot's turn comes" {
-  can --slot || return 0
   local number
   hold holder -k "$K" --slot s
   attempt -k "$K" --slot s -- touch "$T/ran"
@@ -485,7 +525,6 @@ outcomes() {
 }
 
 @test "a run for a slot that was killed is followed by a spare's" {
-  can --slot || return 0
   hold holder -k "$K" --slot s --ttl 4s
   # shellcheck disable=SC2016
   stand_in_line spare "$K" --slot s --ttl 4s -- sh -c 'echo "$RLOCK_ATTEMPT"; exit 4'

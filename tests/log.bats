@@ -273,3 +273,12 @@ outcomes() {
   attempt log "$K"
   assert_success
 }
+
+@test "a run among several that took long is remembered, however many began since" {
+  hold long -k "$K" --permits 2
+  redis eval 'for _ = 1, 60 do redis.call("LPUSH", KEYS[1], ARGV[1]) end redis.call("LTRIM", KEYS[1], 0, 49)' \
+    1 "$(companion "$K" runs)" $'1\tu@h:1/x#1\t1\t0\t\t\t2\texited 1\t' >/dev/null
+  let_go long
+  attempt overdue "$K" --within 1h
+  assert_success
+}

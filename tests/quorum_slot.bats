@@ -111,3 +111,13 @@ slot_at_is() {
   attempt -k "$K" --slot s -- sh -c "$told"
   assert_output 's 1'
 }
+
+@test "what one server of three says was taken away is not lost, if its holder ends it" {
+  start_quorum
+  hold holder -k "$K" --slot s -t 60s
+  attempt -S "unix://${NODES[0]}/redis.sock" force-release --yes --wait 0s "$K"
+  let_go holder
+  assert_success
+  attempt overdue "$K" --within 1h
+  assert_success
+}

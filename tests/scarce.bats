@@ -117,6 +117,21 @@ break_lease() {
   [[ ! -e $T/ran ]]
 }
 
+@test "a command that hangs while it is loaded: TERM leaves its slot open, and it was no run" {
+  hanging_command
+  start holder -k "$K" --slot s --ttl 30s -- "$T/slow"
+  wait_held "$K"
+  sleep 1.2 # from then on the guardian says that it hangs
+  signal TERM holder
+  finish holder
+  assert_equal "$status" 143
+  break_lease
+  attempt -k "$K" --slot s --share -- sh -c 'exit 4'
+  assert_equal "$status" 4
+  run json '[each["outcome"] for each in d["locks"][0]["runs"]]' log --json "$K"
+  assert_output '["exited", "not-started"]'
+}
+
 @test "a command that hangs while it is loaded: it is given up when the lease is over, 76" {
   hanging_command
   start holder -k "$K" --ttl 2s -- "$T/slow"

@@ -89,6 +89,45 @@ only_left_of_slot() {
   assert_output '[["s", 2, "exited"], ["s", 1, "lost"]]'
 }
 
+@test "an end that is told after the end of the lease is heard, and what was given back late never was" {
+  own_server
+  attempt -k "$K:known" -- true # the server knows the scripts
+  start holder -k "$K" --slot s -t 2s -- sh -c ': >"$T/begun"; until [ -e "$T/end" ]; do sleep 0.05; done; exit 3'
+  wait_until test -e "$T/begun"
+  pause_redis "$SERVER"
+  touch "$T/end"
+  finish holder
+  assert_equal "$status" 3
+  sleep 2
+  resume_redis "$SERVER"
+  wait_until slot_is_done s
+  attempt -k "$K" --slot s --share -- touch "$T/ran"
+  assert_equal "$status" 3
+  [[ ! -e $T/ran ]]
+  assert_equal "$(json '[each["outcome"] for each in d["locks"][0]["runs"]]' log --json "$K")" '["exited"]'
+}
+
+slot_is_done() { [[ $(redis get "$(companion "$K" "slot:$1")") == done* ]]; }
+
+@test "a job that outlives its --history has the slot all the same" {
+  hold holder -k "$K" --slot s --history 1s -t 1s
+  sleep 3
+  kill -9 "$(guardian_of holder)" "${PIDS[holder]}"
+  attempt -k "$K" --slot s -w 30s -- sh -c "$told"
+  assert_output 's 2'
+}
+
+@test "the names of slots are no locks, whatever they end with" {
+  own_server
+  attempt -k "$K" --slot x:rlock:fence -- true
+  attempt -k "$K" --slot x:rlock:runs -- true
+  for command in list log metrics; do
+    attempt "$command"
+    assert_success
+  done
+  assert_equal "$(json 'len(d["locks"])' log --json)" 1
+}
+
 @test "a single attempt that comes while it runs is turned away" {
   hold holder -k "$K" --slot s
   attempt -k "$K" --slot s -- touch "$T/ran"

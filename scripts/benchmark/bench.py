@@ -1,10 +1,12 @@
 """What rlock costs, as ratios to flock(1) in the same run. Called by scripts/bench.
 
 usage: bench.py [uncontended|handoff|idle|takeover|share|gate|quorum|guardian]...      default: all of them
+       bench.py against      BENCH_AGAINST is the other program
 """
 
 import sys
 
+from bars.against import against
 from bars.gate import gate
 from bars.guardian import guardian
 from bars.handoff import handoff
@@ -16,8 +18,10 @@ from bars.uncontended import uncontended
 
 KNOWN = {"uncontended": uncontended, "handoff": handoff, "idle": idle, "takeover": takeover,
          "share": share, "gate": gate, "quorum": quorum, "guardian": guardian}
+ALL = list(KNOWN)
+KNOWN["against"] = against
 
-wanted = sys.argv[1:] or list(KNOWN)
+wanted = sys.argv[1:] or ALL
 unknown = [name for name in wanted if name not in KNOWN]
 if unknown:
     sys.exit(f"bench: no such bar: {unknown[0]!r}; there are: {' '.join(KNOWN)}")

@@ -245,7 +245,7 @@ store::RunEnd end_without_job(const os::NotStarted& failure, int code) {
   using Kind = store::RunOutcome::Kind;
   if (failure.stage == Stage::late) return {{Kind::lost}, "before the command was loaded"};
   if (failure.stage == Stage::interrupted)
-    return {{Kind::signalled, failure.number}, "before the command"};
+    return {{Kind::not_started, code}, "a signal came before the command"};
   return {{Kind::not_started, code}, os::describe(failure.number)};
 }
 
@@ -310,14 +310,18 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   const hold::Ending ending = hold::supervise(*started, tree, renewer, std::move(policy), signals);
   record.ended = base::now();
   const int code = conclude(ending, record);
+  auto end = hold::run_end(ending.status, ending.stopped_for);
   if (started->was_killed()) {
-    if (!ending.stopped_for) record.outcome = RunRecord::Outcome::failed;
     record.why = "the guardian of the job was killed";
+    if (!ending.stopped_for) {
+      record.outcome = RunRecord::Outcome::failed;
+      end = store::RunEnd{{store::RunOutcome::Kind::lost},
+                          record.why.value_or("")};  // it did not end by itself
+    }
   }
   // A job is stopped because somebody else wants the lock, unless its time was over.
   const bool stopped = ending.stopped_for && ending.stopped_for->reason != Reason::time;
-  auto parting = parting_after(plan, record, hold::run_end(ending.status, ending.stopped_for),
-                               ending.told_to_end);
+  auto parting = parting_after(plan, record, std::move(end), ending.told_to_end);
   if (!stopped) parting.min_hold = plan.min_hold;
   give_back(plan, renewer, parting, record);
   return code;

@@ -40,6 +40,11 @@ std::optional<std::string> slot_named(std::string_view text, std::time_t now) {
   const int begin = passed - passed % *minutes;
   local.tm_hour = begin / 60;
   local.tm_min = begin % 60;
+  if (*minutes > 60) {
+    // The clock may have been changed since the window began.
+    local.tm_isdst = -1;
+    (void)std::mktime(&local);
+  }
   // The hour alone where that says all.
   return *minutes % 60 == 0 ? fmt::format("{:%Y-%m-%dT%H%z}", local)
                             : fmt::format("{:%Y-%m-%dT%H:%M%z}", local);

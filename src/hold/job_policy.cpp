@@ -113,11 +113,20 @@ Actions JobPolicy::on_job_stopped(int signal) {
   return {Follow{signal}};
 }
 
+bool JobPolicy::has_heard(int signal) const {
+  return std::count(heard_.begin(), heard_.end(), signal) > 0;
+}
+
+bool JobPolicy::was_told_to_end() const {
+  // Many a job survives HUP and QUIT, and ends by itself much later.
+  return has_heard(SIGTERM) || has_heard(SIGINT) ||
+         (ended_ && ended_->signalled() && has_heard(ended_->signal()));
+}
+
 Actions JobPolicy::on_job_ended(os::ExitStatus status, base::Moment now) {
   ended_ = status;
   if (phase_ != Phase::running) return {};
-  const bool died_of_heard =
-      status.signalled() && std::count(heard_.begin(), heard_.end(), status.signal()) > 0;
+  const bool died_of_heard = status.signalled() && has_heard(status.signal());
   // Whoever is killed, by hand or for want of memory, could not see to what it had started.
   const bool was_killed = status.signalled() && status.signal() == SIGKILL;
   // It ended by itself: what it left behind is its business.

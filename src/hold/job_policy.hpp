@@ -79,11 +79,12 @@ class JobPolicy {
   /// Why we stopped the job, if we did: the lock was, or would have been, lost, or somebody asked.
   [[nodiscard]] const std::optional<StoppedFor>& stopped_for() const { return stopped_for_; }
   /// Somebody, the system that goes down perhaps, told us to end, and the job with us.
-  [[nodiscard]] bool was_told_to_end() const { return !heard_.empty(); }
+  [[nodiscard]] bool was_told_to_end() const;
   /// Why the lock was lost, where the job runs on all the same.
   [[nodiscard]] const std::optional<std::string>& warned_of() const { return warned_of_; }
 
  private:
+  [[nodiscard]] bool has_heard(int signal) const;
   enum class Phase { running, stopping, killing };
 
   /// When the job must be gone: at the end of the lease or of --max-hold, whichever is first.

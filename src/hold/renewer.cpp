@@ -65,8 +65,10 @@ void Renewer::Watch::step(Deadline listen_at) {
     auto descriptors = locks_.descriptors();
     descriptors.push_back(orders.descriptor());
     os::wait_any(descriptors, std::min(due, listen_due));
-    while (const auto heard = locks_.hear()) news.post(*heard);
   }
+  // Also after listen(): a store that has asked again may have heard meanwhile, and no descriptor
+  // tells of that.
+  while (const auto heard = locks_.hear()) news.post(*heard);
 }
 
 Renewer::Renewer(HeldLocks locks)

@@ -27,8 +27,8 @@ constexpr std::array<std::pair<Kind, std::string_view>, 9> names{{
     {Kind::released, "released"},
 }};
 
-// A sentence for people; 50 of them are remembered.
-constexpr std::size_t longest_why = 200;
+// A sentence for people, of which a reason of 200 bytes is a part; 50 of them are remembered.
+constexpr std::size_t longest_why = 340;
 
 // Of a line, in this order; the three before the reason come with the end, and without them it
 // follows the attempt.

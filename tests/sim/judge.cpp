@@ -109,7 +109,7 @@ void Judge::executed(Server& server, const Words& all_words, const Reply& reply,
   if (script == &scripts::enter) superseded(server, lock, words, reply, now);
   if (script == &scripts::leave) {
     see_min_hold(lock, words, reply);
-    note_end(lock, words, reply);
+    note_end(lock, words);
     heard_end(server, words, reply);
   }
   if (script == &scripts::force_release) forced(server, lock, before, words, reply);

@@ -174,7 +174,7 @@ class Judge final : public Observer {
   void superseded(Server& server, const Lock& lock, const Words& words, const Reply& reply,
                   Micros now);
   void see_min_hold(const Lock& lock, const Words& words, const Reply& reply) const;
-  void note_end(Lock& lock, const Words& words, const Reply& reply) const;
+  void note_end(Lock& lock, const Words& words) const;
   /// What the servers remember of the runs is what became of them.
   void see_memory();
   void see_memory(const std::string& key, const Lock& lock, const List& lines) const;

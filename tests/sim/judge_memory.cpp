@@ -21,8 +21,9 @@ std::string token_in(const std::string& line) {
 
 }  // namespace
 
-void Judge::note_end(Lock& lock, const Words& words, const Reply& reply) const {
-  if (plan_.history.count() == 0 || reply.integer != 1) return;
+/// Also where the lease ended on the way there: the run has ended all the same.
+void Judge::note_end(Lock& lock, const Words& words) const {
+  if (plan_.history.count() == 0) return;
   const std::string token = token_of(words[first_argument]);
   if (!lock.fences.contains(token)) return;
   const std::string& told = words[first_argument + 5];

@@ -86,15 +86,17 @@ void Judge::ended_for_slot(const Job& job, const store::RunOutcome& outcome, End
 }
 
 void Judge::heard_end(const Server& server, const Words& words, const Reply& reply) {
-  if (reply.integer != 1 || words[first_argument + 2] != "release") return;
+  if (words[first_argument + 2] != "release") return;
   for (auto& [where, runs] : slots_) {
     if (where.first != words[3]) continue;
     for (SlotRun& run : runs) {
       if (!run.end || run.token != words[first_argument]) continue;
+      // One that comes after the end of its lease may tell of the end as well.
+      run.was_heard = true;
+      if (reply.integer != 1) continue;
       run.known_at.insert(server.number);
       const bool before = any_majority_meets(run.heard_at);
       run.heard_at.insert(server.number);
-      run.was_heard = true;
       if (!before && any_majority_meets(run.heard_at)) run.heard_since = world_.now();
     }
   }

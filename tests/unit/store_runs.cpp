@@ -99,7 +99,7 @@ TEST_CASE("why a run ended is one line, and has an end") {
   const auto fields =
       store::fields_of_end({{Kind::cancelled}, "two\nlines\tand a tab" + std::string(500, 'x')});
   CHECK(fields.starts_with("cancelled 0\ttwo\\nlines\\tand a tab"));
-  CHECK(fields.size() < 300);
+  CHECK(fields.size() < 400);
 }
 
 TEST_CASE("a typical run is the median of the last ones that ended by themselves") {

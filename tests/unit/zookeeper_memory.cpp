@@ -94,8 +94,8 @@ TEST_CASE("what is older than its --history is left out, but not what goes on") 
 }
 
 TEST_CASE("texts that no rlock wrote are no runs, and later fields are passed over") {
-  for (const char* text :
-       {"", "x", "1\t2", "x\tt\t1\t0\t\t", "1\tt\t1\tx\t\t", "1\tt\t1\t0\t\t\tvanished 0\t"}) {
+  for (const char* text : {"", "x", "1\t2", "x\tt\t1\t0\t\t\t", "1\tt\t1\tx\t\t\t",
+                           "1\tt\t1\t0\t\t\t\tvanished 0\t"}) {
     CAPTURE(text);
     CHECK(runs_in({{text, 1, 1000, 1000}}, {}, {}, 1000).empty());
   }

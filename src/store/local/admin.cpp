@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
 #include "store/local/lock_dir.hpp"
@@ -67,13 +68,20 @@ Result<std::vector<LockReport>> LocalAdmin::list(const std::string& pattern, Lis
   }
   std::sort(names.begin(), names.end());
   std::vector<LockReport> reports;
+  std::optional<Fault> fault;
   for (const LockName& name : names) {
     auto report = inspect(name, limit.at_most(Deadline::after(base::now(), each_answer)));
-    if (!report) return std::move(report).error();
+    if (!report) {
+      // Another user's, perhaps: no reason to hide the others.
+      base::log::error("'{}' is left out: {}", base::printable(name.text()), report.error().why);
+      fault = std::move(report).error();
+      continue;
+    }
     if (which == Listed::in_use && report->runs.size() > 1)
       report->runs.erase(report->runs.begin() + 1, report->runs.end());
     if (is_listed(*report, which)) reports.push_back(*std::move(report));
   }
+  if (fault && reports.empty()) return *std::move(fault);
   return reports;
 }
 

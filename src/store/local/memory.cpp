@@ -12,9 +12,11 @@ namespace store::local {
 namespace {
 
 constexpr std::size_t most_runs = 50;
-// Twenty times what so many runs take; and as many slots as one lock may have in its --history.
+// Twenty times what so many runs take.
 constexpr std::size_t longest_runs = std::size_t{1} << 20;
-constexpr std::size_t longest_slots = std::size_t{1} << 24;
+// Of one lock; of more the one that would be forgotten first makes room.
+constexpr std::size_t most_slots = 16'384;
+constexpr std::size_t longest_slots = (most_slots + 1) * record_length;
 
 constexpr std::size_t checksum_length = 16;
 constexpr std::size_t text_at = checksum_length + 1;
@@ -103,8 +105,8 @@ std::optional<RunRecord> run_record_in(std::size_t index, std::string_view recor
   const auto fence = base::number_in<std::uint64_t>(next_field(fields));
   const auto token = next_field(fields);
   if (!history || !fence) return std::nullopt;
-  // Behind the token an open line has the grant, the wait, the slot and the attempt.
-  constexpr auto tabs_of_open_line = 3;
+  // Behind the token an open line has the grant, the wait, the slot, the attempt and the reason.
+  constexpr auto tabs_of_open_line = 4;
   const bool has_end = std::count(fields.begin(), fields.end(), '\t') > tabs_of_open_line;
   return RunRecord{index, *fence, token, Millis{wall_time(*history)}, line, has_end};
 }
@@ -125,18 +127,25 @@ bool are_over(const std::vector<RunRecord>& runs, const std::string& file) {
   return runs.empty() || os::unchanged_for(file).value_or(Millis{0}) > runs.front().history;
 }
 
-/// Where the next one goes: to the first place that is free, or that of the oldest.
-std::size_t place_in(const Records& records, const std::vector<RunRecord>& runs) {
-  if (runs.size() >= most_runs) return runs.back().index;
+bool is_one_of(const std::vector<std::string>& tokens, std::string_view token) {
+  return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+}
+
+/// Where the next one goes: to the first place that is free, or that of the oldest which does not
+/// go on.
+std::size_t place_in(const Records& records, const std::vector<RunRecord>& runs,
+                     const std::vector<std::string>& holders) {
+  if (runs.size() >= most_runs) {
+    const auto oldest = std::find_if(runs.rbegin(), runs.rend(), [&](const RunRecord& each) {
+      return each.has_end || !is_one_of(holders, each.token);
+    });
+    if (oldest != runs.rend()) return oldest->index;
+  }
   std::size_t index = 0;
   while (
       std::any_of(runs.begin(), runs.end(), [&](const auto& each) { return each.index == index; }))
     ++index;
   return std::min(index, records.size());
-}
-
-bool is_one_of(const std::vector<std::string>& tokens, std::string_view token) {
-  return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
 }
 
 std::string text_of(Millis history, std::string_view line) {
@@ -152,11 +161,23 @@ std::optional<std::size_t> index_of(const Records& records, const std::string& i
   return std::nullopt;
 }
 
-bool is_past(std::string_view record, WallTime now) {
+/// Until when a slot is remembered; 0 where that makes no sense.
+WallTime end_of(std::string_view record) {
   std::string_view line = line_in(record);
   (void)next_field(line);
-  const auto until = base::number_in<std::uint64_t>(next_field(line));
-  return !until || wall_time(*until) <= now;
+  return wall_time(base::number_in<std::uint64_t>(next_field(line)).value_or(0));
+}
+
+bool is_past(std::string_view record, WallTime now) {
+  return end_of(record) <= now;
+}
+
+std::size_t first_to_be_forgotten(const Records& records) {
+  std::size_t first = 0;
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    if (end_of(records[i]) < end_of(records[first])) first = i;
+  }
+  return first;
 }
 
 }  // namespace
@@ -292,10 +313,10 @@ void Memory::begin_run(const Claim& claim, Fence fence, unsigned attempt,
     records = open();
   }
   if (!records) return;
-  const auto line = fmt::format("{}\t{}\t{}\t{}\t{}", fence, claim.token.text(), wall_now(),
+  const auto line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", fence, claim.token.text(), wall_now(),
                                 fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""),
-                                attempt == 0 ? "" : std::to_string(attempt));
-  const auto place = begin_anew ? 0 : place_in(*records, found);
+                                attempt == 0 ? "" : std::to_string(attempt), claim.reason);
+  const auto place = begin_anew ? 0 : place_in(*records, found, holders);
   (void)records->write(place, text_of(claim.history, line));
 }
 
@@ -304,7 +325,9 @@ void Memory::end_run(const Token& token, const RunEnd& end, Millis history) cons
   if (!records) return;
   for (const RunRecord& each : runs_in(*records)) {
     if (each.has_end || each.token != token.text()) continue;
-    const auto line = fmt::format("{}\t{}\t{}", each.line, wall_now(), fields_of_end(end));
+    const auto reason_at = each.line.rfind('\t');
+    const auto line = fmt::format("{}\t{}\t{}{}", each.line.substr(0, reason_at), wall_now(),
+                                  fields_of_end(end), each.line.substr(reason_at));
     (void)records->write(each.index, text_of(history > Millis{0} ? history : each.history, line));
     return;
   }
@@ -339,6 +362,7 @@ os::Result<os::Done> Memory::write(const SlotRecord& slot) const {
   for (std::size_t i = 0; !index && i < records->size(); ++i) {
     if (is_past((*records)[i], wall_now())) index = i;
   }
+  if (!index && records->size() >= most_slots) index = first_to_be_forgotten(*records);
   return records->write(index.value_or(records->size()), text_of(slot));
 }
 

@@ -101,6 +101,18 @@ Turn PredecessorWatch::wait(os::NamedPipe& pipe, const CallLimit& limit,
   return StillWaiting{};
 }
 
+/// The first of the holders, with what it wants the lock for.
+std::optional<Holder> shown_holder(LockDir& lock, const Token& mine) {
+  const auto holders = lock.queue().holders();
+  auto first = first_holder(holders, mine, wall_now());
+  const Memory* memory = lock.memory();
+  if (!first || memory == nullptr) return first;
+  for (const Run& run : memory->runs(tokens_of(holders))) {
+    if (run.token.text() == first->token) first->reason = run.reason;
+  }
+  return first;
+}
+
 /// Hears what others post to a holder.
 class LocalListener final : public Listener {
  public:
@@ -129,7 +141,7 @@ std::optional<Busy> refusal(LockDir& lock, const Claim& claim) {
     busy = queue.waiting() >= *claim.max_waiters;
   }
   if (!busy) return std::nullopt;
-  return Busy{first_holder(queue.holders(), claim.token, wall_now()), queue.waiting()};
+  return Busy{shown_holder(lock, claim.token), queue.waiting()};
 }
 
 /// A full disk, mostly.
@@ -161,25 +173,30 @@ void undo_run(const Memory& memory, const Slot& slot, const std::string& token) 
   }
 }
 
-/// Before the lock is given back. What cannot be written leaves the run looking lost.
-void remember_end(LockDir& lock, const QueueEntry& mine, const Parting& parting) {
+/// Before the lock is given back. The slot first: one that could not be written is not done, and
+/// then no run may seem to have done it. Else what cannot be written leaves the run looking lost.
+os::Result<os::Done> remember_end(LockDir& lock, const QueueEntry& mine, const Parting& parting) {
   const Memory& memory = *lock.memory();
   if (!parting.end) {
     memory.erase_run(mine.token);
     if (parting.slot) undo_run(memory, parting.slot->slot, mine.token.text());
-    return;
+    return os::Done{};
   }
   const Millis history = parting.history + parting.min_hold;
+  std::optional<SlotRecord> done;
+  if (parting.slot) {
+    const auto before = memory.slot(parting.slot->slot.id);
+    if (!before) return before.error();
+    const auto now = wall_now();
+    const EndOfRun end{mine.token.text(), mine.fence.value_or(0), parting.end->outcome, now,
+                       now + history.count()};
+    const SlotRecord after = after_run(*before, *parting.slot, end);
+    if (auto written = memory.write(after); !written) return written;
+    if (after.is_done()) done = after;
+  }
   memory.end_run(mine.token, *parting.end, history);
-  if (!parting.slot) return;
-  const auto before = memory.slot(parting.slot->slot.id);
-  if (!before) return;
-  const auto now = wall_now();
-  const EndOfRun end{mine.token.text(), mine.fence.value_or(0), parting.end->outcome, now,
-                     now + history.count()};
-  const SlotRecord after = after_run(*before, *parting.slot, end);
-  (void)memory.write(after);
-  if (after.is_done()) lock.dismiss(after);
+  if (done) lock.dismiss(*done);
+  return os::Done{};
 }
 
 class LocalStore final : public LockStore {
@@ -210,10 +227,11 @@ class LocalStore final : public LockStore {
   LocalDirectory directory_;
   std::optional<QueuePlace> place_;
   PredecessorWatch watch_;
-  std::optional<SlotRecord> done_;  // what we were told while we waited for this slot
-  unsigned attempt_ = 0;            // the number of our run for it
-  bool is_new_ = false;             // the lock's directory: we have made it
-  std::optional<Memory> memory_;    // of the lock that we hold, if it is to be remembered
+  std::optional<SlotRecord> done_;   // what we were told while we waited for this slot
+  std::optional<Notice> sent_away_;  // as our turn had come
+  unsigned attempt_ = 0;             // the number of our run for it
+  bool is_new_ = false;              // the lock's directory: we have made it
+  std::optional<Memory> memory_;     // of the lock that we hold, if it is to be remembered
 };
 
 Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
@@ -274,9 +292,14 @@ Result<std::optional<SlotRecord>> LocalStore::done_slot(LockDir& lock, const Cla
 Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
   const QueueEntry mine = *lock.queue().find(place_->ticket);
   const bool again = mine.holds();
-  if (!again && !lock.may_hold(mine.ticket, mine.mode)) {
+  // Who was sent away as its turn came does not begin: nobody may be stopped for that any more.
+  for (const auto& line : again ? std::vector<std::string>{} : place_->pipe.take()) {
+    if (!sent_away_) sent_away_ = notice_in(line);
+  }
+  if (!again && (sent_away_ || !lock.may_hold(mine.ticket, mine.mode))) {
     const bool others_turn = lock.wake_next();
     auto place = watch_.begin(lock, mine, others_turn);
+    place.holder = shown_holder(lock, claim.token);
     if (const Memory* memory = lock.memory()) {
       auto runs = memory->runs({});
       if (runs.size() > runs_for_typical_length)
@@ -328,6 +351,7 @@ const QueueEntry* LocalStore::find(LockDir& lock, const Token& token) const {
 }
 
 Turn LocalStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
+  if (sent_away_) return *std::exchange(sent_away_, std::nullopt);
   return watch_.wait(place_->pipe, limit, done_);
 }
 
@@ -379,7 +403,10 @@ Release LocalStore::let_go(const LockName& name, const Token& token, const Parti
   if (entry == nullptr || !entry->holds()) return NotOurs{"it was taken away"};
   const auto ticket = entry->ticket;
   const WallTime until = entry->since + parting.min_hold.count();
-  if (lock->memory() != nullptr) remember_end(*lock, QueueEntry{*entry}, parting);
+  if (lock->memory() != nullptr) {
+    const auto remembered = remember_end(*lock, QueueEntry{*entry}, parting);
+    if (!remembered) return not_written(*lock, remembered.error());
+  }
   if (until > wall_now()) {
     if (const auto kept = lock->keep_until(ticket, until); !kept) {
       return Fault{Fault::Kind::unavailable,

@@ -184,6 +184,7 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   alone.history = claim.history;
   alone.waited = claim.waited;
   alone.slot = claim.slot;
+  alone.reason = claim.reason;
   FanOut<Attempt> fan_out{
       asked, nodes.size(),
       [&](std::size_t node, const CallLimit& share) { return enter(nodes[node], alone, share); },

@@ -168,7 +168,9 @@ namespace {
 
 /// Each run once, the newest first. A node that does not have one may have granted too late, or
 /// lost its data; one that alone has it may never have heard that the claim was taken back: so a
-/// run whose end nobody saw is one only if a majority has it, or may have it.
+/// run whose end nobody saw is one only if a majority has it, or may have it. Its holder tells all
+/// of them how it ended; that it was taken away counts only where a majority, or what may be one,
+/// says so.
 std::vector<Run> merged_runs(const std::vector<LockReport>& reports, std::size_t of,
                              const std::vector<HolderReport>& holders) {
   std::map<std::string, std::vector<Run>> seen;
@@ -177,10 +179,20 @@ std::vector<Run> merged_runs(const std::vector<LockReport>& reports, std::size_t
   }
   std::vector<Run> result;
   for (auto& [token, same] : seen) {
-    const auto ended = std::find_if(same.begin(), same.end(),
-                                    [](const Run& each) { return each.held.has_value(); });
-    if (ended == same.end() && same.size() + of - reports.size() < majority(of)) continue;
-    Run run = ended == same.end() ? same.front() : *ended;
+    const auto silent = of - reports.size();
+    const auto taken_away = [](const Run& each) {
+      return each.held && each.outcome.kind == RunOutcome::Kind::lost;
+    };
+    auto ended = std::find_if(same.begin(), same.end(),
+                              [&](const Run& each) { return each.held && !taken_away(each); });
+    const auto so_many = std::count_if(same.begin(), same.end(), taken_away);
+    if (ended == same.end() && static_cast<std::size_t>(so_many) + silent >= majority(of)) {
+      ended = std::find_if(same.begin(), same.end(), taken_away);
+    }
+    if (ended == same.end() && same.size() + silent < majority(of)) continue;
+    Run run = ended != same.end()
+                  ? *ended
+                  : *std::find_if(same.begin(), same.end(), [](auto& each) { return !each.held; });
     for (const Run& each : same) run.attempt = std::max(run.attempt, each.attempt);
     if (!run.held) {
       const auto holder = std::find_if(

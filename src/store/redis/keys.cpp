@@ -56,6 +56,16 @@ std::optional<LockName> lock_of_kind(std::string_view key,
   return lock_of_stem(key.substr(0, end));
 }
 
+/// The lock of a key that goes on with whatever somebody has chosen.
+std::optional<LockName> lock_of_open_kind(std::string_view key) {
+  for (const auto kind : open_kinds) {
+    const auto at = key.find(kind);
+    if (at == std::string_view::npos) continue;
+    if (auto owner = lock_of_stem(key.substr(0, at))) return owner;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 LockKeys::LockKeys(const LockName& name) {
@@ -71,19 +81,17 @@ LockKeys::LockKeys(const LockName& name) {
 }
 
 std::optional<LockName> owner_of_key(std::string_view key) {
-  for (const auto kind : open_kinds) {
-    const auto at = key.find(kind);
-    if (at == std::string_view::npos) continue;
-    if (auto owner = lock_of_stem(key.substr(0, at))) return owner;
-  }
+  if (auto owner = lock_of_open_kind(key)) return owner;
   return lock_of_kind(key, {"queue", "alive", "fence", "held", "grants", "runs"});
 }
 
 std::optional<LockName> lock_of_key(std::string_view key) {
+  if (lock_of_open_kind(key)) return std::nullopt;
   return lock_of_kind(key, {"fence", "queue"});
 }
 
 std::optional<LockName> lock_of_runs(std::string_view key) {
+  if (lock_of_open_kind(key)) return std::nullopt;
   return lock_of_kind(key, {"runs"});
 }
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/log.hpp"
 #include "base/result.hpp"
+#include "base/text.hpp"
 #include "store/zookeeper/queue.hpp"
 
 namespace store::zookeeper {
@@ -103,7 +105,13 @@ Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern,
   std::vector<LockReport> reports;
   for (const LockName& name : names) {
     auto report = this->report(name, which, one());
-    if (!report) return std::move(report).error();
+    if (!report) {
+      // Another user's: no reason to hide the others.
+      const Fault fault = std::move(report).error();
+      if (fault.kind != Fault::Kind::denied || names.size() == 1) return fault;
+      base::log::error("'{}' is left out: {}", base::printable(name.text()), fault.why);
+      continue;
+    }
     if (is_listed(*report, which)) reports.push_back(*std::move(report));
   }
   return reports;

@@ -19,11 +19,11 @@ using Kind = SlotState::Kind;
 constexpr std::array<std::pair<Kind, std::string_view>, 3> kinds{
     {{Kind::open, "open"}, {Kind::running, "running"}, {Kind::done, "done"}}};
 
-// A run's text has FENCE, TOKEN, HISTORY, WAITED, SLOT, ATTEMPT and, once it has ended, OUTCOME and
-// WHY; a slot's has STATE, ATTEMPT, FAILURES, HISTORY, TOKEN, OUTCOME and FENCE. Fields that a
-// later version appends are passed over.
-constexpr std::size_t claimed_fields = 6;
-constexpr std::size_t ended_fields = 8;
+// A run's text has FENCE, TOKEN, HISTORY, WAITED, SLOT, ATTEMPT, REASON and, once it has ended,
+// OUTCOME and WHY; a slot's has STATE, ATTEMPT, FAILURES, HISTORY, TOKEN, OUTCOME and FENCE. Fields
+// that a later version appends are passed over.
+constexpr std::size_t claimed_fields = 7;
+constexpr std::size_t ended_fields = 9;
 constexpr std::size_t slot_fields = 7;
 
 /// Up to a year, which is the longest that can be asked for; what is no such number is none at all.
@@ -46,8 +46,9 @@ std::optional<Run> run_of(const Record& record, bool holds, std::int64_t now_ms)
   std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", fence, fields[1], record.created_ms,
                                  fields[3], fields[4], fields[5]);
   if (fields.size() >= ended_fields) {
-    line += fmt::format("\t{}\t{}\t{}", record.written_ms, fields[6], fields[7]);
+    line += fmt::format("\t{}\t{}\t{}", record.written_ms, fields[7], fields[8]);
   }
+  line += fmt::format("\t{}", fields[6]);
   return run_in(line, now_ms, holds);
 }
 
@@ -78,9 +79,9 @@ std::string slot_node_of(const std::string& lock, const Slot& slot) {
 // ---- runs ----
 
 std::string text_of_run(Fence fence, const Claim& claim, unsigned attempt) {
-  return fmt::format("{}\t{}\t{}\t{}\t{}", fence, claim.token.text(), claim.history.count(),
+  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}", fence, claim.token.text(), claim.history.count(),
                      fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""),
-                     attempt > 0 ? std::to_string(attempt) : "");
+                     attempt > 0 ? std::to_string(attempt) : "", claim.reason);
 }
 
 std::string text_of_ended(const std::string& text, const RunEnd& end) {

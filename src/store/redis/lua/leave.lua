@@ -14,15 +14,20 @@ local rank = redis.call('ZRANK', queue, id)
 if rank then drop(id) end
 
 local number = mode and redis.call('ZSCORE', grants, token)
-if owner == id or number then
-  local history = tonumber(ARGV[6] or 0) + min_hold
-  if number or last_token == token then
-    end_run(token, ARGV[7] or '', history)
-    if slot then
-      local attempt, failed, retries = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[9])
-      end_slot(token, attempt, failed, ARGV[8], retries, ARGV[7], history)
-    end
+local holds = owner == id or number
+-- The lease may have ended on the way here; the run has ended all the same, or never was.
+local state, _, _, whose = slot_state()
+local slot_is_ours = slot and (owner == id or state == 'running' and whose == token)
+if how == 'release' or holds or slot_is_ours or last_token == token then
+  local asked = tonumber(ARGV[6] or 0)
+  local history = asked + min_hold
+  local numbered = end_run(token, ARGV[7] or '', history, asked > 0 and number and tonumber(number))
+  if slot_is_ours then
+    local attempt, failed, retries = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[9])
+    end_slot(token, attempt, failed, ARGV[8], retries, ARGV[7], history, numbered)
   end
+end
+if holds then
   -- A grant in the future (the clock was set back) must not make it longer than it was meant.
   local granted = tonumber(number or owner == last_token and last_fence or now_us)
   local sooner = false

@@ -237,7 +237,9 @@ local function slot_state()
   return state, tonumber(attempt or 0), tonumber(failures or 0), rest
 end
 
+-- One that goes on is remembered for a day at least: it may take longer than it is to be remembered.
 local function set_slot(state, attempt, failures, rest, history)
+  if state == 'running' then history = math.max(history, DAY) end
   local text = table.concat({state, digits(attempt), digits(failures), rest}, '\t')
   return redis.call('SET', slot, text, 'PX', history)
 end
@@ -245,7 +247,8 @@ end
 -- The run of the holder, for the slot, has ended: 'done', 'failed', 'open', or '' if it never was.
 -- Whoever waits is told that it is done; those behind the first thousand by those who leave (see enter).
 -- The holder knows its number, and how many failed before it: a server of a quorum may have missed some.
-local function end_slot(token, attempt, failed, how, retries, told, history)
+-- `numbered`: the fence of the run, if it is remembered.
+local function end_slot(token, attempt, failed, how, retries, told, history, numbered)
   local state, number, failures, rest = slot_state()
   local ours = state == 'running' and rest == token
   if how == '' then
@@ -259,7 +262,7 @@ local function end_slot(token, attempt, failed, how, retries, told, history)
   if how == 'open' or how == 'failed' and failures < retries then
     set_slot('open', attempt, failures + (how == 'failed' and 1 or 0), token, history)
   else
-    local number = token == last_token and digits(last_fence) or '0'
+    local number = token == last_token and digits(last_fence) or numbered or '0'
     local outcome = told:match('^[^\t]*')
     set_slot('done', attempt, failures, table.concat({outcome, digits(now), number, token}, '\t'), history)
     for _, id in ipairs(redis.call('ZRANGE', queue, 0, AUDIENCE - 1)) do post(token_of(id), 'done') end
@@ -269,34 +272,46 @@ end
 -- The memory of runs: a line each, a tab between its fields. A grant begins one, which says who has
 -- the lock and since when, and perhaps what for; the release ends it. One that has no end, and whose
 -- token does not have the lock any more, was lost. No room for it is no reason to refuse a lock.
+local function add_run(line)
+  local length = redis.pcall('LPUSH', runs, line)
+  if type(length) == 'table' then return false end
+  if length > REMEMBERED then redis.pcall('LTRIM', runs, 0, REMEMBERED - 1) end
+  return true
+end
+
 local function begin_run(token, number, told, history, ttl, attempt, reason)
   if history == 0 then return end
   local line = digits(number) .. '\t' .. token .. '\t' .. digits(now) .. '\t' .. told .. '\t' .. attempt
   if reason ~= '' then line = line .. '\t' .. reason end
-  local length = redis.pcall('LPUSH', runs, line)
-  if type(length) == 'table' then return end
-  if length > REMEMBERED then redis.call('LTRIM', runs, 0, REMEMBERED - 1) end
-  redis.call('PEXPIRE', runs, history + ttl)
+  if add_run(line) then redis.call('PEXPIRE', runs, history + ttl) end
 end
 
--- `told` is '' for a run that never was; `history` is 0 or nil for one who does not say.
-local function end_run(token, told, history)
+-- `told` is '' for a run that never was; `history` is 0 or nil for one who does not say. `granted` is
+-- the fence of one among several that has the lock still: where more have begun since than are
+-- remembered, its line is gone, and it is not to be forgotten because it took long. Returns the
+-- fence of the run, if it is remembered.
+local function end_run(token, told, history, granted)
   for rank = 0, REMEMBERED - 1 do
     local line = redis.pcall('LINDEX', runs, rank)
-    if type(line) ~= 'string' then return end
-    local whose, begun, reason = line:match('^%d+\t([^\t]*)(\t%d+\t[^\t]*\t[^\t]*\t[^\t]*)(\t?[^\t]*)$')
+    if type(line) ~= 'string' then break end
+    local remembered_as, whose = line:match('^(%d+)\t([^\t]*)\t')
     if whose == token then
-      if told == '' then
-        redis.call('LREM', runs, 1, line)
-      else
+      local begun, reason = line:match('^%d+\t[^\t]*(\t%d+\t[^\t]*\t[^\t]*\t[^\t]*)(\t?[^\t]*)$')
+      if begun and told == '' then
+        redis.pcall('LREM', runs, 1, line)
+      elseif begun then
         -- In a quorum the fence was raised since.
-        local number = token == last_token and digits(last_fence) or line:match('^%d+')
+        local number = token == last_token and digits(last_fence) or remembered_as
         redis.pcall('LSET', runs, rank,
           table.concat({number, '\t', token, begun, '\t', digits(now), '\t', told, reason}))
       end
-      if (history or 0) > 0 then redis.call('PEXPIRE', runs, history) end
-      return
+      if begun and (history or 0) > 0 then redis.call('PEXPIRE', runs, history) end
+      return remembered_as
     end
+  end
+  if granted and told ~= '' and (history or 0) > 0 then
+    local began = digits(math.floor(granted / 1000))
+    add_run(table.concat({digits(granted), token, began, '0', '', '', digits(now), told}, '\t'))
   end
 end
 
