@@ -228,3 +228,25 @@ load lib/others
   assert_equal "${#lines[@]}" 3
   [[ ! -e $T/ran ]]
 }
+
+@test "a slot whose end cannot be written is not done, which is said, and no run has done it" {
+  # shellcheck disable=SC2016
+  attempt -S "file:$T/locks" -k "$K" --slot s -- sh -c 'cd "$1" && rm slots && mkdir slots' - "$T/locks/$K"
+  assert_success
+  assert_one_stderr_line "could not release the lock '$K'" 'it ends with this process'
+  rmdir "$T/locks/$K/slots"
+  run json '[each["outcome"] for each in d["locks"][0]["runs"]]' log --json -S "file:$T/locks" "$K"
+  assert_output '["lost"]'
+  attempt -S "file:$T/locks" -k "$K" --slot s -- echo ran
+  assert_output ran
+}
+
+@test "a key that cannot be read does not hide the others from a list" {
+  hold holder -S "file:$T/locks" -k "$K"
+  mkdir -p "$T/locks/sick/ledger"
+  attempt list -S "file:$T/locks" --json
+  assert_success
+  assert_output --partial "\"$K\""
+  assert_stderr_line "'sick' is left out: "
+  let_go holder
+}

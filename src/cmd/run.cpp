@@ -204,8 +204,11 @@ void release_lock(hold::Held& held, const store::Parting& parting, RunRecord& re
       record.lost_why = not_ours->why;
     }
   } else if (const auto* fault = std::get_if<store::Fault>(&release)) {
-    base::log::error("could not release the lock '{}' ({}); it expires within {}", key, fault->why,
-                     base::format_duration(held.lease().ttl.length()));
+    const auto& lease = held.lease();
+    base::log::error("could not release the lock '{}' ({}); it {}", key, fault->why,
+                     lease.valid_until.is_never()
+                         ? "ends with this process"
+                         : "expires within " + base::format_duration(lease.ttl.length()));
   } else if (parting.end) {
     say_released(held.lease(), record, *parting.end);
   }
