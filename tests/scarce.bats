@@ -145,6 +145,18 @@ break_lease() {
   [[ ! -e $T/ran ]]
 }
 
+@test "a command that hangs while it is loaded: --max-hold gives it up, and that is no loss" {
+  hanging_command
+  start holder -k "$K" --slot s --ttl 30s --max-hold 2s --status-file "$T/status" -- "$T/slow"
+  finish holder
+  assert_equal "$status" 76
+  assert_one_stderr_line "its time under '$K' is over: --max-hold 2s; the command is not loaded yet"
+  assert_equal "$("$PYTHON" -c 'import json, sys; print(json.load(open(sys.argv[1]))["outcome"])' "$T/status")" stopped
+  break_lease
+  attempt -k "$K" --slot s -- echo ran # nothing has been done for it
+  assert_output ran
+}
+
 # loading NAME: rlock NAME has its guardian, and that one a process that hangs before it is the job; sets GUARDIAN, LOADING.
 loading() {
   local name=$1

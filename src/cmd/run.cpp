@@ -147,10 +147,18 @@ RunPlan plan_in(const Settings& settings, const std::vector<std::string>& operan
 
 // ---- the job ----------------------------------------------------------------------------------
 
-int report_not_started(const RunPlan& plan, const os::NotStarted& failure, RunRecord& record) {
+/// `overran`: why, if it was given up because its time was over and not the lease.
+int report_not_started(const RunPlan& plan, const os::NotStarted& failure,
+                       const std::optional<std::string>& overran, RunRecord& record) {
   if (failure.stage == Stage::interrupted) {
     note(record, hold::Interrupted{failure.number});
     return os::ExitStatus::signal_code(failure.number);
+  }
+  if (failure.stage == Stage::late && overran) {
+    record.outcome = RunRecord::Outcome::stopped;
+    record.lost_why = overran;
+    base::log::error("{}; the command is not loaded yet", *overran);
+    return ExitCode::lost;
   }
   if (failure.stage == Stage::late) {
     record.outcome = RunRecord::Outcome::lost;
@@ -244,8 +252,10 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, const store::Parting
 
 // What the server is to remember.
 
-store::RunEnd end_without_job(const os::NotStarted& failure, int code) {
+store::RunEnd end_without_job(const os::NotStarted& failure,
+                              const std::optional<std::string>& overran, int code) {
   using Kind = store::RunOutcome::Kind;
+  if (failure.stage == Stage::late && overran) return {{Kind::not_started, code}, *overran};
   if (failure.stage == Stage::late) return {{Kind::lost}, "before the command was loaded"};
   if (failure.stage == Stage::interrupted)
     return {{Kind::not_started, code}, "a signal came before the command"};
@@ -301,12 +311,15 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
     terms.why_then = fmt::format("its time under {} is over: --max-hold {}", terms.locks,
                                  base::format_duration(*plan.max_hold));
   }
+  const auto latest_end = terms.latest_end;
+  const auto why_then = terms.why_then;
   hold::JobPolicy policy{std::move(terms)};
   auto started = os::Guardian::start_job(program, signals, tree, policy.last_moment());
   if (!started) {
-    const int code = report_not_started(plan, started.error(), record);
-    give_back(plan, renewer,
-              parting_after(plan, record, end_without_job(started.error(), code), false), record);
+    const auto overran = latest_end.passed(base::now()) ? std::optional{why_then} : std::nullopt;
+    const int code = report_not_started(plan, started.error(), overran, record);
+    auto end = end_without_job(started.error(), overran, code);
+    give_back(plan, renewer, parting_after(plan, record, std::move(end), false), record);
     return code;
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
