@@ -128,6 +128,19 @@ slot_is_done() { [[ $(redis get "$(companion "$K" "slot:$1")") == done* ]]; }
   assert_equal "$(json 'len(d["locks"])' log --json)" 1
 }
 
+@test "log has a column for slots, where there are any" {
+  attempt -k "$K" -- true
+  attempt log "$K"
+  refute_output --partial SLOT
+  attempt -k "$K" --slot 2026-11-24 --retry 1 -- false
+  attempt -k "$K" --slot 2026-11-24 --retry 1 -- true
+  attempt log "$K"
+  [[ ${lines[0]} == *HELD*SLOT*OUTCOME* ]]
+  assert_regex "${lines[1]}" '2026-11-24, run 2 +exit 0'
+  assert_regex "${lines[2]}" '2026-11-24 +exit 1'
+  assert_regex "${lines[3]}" ' - +exit 0'
+}
+
 @test "a single attempt that comes while it runs is turned away" {
   hold holder -k "$K" --slot s
   attempt -k "$K" --slot s -- touch "$T/ran"

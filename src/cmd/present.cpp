@@ -289,12 +289,25 @@ std::string shown_done(const store::SlotDone& done) {
                      base::format_duration(done.ended_ago), done.by.shown());
 }
 
+/// "2026-11-24", and of a run that is not the first one for it "2026-11-24, run 2".
+std::string shown_slot(const store::Run& run) {
+  if (run.slot.empty()) return "-";
+  const auto slot = base::printable(run.slot);
+  return run.attempt > 1 ? fmt::format("{}, run {}", slot, run.attempt) : slot;
+}
+
 std::string log_table(const std::vector<LockReport>& reports, const Look& look) {
   using Kind = Column::Kind;
   const bool several = reports.size() > 1;
+  const bool slots = std::any_of(reports.begin(), reports.end(), [](const LockReport& report) {
+    return std::any_of(report.runs.begin(), report.runs.end(),
+                       [](const store::Run& run) { return !run.slot.empty(); });
+  });
+  constexpr std::ptrdiff_t before_the_outcome = 3;
   std::vector<Column> columns{{"GRANTED", Kind::left},   {"WAITED", Kind::right, 2},
                               {"HELD", Kind::right},     {"OUTCOME", Kind::left},
                               {"FENCE", Kind::right, 1}, {"HOLDER", Kind::cut_end}};
+  if (slots) columns.insert(columns.begin() + before_the_outcome, {"SLOT", Kind::cut_middle});
   if (several) columns.insert(columns.begin(), {"KEY", Kind::cut_middle});
   Table table{std::move(columns)};
   for (const LockReport& report : reports) {
@@ -307,6 +320,7 @@ std::string log_table(const std::vector<LockReport>& reports, const Look& look) 
                             {run.token.shown() +
                              (run.reason.empty() ? "" : " (" + base::printable(run.reason) + ")") +
                              (run.why.empty() ? "" : ": " + base::one_line(run.why))}};
+      if (slots) row.insert(row.begin() + before_the_outcome, {shown_slot(run)});
       if (several) row.insert(row.begin(), {base::printable(report.name.text())});
       table.add(std::move(row));
     }
