@@ -89,13 +89,17 @@ depose() {
 }
 
 @test "a first sentinel that is silent costs a run a moment" {
-  local from
+  local from took quickest=60000
   start_sentinels
   pause_redis "${SENTINELS[0]}"
-  from=$(now_ms)
-  attempt -k "$K" -- true
-  assert_success
-  assert_less $(($(now_ms) - from)) 600
+  for _ in 1 2 3; do # what a busy machine adds is no sentinel's silence
+    from=$(now_ms)
+    attempt -k "$K" -- true
+    assert_success
+    took=$(($(now_ms) - from))
+    quickest=$((took < quickest ? took : quickest))
+  done
+  assert_less "$quickest" 600
 }
 
 @test "some sentinels may be dead or silent" {
