@@ -5,9 +5,9 @@ set(CPACK_GENERATOR DEB TXZ)
 set(CPACK_PACKAGE_NAME rlock)
 set(CPACK_PACKAGE_VENDOR rlock)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runs a command under a lock that every machine respects")
-set(CPACK_PACKAGE_DESCRIPTION
-    "rlock is flock(1) for a fleet: it runs a command while it holds a lock on Redis, ZooKeeper or in a directory, keeps \
-the lock alive meanwhile, stops the command before the lock could pass to another machine, and exits as the command did.")
+set(CPACK_PACKAGE_DESCRIPTION "rlock is flock(1) for a fleet: it runs a command while it holds a lock on Redis,
+ZooKeeper or in a directory, keeps the lock alive meanwhile, stops the command
+before the lock could pass to another machine, and exits as the command did.")
 set(CPACK_RESOURCE_FILE_LICENSE "${CMAKE_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
