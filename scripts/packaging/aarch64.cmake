@@ -6,9 +6,11 @@ set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_STRIP aarch64-linux-gnu-strip)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
-# What a trial program needs when it is run (none is).
+# The compiler's trials during configuration read this file, too.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES THIRD_PARTY_ROOT)
 set(CMAKE_FIND_ROOT_PATH "${THIRD_PARTY_ROOT}")
+# Some of OpenSSL's headers, which the compiler of this machine's processor finds by itself.
+set(CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES "${THIRD_PARTY_ROOT}/usr/include/aarch64-linux-gnu")
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)

@@ -14,3 +14,8 @@ foreach(page IN LISTS pages)
   # -n: without the time, so that the same page is the same bytes.
   execute_process(COMMAND gzip -9n "${page}" COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
+# Whatever the umask is.
+set(readable OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+file(CHMOD "${share}/doc/rlock/copyright" PERMISSIONS ${readable})
+file(CHMOD_RECURSE "${CPACK_TEMPORARY_DIRECTORY}/usr" DIRECTORY_PERMISSIONS
+     ${readable} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)

@@ -12,7 +12,8 @@ set(THIRD_PARTY_ROOT "" CACHE PATH "Where the libraries that are linked in come 
 function(version_of package out)
   set(version "")
   if(THIRD_PARTY_ROOT AND EXISTS "${THIRD_PARTY_ROOT}/versions")
-    file(STRINGS "${THIRD_PARTY_ROOT}/versions" found REGEX "^${package} ")
+    string(REPLACE "+" "[+]" pattern "${package}")
+    file(STRINGS "${THIRD_PARTY_ROOT}/versions" found REGEX "^${pattern} ")
     string(REGEX REPLACE "^[^ ]* " "" version "${found}")
   endif()
   if(NOT version)
@@ -29,13 +30,17 @@ function(third_party notices components)
     set(cross "-arm64-cross")
   endif()
   string(REGEX MATCH "^[0-9]+" gcc "${CMAKE_CXX_COMPILER_VERSION}")
+  set(hiredis_package libhiredis-dev)
+  if(EXISTS "${HIREDIS_ROOT}/share/doc/hiredis/copyright")
+    set(hiredis_package hiredis)  # the source package: scripts/install-hiredis
+  endif()
   # name, licence, home, package, a further place of its licence
   set(all
-    "hiredis|BSD-3-Clause|https://github.com/redis/hiredis|libhiredis-dev|${HIREDIS_ROOT}/share/doc/hiredis/copyright"
+    "hiredis|BSD-3-Clause|https://github.com/redis/hiredis|${hiredis_package}|${HIREDIS_ROOT}/share/doc/hiredis/copyright"
     "fmt|MIT|https://github.com/fmtlib/fmt|libfmt-dev|"
     "CLI11|BSD-3-Clause|https://github.com/CLIUtils/CLI11|libcli11-dev|"
     "nlohmann-json|MIT|https://github.com/nlohmann/json|nlohmann-json3-dev|"
-    "libstdc++|GPL-3.0-or-later WITH GCC-exception-3.1|https://gcc.gnu.org|libstdc++-${gcc}-dev${cross}|")
+    "libstdc++ and libgcc|GPL-3.0-or-later WITH GCC-exception-3.1|https://gcc.gnu.org|libstdc++-${gcc}-dev${cross}|")
   if(ZOOKEEPER_LINKS)
     list(APPEND all "zookeeper-client|Apache-2.0|https://zookeeper.apache.org|libzookeeper-st-dev|")
   endif()
