@@ -120,6 +120,7 @@ wait_in_vain() {
   start waiter -k "$K:a" -k "$K:b" -w 30s -- sh -c 'echo "$RLOCK_TOKEN" >"$T/ran"'
   wait_until says "$T/proxy.log" dropped
   unheard=$(node 3 get "$K:a")
+  [[ -n $unheard ]]
   proxy pass
   # Now the third one would make two.
   node 1 del "$K:a" >/dev/null
