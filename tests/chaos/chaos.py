@@ -11,9 +11,9 @@ from clients import PATIENCE, Crowd
 from history import history_of
 from memory import Looks
 from nemesis import Nemesis
-from stores import STORES
+from stores import KEYS, STORES
 
-SIZE, KEYS = 24, 3
+SIZE = 24
 
 
 def processes_of(directory):
