@@ -330,7 +330,7 @@ cancelled() {
     refused --min-hold 2s
     return 0
   fi
-  attempt -k "$K" --min-hold 6s -- true
+  attempt -k "$K" --min-hold 15s -- true # time for a busy machine to look at it
   assert_success
   attempt -k "$K" -- touch "$T/ran"
   assert_equal "$status" 75
@@ -340,7 +340,7 @@ cancelled() {
   attempt cancel "$K" --wait 10s
   assert_equal "$status" 75
   assert_stderr_line 'no job runs under it any more; to take it away: rlock force-release'
-  attempt -k "$K" -q -w 20s -- echo ran
+  attempt -k "$K" -q -w 60s -- echo ran
   assert_output ran
 }
 
