@@ -46,16 +46,6 @@ std::optional<LockName> lock_of_stem(std::string_view stem) {
   return LockName::from(key_of(stem));
 }
 
-/// The lock of a key whose kind is one of these.
-std::optional<LockName> lock_of_kind(std::string_view key,
-                                     std::initializer_list<std::string_view> kinds) {
-  const auto end = key.rfind(infix);
-  if (end == std::string_view::npos) return std::nullopt;
-  const std::string_view kind = key.substr(end + infix.size());
-  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return std::nullopt;
-  return lock_of_stem(key.substr(0, end));
-}
-
 /// The lock of a key that goes on with whatever somebody has chosen.
 std::optional<LockName> lock_of_open_kind(std::string_view key) {
   for (const auto kind : open_kinds) {
@@ -64,6 +54,17 @@ std::optional<LockName> lock_of_open_kind(std::string_view key) {
     if (auto owner = lock_of_stem(key.substr(0, at))) return owner;
   }
   return std::nullopt;
+}
+
+/// The lock of a key whose kind is one of these, and not an open one that ends like them.
+std::optional<LockName> lock_of_kind(std::string_view key,
+                                     std::initializer_list<std::string_view> kinds) {
+  if (lock_of_open_kind(key)) return std::nullopt;
+  const auto end = key.rfind(infix);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view kind = key.substr(end + infix.size());
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return std::nullopt;
+  return lock_of_stem(key.substr(0, end));
 }
 
 }  // namespace
@@ -86,12 +87,10 @@ std::optional<LockName> owner_of_key(std::string_view key) {
 }
 
 std::optional<LockName> lock_of_key(std::string_view key) {
-  if (lock_of_open_kind(key)) return std::nullopt;
   return lock_of_kind(key, {"fence", "queue"});
 }
 
 std::optional<LockName> lock_of_runs(std::string_view key) {
-  if (lock_of_open_kind(key)) return std::nullopt;
   return lock_of_kind(key, {"runs"});
 }
 
