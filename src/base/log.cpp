@@ -12,7 +12,7 @@ namespace {
 
 std::atomic<Level> current{Level::normal};
 std::atomic<bool> status_shown{false};
-std::atomic<Writer> writer{nullptr};
+std::atomic<Writer> chosen_writer{nullptr};
 std::vector<Field> common;  // set before any thread
 
 // Back to the first column and wipe: ECMA-48 CR and EL, which every terminal emulator knows.
@@ -58,12 +58,12 @@ bool is_said(Severity severity) {
   return static_cast<int>(severity) <= static_cast<int>(current.load());
 }
 
-void set_writer(Writer other) {
-  writer = other;
+void set_writer(Writer writer) {
+  chosen_writer = writer;
 }
 
 bool is_for_people() {
-  return writer == nullptr;
+  return chosen_writer == nullptr;
 }
 
 void set_common_fields(std::vector<Field> fields) {
@@ -85,7 +85,7 @@ void Entry::say(Severity severity, std::string_view text) {
   if (!is_said(severity)) return;
   const std::string fitting = fit(text);
   std::optional<std::string> line = fmt::format("rlock: {}\n", fitting);
-  if (const Writer other = writer) {
+  if (const Writer other = chosen_writer) {
     std::vector<Field> fields = common;
     for (Field& own : fields_) {
       std::erase_if(fields, [&](const Field& each) { return each.name == own.name; });

@@ -1,5 +1,7 @@
 #include "cmd/completion.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/log.hpp"
@@ -214,7 +216,8 @@ std::string completion_answer(const Words& operands) {
   }
   std::string text = ":words\n";
   for (const auto& [word, help] : completion.words) {
-    text += word + (help.empty() ? "" : "\t" + help) + "\n";
+    text += help.empty() ? word : fmt::format("{}\t{}", word, help);
+    text += '\n';
   }
   return text;
 }

@@ -36,7 +36,7 @@ Completion completion_of(const std::vector<std::string>& words, const KeySource&
 /// What is held now or, to commands that look back, what ran: asked of the server, which has a
 /// quarter of a second; nothing if anything goes wrong.
 std::vector<std::string> keys_of_server(const std::string& prefix, Commands command,
-                                        const std::vector<std::string>& options);
+                                        const std::vector<std::string>& typed);
 
 /// `rlock completion bash|zsh|fish` is the script, `rlock completion words ...` the answer to it.
 /// Throws UsageError.

@@ -65,10 +65,11 @@ constexpr std::array outcomes{
 
 /// Empty for a run that goes on.
 std::string_view outcome_of(const store::Run& run) {
-  const auto [kind, number] = run.outcome;
-  if (kind == RunOutcome::Kind::exited && number != 0) return "failed";
-  const auto found = std::find_if(outcomes.begin(), outcomes.end(),
-                                  [&](const NamedOutcome& each) { return each.kind == kind; });
+  const RunOutcome& outcome = run.outcome;
+  if (outcome.kind == RunOutcome::Kind::exited && outcome.number != 0) return "failed";
+  const auto found = std::find_if(outcomes.begin(), outcomes.end(), [&](const NamedOutcome& each) {
+    return each.kind == outcome.kind;
+  });
   return found == outcomes.end() ? std::string_view{} : found->name;
 }
 

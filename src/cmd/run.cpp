@@ -311,12 +311,10 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
     terms.why_then = fmt::format("its time under {} is over: --max-hold {}", terms.locks,
                                  base::format_duration(*plan.max_hold));
   }
-  const auto latest_end = terms.latest_end;
-  const auto why_then = terms.why_then;
   hold::JobPolicy policy{std::move(terms)};
   auto started = os::Guardian::start_job(program, signals, tree, policy.last_moment());
   if (!started) {
-    const auto overran = latest_end < valid_until ? std::optional{why_then} : std::nullopt;
+    const auto overran = policy.overran();
     const int code = report_not_started(plan, started.error(), overran, record);
     auto end = end_without_job(started.error(), overran, code);
     give_back(plan, renewer, parting_after(plan, record, std::move(end), false), record);

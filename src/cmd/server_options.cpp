@@ -102,6 +102,7 @@ ServerChoice resolve_server(const Settings& settings) {
   const std::string url = chosen ? chosen->text : settings.value("server").text;
   const auto urls = store::urls_in(url);
   std::vector<Parsed> all_parsed;
+  all_parsed.reserve(urls.size());
   for (const auto& each : urls) all_parsed.push_back(store::parse_server(each));
   fetch_libraries(all_parsed);
   settings.warn_of_unread_variables();

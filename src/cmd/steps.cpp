@@ -42,6 +42,7 @@ std::vector<store::LockName> keys_of_fences(const std::string& text) {
 std::vector<store::LockName> keys_of_step(const Settings& settings,
                                           const std::vector<std::string>& operands) {
   std::vector<store::LockName> keys;
+  keys.reserve(operands.size());
   for (const std::string& text : operands) keys.push_back(key_of("KEY", text));
   for (const std::string& text : settings.all("key")) keys.push_back(key_of("--key", text));
   if (keys.empty()) {

@@ -147,9 +147,7 @@ Actions JobPolicy::on_guardian_killed() {
 
 Actions JobPolicy::on_time(base::Moment now) {
   if (phase_ == Phase::running && end().earlier_by(terms_.grace).passed(now)) {
-    if (terms_.latest_end < terms_.valid_until) {
-      return stop_for({StoppedFor::Reason::time, terms_.why_then}, terms_.why_then, now);
-    }
+    if (const auto why = overran()) return stop_for({StoppedFor::Reason::time, *why}, *why, now);
     return lose(terms_.locks, "the lease could not be refreshed in time" + trouble_, now);
   }
   if (phase_ == Phase::stopping && kill_at_.passed(now)) return kill_tree();

@@ -65,6 +65,12 @@ class JobPolicy {
   /// To be called whenever due() passed; harmless at any other time.
   Actions on_time(base::Moment now);
   [[nodiscard]] store::Deadline due() const;
+  /// Why the job's time is over at the moment it must be gone by; nothing if that is the lease's
+  /// end.
+  [[nodiscard]] std::optional<std::string> overran() const {
+    if (terms_.latest_end < terms_.valid_until) return terms_.why_then;
+    return std::nullopt;
+  }
   /// When somebody else must have killed the tree if we, stopped or stuck, have not.
   [[nodiscard]] store::Deadline last_moment() const;
 

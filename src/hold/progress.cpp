@@ -146,7 +146,7 @@ std::string waiting_text(const store::LockName& name, const store::Queued& place
 
 WaitingLine::WaitingLine(store::LockName name, store::Mode mode)
     : name_{std::move(name)},
-      mode_{mode},
+      mode_{std::move(mode)},
       terminal_{base::log::is_for_people() && os::stderr_is_terminal()},
       due_{base::Deadline::never()} {}
 

@@ -205,7 +205,7 @@ void LockDir::forget_some(const LocalDirectory& directory) {
   }
 }
 
-bool LockDir::may_hold(std::uint64_t ticket, Mode mode) {
+bool LockDir::may_hold(std::uint64_t ticket, const Mode& mode) {
   const QueueEntry* before = first_that_answers();
   return (before == nullptr || before->ticket >= ticket) && has_room(holders(), mode);
 }

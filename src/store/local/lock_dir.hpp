@@ -64,7 +64,7 @@ class LockDir {
   /// Whether nobody has used the lock before, as far as anything tells.
   [[nodiscard]] bool is_new() const { return is_new_; }
   /// Whether `ticket` may hold now: there is room, and no waiter that answers came before it.
-  bool may_hold(std::uint64_t ticket, Mode mode);
+  bool may_hold(std::uint64_t ticket, const Mode& mode);
   /// Somebody who uses the lock in a way that does not go together with `mode`. One entry speaks
   /// for all, as each was let in only if it went together with the others.
   std::optional<ModeConflict> conflict_with(const Mode& mode);

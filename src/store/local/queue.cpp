@@ -16,6 +16,7 @@ bool has_room(const std::vector<QueueEntry>& holders, const Mode& mode) {
 unsigned free_permit(const std::vector<QueueEntry>& holders, const Mode& mode) {
   if (mode.kind != Mode::Kind::permits) return 0;
   std::vector<unsigned> taken;
+  taken.reserve(holders.size());
   for (const QueueEntry& each : holders) taken.push_back(each.permit);
   std::sort(taken.begin(), taken.end());
   unsigned lowest = 1;
@@ -42,6 +43,7 @@ Holder holder_of(const QueueEntry& entry, WallTime now) {
 
 std::vector<std::string> tokens_of(const std::vector<QueueEntry>& entries) {
   std::vector<std::string> tokens;
+  tokens.reserve(entries.size());
   for (const QueueEntry& each : entries) tokens.push_back(each.token.text());
   return tokens;
 }

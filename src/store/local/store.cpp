@@ -101,16 +101,18 @@ Turn PredecessorWatch::wait(os::NamedPipe& pipe, const CallLimit& limit,
   return StillWaiting{};
 }
 
-/// The first of the holders, with what it wants the lock for.
-std::optional<Holder> shown_holder(LockDir& lock, const Token& mine) {
-  const auto holders = lock.queue().holders();
-  auto first = first_holder(holders, mine, wall_now());
+/// What the lock remembers, of runs whose end nobody wrote down only the holders' going on.
+std::vector<Run> remembered_runs(LockDir& lock) {
   const Memory* memory = lock.memory();
-  if (!first || memory == nullptr) return first;
-  for (const Run& run : memory->runs(tokens_of(holders))) {
-    if (run.token.text() == first->token) first->reason = run.reason;
+  return memory != nullptr ? memory->runs(tokens_of(lock.queue().holders())) : std::vector<Run>{};
+}
+
+/// What the holder wants the lock for.
+void add_reason(std::optional<Holder>& holder, const std::vector<Run>& runs) {
+  if (!holder) return;
+  for (const Run& run : runs) {
+    if (run.token.text() == holder->token) holder->reason = run.reason;
   }
-  return first;
 }
 
 /// Hears what others post to a holder.
@@ -141,7 +143,9 @@ std::optional<Busy> refusal(LockDir& lock, const Claim& claim) {
     busy = queue.waiting() >= *claim.max_waiters;
   }
   if (!busy) return std::nullopt;
-  return Busy{shown_holder(lock, claim.token), queue.waiting()};
+  auto holder = first_holder(queue.holders(), claim.token, wall_now());
+  add_reason(holder, remembered_runs(lock));
+  return Busy{std::move(holder), queue.waiting()};
 }
 
 /// A full disk, mostly.
@@ -299,13 +303,9 @@ Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
   if (!again && (sent_away_ || !lock.may_hold(mine.ticket, mine.mode))) {
     const bool others_turn = lock.wake_next();
     auto place = watch_.begin(lock, mine, others_turn);
-    place.holder = shown_holder(lock, claim.token);
-    if (const Memory* memory = lock.memory()) {
-      auto runs = memory->runs({});
-      if (runs.size() > runs_for_typical_length)
-        runs.erase(runs.begin() + runs_for_typical_length, runs.end());
-      place.typical_run = typical_length(runs);
-    }
+    const auto runs = remembered_runs(lock);
+    add_reason(place.holder, runs);
+    place.typical_run = typical_length(runs);
     return place;
   }
   if (!again) return take(lock, claim, asked_at);

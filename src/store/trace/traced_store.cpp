@@ -87,7 +87,7 @@ std::string shown(const Turn& turn) {
 /// What is said of one lock.
 class Trace {
  public:
-  Trace(std::string server, const LockName& name) : server_{std::move(server)}, name_{name} {}
+  Trace(std::string server, LockName name) : server_{std::move(server)}, name_{std::move(name)} {}
 
   /// Asks, tells, and hands the answer on.
   template <class Question>

@@ -131,7 +131,7 @@ Result<base::Done> Session::ready(const CallLimit& limit) {
 template <class Answer>
 Asked<Answer> Session::send(const std::function<int(void*)>& start,
                             const std::shared_ptr<const void>& question) {
-  const auto call = std::make_shared<Call<Answer>>();
+  auto call = std::make_shared<Call<Answer>>();
   call->question = question;
   auto reference = std::make_unique<Asked<Answer>>(call);
   if (const int code = start(reference.get()); code == ZOK) {

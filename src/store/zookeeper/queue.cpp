@@ -1,5 +1,7 @@
 #include "store/zookeeper/queue.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -19,8 +21,9 @@ Result<std::vector<Node>> read_all(Session& session, const std::string& path,
                                    const std::vector<std::string>& names, const CallLimit& limit) {
   if (auto there = session.ready(limit); !there) return std::move(there).error();
   std::vector<Asked<Node>> calls;
+  calls.reserve(names.size());
   for (const auto& name : names) {
-    calls.push_back(session.send_get(path + "/" + name, Session::Watch::no));
+    calls.push_back(session.send_get(fmt::format("{}/{}", path, name), Session::Watch::no));
   }
   std::vector<Node> nodes;
   for (const auto& call : calls) {
@@ -89,11 +92,13 @@ Result<LockReport> report_on(Session& session, const std::string& lock, const Lo
   if (!queue) return std::move(queue).error();
   if (queue->empty() && which == Listed::in_use) return report;
   std::vector<std::string> names;
+  names.reserve(queue->size());
   for (const QueueNode& each : *queue) names.push_back(each.name);
   if (auto there = session.ready(limit); !there) return std::move(there).error();
   std::vector<Asked<Node>> calls;
+  calls.reserve(names.size());
   for (const auto& each : names) {
-    calls.push_back(session.send_get(lock + "/" + each, Session::Watch::no));
+    calls.push_back(session.send_get(fmt::format("{}/{}", lock, each), Session::Watch::no));
   }
   const auto holders = holders_in(*queue);
   std::vector<Token> holding;

@@ -269,9 +269,7 @@ local function end_slot(token, attempt, failed, how, retries, told, history, num
   end
 end
 
--- The memory of runs: a line each, a tab between its fields. A grant begins one, which says who has
--- the lock and since when, and perhaps what for; the release ends it. One that has no end, and whose
--- token does not have the lock any more, was lost. No room for it is no reason to refuse a lock.
+-- A line of the memory of runs. No room for it is no reason to refuse a lock.
 local function add_run(line)
   local length = redis.pcall('LPUSH', runs, line)
   if type(length) == 'table' then return false end
@@ -279,6 +277,9 @@ local function add_run(line)
   return true
 end
 
+-- The memory of runs: a line each, a tab between its fields. A grant begins one, which says who has
+-- the lock and since when, and perhaps what for; the release ends it. One that has no end, and whose
+-- token does not have the lock any more, was lost.
 local function begin_run(token, number, told, history, ttl, attempt, reason)
   if history == 0 then return end
   local line = digits(number) .. '\t' .. token .. '\t' .. digits(now) .. '\t' .. told .. '\t' .. attempt
