@@ -70,11 +70,16 @@ std::optional<Millis> parse_duration(std::string_view text) {
 std::string format_duration(Millis length) {
   const auto ms = length.count();
   const auto seconds = ms / 1000;
+  // The second unit only where there is some of it: 1h, and not 1h0m.
+  const auto in_two = [](auto first, char unit, auto second, char smaller) {
+    return second == 0 ? fmt::format("{}{}", first, unit)
+                       : fmt::format("{}{}{}{}", first, unit, second, smaller);
+  };
   if (ms < 1000) return fmt::format("{}ms", ms);
   if (seconds < 60) return fmt::format("{}s", seconds);
-  if (seconds < 3600) return fmt::format("{}m{}s", seconds / 60, seconds % 60);
-  if (seconds < 86'400) return fmt::format("{}h{}m", seconds / 3600, seconds / 60 % 60);
-  return fmt::format("{}d{}h", seconds / 86'400, seconds / 3600 % 24);
+  if (seconds < 3600) return in_two(seconds / 60, 'm', seconds % 60, 's');
+  if (seconds < 86'400) return in_two(seconds / 3600, 'h', seconds / 60 % 60, 'm');
+  return in_two(seconds / 86'400, 'd', seconds / 3600 % 24, 'h');
 }
 
 }  // namespace base

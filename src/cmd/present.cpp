@@ -303,26 +303,26 @@ std::string log_table(const std::vector<LockReport>& reports, const Look& look) 
     return std::any_of(report.runs.begin(), report.runs.end(),
                        [](const store::Run& run) { return !run.slot.empty(); });
   });
-  constexpr std::ptrdiff_t before_the_outcome = 3;
-  std::vector<Column> columns{{"GRANTED", Kind::left},   {"WAITED", Kind::right, 2},
-                              {"HELD", Kind::right},     {"OUTCOME", Kind::left},
-                              {"FENCE", Kind::right, 1}, {"HOLDER", Kind::cut_end}};
-  if (slots) columns.insert(columns.begin() + before_the_outcome, {"SLOT", Kind::cut_middle});
-  if (several) columns.insert(columns.begin(), {"KEY", Kind::cut_middle});
-  Table table{std::move(columns)};
+  Table table{{{"KEY", Kind::cut_middle, 0, several},
+               {"GRANTED", Kind::left},
+               {"WAITED", Kind::right, 2},
+               {"HELD", Kind::right},
+               {"SLOT", Kind::cut_middle, 0, slots},
+               {"OUTCOME", Kind::left},
+               {"FENCE", Kind::right, 1},
+               {"HOLDER", Kind::cut_end}}};
   for (const LockReport& report : reports) {
     for (const store::Run& run : report.runs) {
-      std::vector<Cell> row{{local_time(run.granted_ago)},
-                            {base::format_duration(run.waited)},
-                            {length_or_dash(length_of(run))},
-                            {shown_outcome(run.outcome), colour_of(run.outcome)},
-                            {std::to_string(run.fence)},
-                            {run.token.shown() +
-                             (run.reason.empty() ? "" : " (" + base::printable(run.reason) + ")") +
-                             (run.why.empty() ? "" : ": " + base::one_line(run.why))}};
-      if (slots) row.insert(row.begin() + before_the_outcome, {shown_slot(run)});
-      if (several) row.insert(row.begin(), {base::printable(report.name.text())});
-      table.add(std::move(row));
+      const auto reason = run.reason.empty() ? "" : " (" + base::printable(run.reason) + ")";
+      const auto why = run.why.empty() ? "" : ": " + base::one_line(run.why);
+      table.add({{base::printable(report.name.text())},
+                 {local_time(run.granted_ago)},
+                 {base::format_duration(run.waited)},
+                 {length_or_dash(length_of(run))},
+                 {shown_slot(run)},
+                 {shown_outcome(run.outcome), colour_of(run.outcome)},
+                 {std::to_string(run.fence)},
+                 {run.token.shown() + reason + why}});
     }
   }
   return table.text(look);

@@ -32,7 +32,7 @@ void share(Widths& widths, const std::vector<Column>& columns, std::size_t all) 
   Widths least = widths;
   std::vector<std::size_t> sharing;
   for (std::size_t i = 0; i < widths.size(); ++i) {
-    if (!gives_way(columns[i])) continue;
+    if (!columns[i].shown || !gives_way(columns[i])) continue;
     least[i] = std::min(widths[i], least_of_cut);
     sharing.push_back(i);
   }
@@ -100,6 +100,10 @@ std::string painted(std::string_view text, Colour colour, const Look& look) {
 std::string Table::text(const Look& look) const {
   Widths widths;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (!columns_[i].shown) {
+      widths.push_back(0);
+      continue;
+    }
     std::size_t width = base::columns_of(columns_[i].title);
     for (const auto& row : rows_) width = std::max(width, base::columns_of(row[i].text));
     widths.push_back(width);

@@ -40,12 +40,13 @@ struct Column {
   std::string_view title;
   Kind kind = Kind::left;
   int left_out = 0;  // where there is still too little room: the columns with 1, then 2; 0: never
+  bool shown = true;
 };
 
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_{std::move(columns)} {}
-  /// One for each column.
+  /// One cell for each column, those that are not shown too.
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   /// With a heading; each line ends with a newline and has no blanks before that.
   [[nodiscard]] std::string text(const Look& look) const;

@@ -62,12 +62,12 @@ TEST_CASE("a duration is said with at most two units") {
   CHECK(format_duration(Millis{999}) == "999ms");
   CHECK(format_duration(Millis{1'000}) == "1s");
   CHECK(format_duration(Millis{59'999}) == "59s");
-  CHECK(format_duration(Millis{60'000}) == "1m0s");
+  CHECK(format_duration(Millis{60'000}) == "1m");
   CHECK(format_duration(Millis{192'000}) == "3m12s");
   CHECK(format_duration(Millis{3'599'999}) == "59m59s");
-  CHECK(format_duration(Millis{3'600'000}) == "1h0m");
+  CHECK(format_duration(Millis{3'600'000}) == "1h");
   CHECK(format_duration(Millis{86'399'999}) == "23h59m");
-  CHECK(format_duration(Millis{86'400'000}) == "1d0h");
+  CHECK(format_duration(Millis{86'400'000}) == "1d");
   CHECK(format_duration(Millis{187'200'000}) == "2d4h");
 }
 

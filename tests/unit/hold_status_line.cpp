@@ -107,7 +107,7 @@ TEST_CASE("elsewhere than on a terminal a line is said at the start and once a m
     CHECK(said().empty());
     CHECK(line.due() == base::Deadline::at(at(60)));
     line.tick(at(60));
-    CHECK(said() == "rlock: waiting for 'a\\n': held by ann for 1m0s, position 2\n");
+    CHECK(said() == "rlock: waiting for 'a\\n': held by ann for 1m, position 2\n");
     CHECK(line.due() == base::Deadline::at(at(120)));
   }
   CHECK(said().empty());
