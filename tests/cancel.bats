@@ -214,7 +214,7 @@ token_of_waiter() {
   signal STOP stopped
   attempt cancel "$K" --token "$(token_of_waiter 0)" --wait 300ms
   assert_equal "$status" 75
-  assert_one_stderr_line 'is still there, which was asked 300ms ago'
+  assert_one_stderr_line 'still waits, 300ms after it was asked to go'
   signal CONT stopped
   finish stopped
   assert_equal "$status" 75

@@ -284,7 +284,7 @@ cancelled() {
     attempt cancel "$K" --token "$token"
     if [[ $STORE == zookeeper ]]; then
       assert_equal "$status" 75
-      assert_one_stderr_line 'nobody can tell a waiter'
+      assert_one_stderr_line 'a waiter cannot be told to go'
       signal TERM waiter
     else
       assert_success

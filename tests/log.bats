@@ -218,7 +218,18 @@ outcomes() {
   attempt -k "$K" -- false
   attempt overdue "$K" --within 1h
   assert_equal "$status" 1
-  assert_output --regexp "^'$K': overdue: none of its last 1 runs ended with exit code 0; the oldest of them began .* ago$"
+  assert_output --regexp "^'$K': overdue: the only run that has ended did not exit with 0; it began .* ago$"
+  hold holder -k "$K"
+  attempt overdue "$K" --within 1h
+  assert_equal "$status" 1
+  assert_output --partial 'the only run that has ended did not exit with 0'
+  let_go holder
+  attempt -k "$K:first" -- "$RLOCK_BIN" overdue "$K:first" --within 1h
+  assert_output --regexp "^'$K:first': overdue: no run has ended yet; one began .* ago and goes on$"
+  attempt -k "$K:twice" -- false
+  attempt -k "$K:twice" -- false
+  attempt overdue "$K:twice" --within 1h
+  assert_output --regexp "^'$K:twice': overdue: none of the last 2 runs exited with 0; the oldest of them began .* ago$"
   attempt -k "$K" -- true
   attempt -k "$K" -- false
   attempt overdue "$K" --within 1h
@@ -229,7 +240,7 @@ outcomes() {
   assert_equal "$status" 1
   assert_output --partial "'$K': overdue: its last good run ended "
   assert_equal "$(json '[d["overdue"], d["last_success"]["exit_code"], d["runs_remembered"], d["within_ms"]]' overdue --json "$K" --within 1h)" \
-    '[false, 0, 3, 3600000]'
+    '[false, 0, 4, 3600000]'
   attempt overdue "$K"
   assert_equal "$status" 64
   attempt overdue -S unix:///nowhere "$K" --within 1h

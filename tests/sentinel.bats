@@ -99,7 +99,8 @@ depose() {
     took=$(($(now_ms) - from))
     quickest=$((took < quickest ? took : quickest))
   done
-  assert_less "$quickest" 600
+  # Far from the 5 s that a server is given, also on a busy machine.
+  assert_less "$quickest" 1500
 }
 
 @test "some sentinels may be dead or silent" {

@@ -39,7 +39,7 @@ refuses_option() {
 
 @test "what people write who come from flock gets what to write instead" {
   refuses 64 'not file descriptor 9' 9
-  refuses 64 'to lock /var/lock/job as flock does: rlock -k /var/lock/job -- ./job.sh' -n /var/lock/job ./job.sh
+  refuses 64 'to lock /var/lock/job as flock does: rlock -n -k /var/lock/job -- ./job.sh' -n /var/lock/job ./job.sh
   refuses 64 "unknown option '-o' of flock; leave it out" -o -k "$K" -- touch "$T/ran"
   refuses 64 "unknown option '-F' of flock; leave it out" -F -k "$K" -- touch "$T/ran"
   refuses 64 "unknown option '-u' of flock; to release" -u 9
@@ -91,7 +91,7 @@ refuses_option() {
 @test "--grace is a duration and at most half the ttl" {
   refuses_option --grace 5x
   refuses 64 --grace -k "$K" --ttl 10s --grace 6s -- touch "$T/ran"
-  assert_stderr_line 6s
+  assert_stderr_line "'6s' is not valid; expected at most half the TTL, 5s"
   rlock -k "$K" --ttl 10s --grace 5s -- true
 }
 

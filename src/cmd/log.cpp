@@ -34,12 +34,16 @@ struct LogPlan {
   Look look;
 };
 
+/// The one key that is asked about, if the pattern is one.
+std::optional<store::LockName> only_name(const LogPlan& plan) {
+  if (plan.pattern.find_first_of("*?[\\") != std::string::npos) return std::nullopt;
+  return store::LockName::from(plan.pattern);
+}
+
 store::Result<std::vector<store::LockReport>> remembered(const LogPlan& plan,
                                                          store::LockAdmin& admin) {
-  const auto name = store::LockName::from(plan.pattern);
-  if (!name || plan.pattern.find_first_of("*?[\\") != std::string::npos) {
-    return plan.server.list(admin, plan.pattern, store::Listed::remembered);
-  }
+  const auto name = only_name(plan);
+  if (!name) return plan.server.list(admin, plan.pattern, store::Listed::remembered);
   auto report = plan.server.report_on(admin, *name);
   if (!report) return std::move(report).error();
   return std::vector{*std::move(report)};
@@ -62,7 +66,7 @@ int execute(const LogPlan& plan) {
     base::log::notice("the server remembers no {}run of '{}'", plan.failed ? "failed " : "",
                       shown_word(plan.pattern));
   } else {
-    print(log_table(*reports, plan.look));
+    print(log_table(*reports, only_name(plan) ? KeyColumn::no : KeyColumn::yes, plan.look));
   }
   return ExitCode::ok;
 }
@@ -100,9 +104,17 @@ std::string explained(const std::vector<store::Run>& runs, const store::Run* goo
                        good->token.shown());
   }
   if (runs.empty()) return "the server remembers no run";
-  return fmt::format(
-      "none of its last {} runs ended with exit code 0; the oldest of them began {} ago",
-      runs.size(), base::format_duration(runs.back().granted_ago));
+  const auto is_over = [](const store::Run& run) { return run.outcome.kind != Kind::running; };
+  const auto over = std::count_if(runs.begin(), runs.end(), is_over);
+  const auto oldest = std::find_if(runs.rbegin(), runs.rend(), is_over);
+  const std::string since =
+      base::format_duration((oldest == runs.rend() ? runs.back() : *oldest).granted_ago);
+  if (over == 0) return fmt::format("no run has ended yet; one began {} ago and goes on", since);
+  if (over == 1) {
+    return fmt::format("the only run that has ended did not exit with 0; it began {} ago", since);
+  }
+  return fmt::format("none of the last {} runs exited with 0; the oldest of them began {} ago",
+                     over, since);
 }
 
 int execute(const OverduePlan& plan) {

@@ -145,14 +145,14 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
     if (until.passed(base::now())) break;
     if (!say_at.passed(base::now())) continue;
     say_at = base::Deadline::never();
-    base::log::notice(
-        "'{}': waiting up to {} for {} to release it; only rlock force-release can end a lock of "
-        "rlock acquire, which no process keeps",
-        key, base::format_duration(plan.wait), left.front().shown());
+    base::log::notice("'{}': waiting up to {} for {} to stop its job and release it", key,
+                      base::format_duration(plan.wait), left.front().shown());
   }
   for (const auto& token : left) {
     base::log::error(
-        "'{}' is still held by {}, whom you asked {} ago; to take it away: rlock force-release {}",
+        "'{}' is still held by {}, asked {} ago; no process may be there to hear it, as with a "
+        "lock "
+        "of rlock acquire; to take it away: rlock force-release {}",
         key, token.shown(), base::format_duration(plan.wait),
         base::printable(base::shell_word(plan.key.text())));
   }
@@ -171,7 +171,7 @@ int wait_for_departure(const CancelPlan& plan, store::LockAdmin& admin, const st
       return ExitCode::ok;
     }
     if (!until.passed(base::now())) continue;
-    base::log::error("'{}': {} is still there, which was asked {} ago", key, token.shown(),
+    base::log::error("'{}': {} still waits, {} after it was asked to go", key, token.shown(),
                      base::format_duration(plan.wait));
     return ExitCode::busy;
   }
@@ -181,7 +181,7 @@ int wait_for_departure(const CancelPlan& plan, store::LockAdmin& admin, const st
 int cancel_waiter(const CancelPlan& plan, store::LockAdmin& admin, const store::Token& token) {
   if (!store::can(plan.server.spec, store::Feature::tell_waiters)) {
     base::log::error(
-        "'{}': {} waits for it, and on {} nobody can tell a waiter to go; nothing was changed",
+        "'{}': {} waits for it, and on {} a waiter cannot be told to go; nothing was changed",
         base::printable(plan.key.text()), token.shown(), plan.server.shown);
     return ExitCode::busy;
   }
@@ -203,7 +203,7 @@ int execute(const CancelPlan& plan) {
   }
   if (holders.empty() && plan.only && !store::can(plan.server.spec, store::Feature::tell_waiters)) {
     base::log::error(
-        "'{}' is held by nobody with that token, and on {} nobody can tell a waiter to go; "
+        "nobody holds '{}' with that token, and on {} a waiter cannot be told to go; "
         "nothing was changed",
         key, plan.server.shown);
     return ExitCode::not_found_here;

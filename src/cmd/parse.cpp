@@ -33,6 +33,38 @@ std::string unknown_command(const std::string& word) {
                      meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant));
 }
 
+/// For a line to copy: quoted for a shell where it has to be, and safe for a terminal.
+std::string to_type(const std::string& word) {
+  return base::printable(base::shell_word(shown_word(word)));
+}
+
+/// Each after a blank.
+std::string to_type(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& each : words) line += ' ' + to_type(each);
+  return line;
+}
+
+bool has(const SplitArgv& words, OptionName option) {
+  return std::any_of(words.meant.begin(), words.meant.end(),
+                     [&](const Option* each) { return each->name == option.text(); });
+}
+
+/// What was typed for flock(1) in words of ours: its options, -k KEY and, as flock waits unless it
+/// is told not to, -w forever.
+std::string claim_as_flock(const SplitArgv& words, const std::string& key) {
+  const bool waits = has(words, "wait") || has(words, "nonblock");
+  return fmt::format("{} -k {}{}", to_type(words.options), key, waits ? "" : " -w forever");
+}
+
+/// The command behind flock's FILE: CMD ARG..., or -c STRING.
+std::string command_as_flock(const std::vector<std::string>& operands) {
+  std::vector<std::string> command{operands.begin() + 1, operands.end()};
+  if (command.size() == 2 && command.front() == "-c") return to_type(command);
+  if (command.front() == "--") command.erase(command.begin());
+  return " --" + to_type(command);
+}
+
 void require_key(const Settings& settings, const SplitArgv& words) {
   if (settings.on_command_line("key")) return;
   if (words.operands.empty()) {
@@ -40,22 +72,30 @@ void require_key(const Settings& settings, const SplitArgv& words) {
                      "nothing to do; to run a program: rlock -k KEY -- COMMAND (see rlock --help)"};
   }
   const std::string& word = words.operands.front();
-  const std::string shown = base::printable(base::shell_word(shown_word(word)));
+  if (!words.meant.empty() && words.meant.back()->name == "supersede" &&
+      (word == "all" || word == "waiting")) {
+    throw UsageError{ExitCode::usage,
+                     fmt::format("no -k KEY given; a value of --supersede stands behind an equals "
+                                 "sign: --supersede={}",
+                                 word)};
+  }
+  const std::string shown = to_type(word);
   // As flock(1) is used.
   if (word.find_first_not_of("0123456789") == word.npos) {
     throw UsageError{ExitCode::usage,
                      fmt::format("rlock locks a key and not file descriptor {}; for a script: "
-                                 "eval \"$(rlock acquire -k KEY --ttl 30m --export)\"",
-                                 shown)};
+                                 "eval \"$(rlock acquire{} --ttl 30m --export)\" || exit; "
+                                 "at its end: rlock release",
+                                 shown, claim_as_flock(words, "KEY"))};
   }
-  if (word.find('/') != word.npos && words.operands.size() > 1) {
-    throw UsageError{
-        ExitCode::usage,
-        fmt::format("no -k KEY given; to lock {} as flock does: rlock -k {} -- {}", shown, shown,
-                    base::printable(base::shell_word(shown_word(words.operands[1]))))};
+  const bool has_command = words.operands.size() > 1 && words.operands.back() != "--";
+  if (has_command && word.find('/') != word.npos) {
+    throw UsageError{ExitCode::usage,
+                     fmt::format("no -k KEY given; to lock {} as flock does: rlock{}{}", shown,
+                                 claim_as_flock(words, shown), command_as_flock(words.operands))};
   }
-  throw UsageError{ExitCode::usage, fmt::format("{}; to run a program: rlock -k KEY -- {}",
-                                                unknown_command(word), shown)};
+  throw UsageError{ExitCode::usage, fmt::format("{}; to run a program: rlock -k KEY --{}",
+                                                unknown_command(word), to_type(words.operands))};
 }
 
 /// What CLI11 is told, which knows no option by flock's name.
@@ -113,11 +153,6 @@ std::variant<Act, Answer> resolve(const Command& command, Settings settings,
   settings.read_elsewhere();
   set_up_log(settings);
   return command.resolve(settings, words.operands);
-}
-
-bool has(const SplitArgv& words, OptionName option) {
-  return std::any_of(words.meant.begin(), words.meant.end(),
-                     [&](const Option* each) { return each->name == option.text(); });
 }
 
 }  // namespace

@@ -296,14 +296,13 @@ std::string shown_slot(const store::Run& run) {
   return run.attempt > 1 ? fmt::format("{}, run {}", slot, run.attempt) : slot;
 }
 
-std::string log_table(const std::vector<LockReport>& reports, const Look& look) {
+std::string log_table(const std::vector<LockReport>& reports, KeyColumn keys, const Look& look) {
   using Kind = Column::Kind;
-  const bool several = reports.size() > 1;
   const bool slots = std::any_of(reports.begin(), reports.end(), [](const LockReport& report) {
     return std::any_of(report.runs.begin(), report.runs.end(),
                        [](const store::Run& run) { return !run.slot.empty(); });
   });
-  Table table{{{"KEY", Kind::cut_middle, 0, several},
+  Table table{{{"KEY", Kind::cut_middle, 0, keys == KeyColumn::yes},
                {"GRANTED", Kind::left},
                {"WAITED", Kind::right, 2},
                {"HELD", Kind::right},

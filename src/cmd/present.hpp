@@ -22,7 +22,9 @@ std::string as_json(const store::LockReport& report);
 std::string as_json(const std::vector<store::LockReport>& reports);
 
 /// The runs of each lock, the newest first, one a line; with several locks, which one it was.
-std::string log_table(const std::vector<store::LockReport>& reports, const Look& look = {});
+enum class KeyColumn { no, yes };
+std::string log_table(const std::vector<store::LockReport>& reports, KeyColumn keys,
+                      const Look& look = {});
 /// {"locks": [{"key": ..., "runs": [...]}]}
 std::string log_json(const std::vector<store::LockReport>& reports);
 /// "exit 3", "signal 9", "lost".

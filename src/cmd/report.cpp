@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/duration.hpp"
 #include "base/log.hpp"
@@ -138,6 +139,11 @@ int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
         return plan.share ? shared_code(found.done.outcome) : ExitCode::ok;
       },
       [&](const hold::Interrupted& interrupted) -> int {
+        // Whoever pressed ^C knows.
+        if (interrupted.signal != SIGINT && interrupted.signal != SIGQUIT) {
+          base::log::notice("signal {} ended the wait for {}; nothing ran", interrupted.signal,
+                            plan.shown_keys());
+        }
         return os::ExitStatus::signal_code(interrupted.signal);
       },
       [&](const store::Fault& fault) -> int { return report_fault(plan.server, fault); });

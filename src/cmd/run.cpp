@@ -58,8 +58,10 @@ base::Millis grace_in(const Settings& settings, store::Ttl ttl,
   const base::Millis most = shortest / 2;
   if (grace > most) {
     throw not_accepted(
-        *setting, fmt::format("at most half {}, {}ms",
-                              shortest < ttl.length() ? "of --max-hold" : "the TTL", most.count()));
+        *setting,
+        fmt::format("at most half {}, {}", shortest < ttl.length() ? "of --max-hold" : "the TTL",
+                    most.count() % 1000 == 0 ? base::format_duration(most)
+                                             : fmt::format("{}ms", most.count())));
   }
   return grace;
 }

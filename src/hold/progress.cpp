@@ -53,7 +53,7 @@ void say(const store::LockName& name, const store::Queued& place, const store::M
   base::log::Entry entry{trouble.empty() ? "waiting" : "unreachable"};
   entry.with("key", name.text());
   if (trouble.empty()) {
-    entry.with("position", static_cast<std::int64_t>(place.ahead) + 1);
+    entry.with("position", static_cast<std::int64_t>(place.ahead + 1));
     if (place.holder) entry.with("holder", store::Token::foreign(place.holder->token).shown());
     if (place.holder && place.holder->held_for) {
       entry.with("held_ms", place.holder->held_for->count());

@@ -148,7 +148,12 @@ class Crowd:
         path = f"{self.directory}/slow/{name}"
         shutil.copy(self.job, path)
         file = os.open(path, os.O_RDONLY)
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        while True:
+            try:
+                fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+                break
+            except BlockingIOError:  # another thread's child, not yet in its program, has the file open as well
+                time.sleep(0.001)
         begin = now()
         with self.lock:
             self.hanging += 1

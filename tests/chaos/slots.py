@@ -57,10 +57,17 @@ def run_again(history, counts, name, ran):
     for run in done:
         later = [other for other in ran if other.section.fence > run.section.fence and other.section.begin > run.section.end]
         for other in later:
-            if any(excuses(fault, run, other) for fault in history.faults):
+            if any(excuses(fault, each, other) for fault in history.faults for each in counted(ran, run)):
                 counts["slots run again, excused"] += 1
             else:
                 yield f"{other.name} ran for {name}, which {run.name} had done {(other.section.begin - run.section.end) / MS:.0f} ms before"
+
+
+def counted(ran, run):
+    """Those whose ends made the slot done: of one that failed too often, the failures before it as well."""
+    if run.exit_code == 0:
+        return [run]
+    return [each for each in ran if ended(each) and each.exit_code != 0 and each.section.fence <= run.section.fence]
 
 
 def excuses(fault, run, other):

@@ -108,7 +108,7 @@ TEST_CASE("a word that is no command is said to be none, with what was probably 
   CHECK(outcome({}).starts_with("nothing to do"));
   CHECK(outcome({"inspct", "a"}) ==
         "unknown command 'inspct' (did you mean 'inspect'?); to run a program: rlock -k KEY -- "
-        "inspct");
+        "inspct a");
   CHECK(outcome({"frobnicate"}) ==
         "unknown command 'frobnicate'; to run a program: rlock -k KEY -- frobnicate");
   CHECK(outcome({"inspect", "--jsn", "a"}) == "unknown option '--jsn'; did you mean '--json'?");
@@ -151,12 +151,27 @@ TEST_CASE("flock's names of our options mean the same, and its other options get
 TEST_CASE("what flock locks instead of a key gets a hint") {
   CHECK(outcome({"9"}) ==
         "rlock locks a key and not file descriptor 9; for a script: "
-        "eval \"$(rlock acquire -k KEY --ttl 30m --export)\"");
+        "eval \"$(rlock acquire -k KEY -w forever --ttl 30m --export)\" || exit; at its end: rlock "
+        "release");
+  CHECK(outcome({"-n", "-s", "9"}).find("rlock acquire -n -s -k KEY --ttl") != std::string::npos);
   CHECK(outcome({"-n", "/var/lock/my job", "make", "all"}) ==
-        "no -k KEY given; to lock '/var/lock/my job' as flock does: rlock -k '/var/lock/my job' -- "
-        "make");
+        "no -k KEY given; to lock '/var/lock/my job' as flock does: rlock -n -k '/var/lock/my job' "
+        "-- make all");
+  const auto instead = [](const std::vector<std::string>& argv) {
+    const auto said = outcome(argv);
+    return said.substr(std::min(said.size(), said.find("does: ") + 6));
+  };
+  CHECK(instead({"/l", "make"}) == "rlock -k /l -w forever -- make");
+  CHECK(instead({"-e", "--timeout", "5", "/l", "--", "make"}) == "rlock -x --wait 5 -k /l -- make");
+  CHECK(instead({"-E", "9", "-n", "/l", "-c", "a b"}) == "rlock -E 9 -n -k /l -c 'a b'");
+  CHECK(instead({"-S", "redis://u:secret@h", "-n", "/l", "make"}).find("secret") ==
+        std::string::npos);
   CHECK(outcome({"./job.sh"}) ==
         "unknown command './job.sh'; to run a program: rlock -k KEY -- ./job.sh");
+  CHECK(outcome({"sleep", "5"}).ends_with("to run a program: rlock -k KEY -- sleep 5"));
+  CHECK(outcome({"--supersede", "waiting", "-k", "a", "make"}) ==
+        "no -k KEY given; a value of --supersede stands behind an equals sign: "
+        "--supersede=waiting");
 }
 
 TEST_CASE("whatever is wrong with acquire --export, its output makes the eval fail") {

@@ -87,7 +87,9 @@ TEST_CASE("a lock that was not acquired is said with its holder and what to do")
         "wait for itself; to run under that lock: --reentrant, with the server named as there\n");
   CHECK(said(hold::Dismissed{name("deploy"), "superseded by b"}, 9) ==
         "rlock: waiting for 'deploy' was superseded by b\n");
-  CHECK(said(hold::Interrupted{15}, 143).empty());
+  CHECK(said(hold::Interrupted{2}, 130).empty());
+  CHECK(said(hold::Interrupted{15}, 143) ==
+        "rlock: signal 15 ended the wait for 'deploy', 'a\\n'; nothing ran\n");
   CHECK(said(Fault{Kind::denied, "no"}, 77) == "rlock: cannot use redis://h: no\n");
 }
 
