@@ -589,8 +589,11 @@ tests:
 - interval: 1m
   input_series:
   - {series: 'rlock_last_run_timestamp_seconds{key="nightly",outcome="succeeded"}', values: '0x3000'}
-  - {series: 'rlock_last_run_timestamp_seconds{key="nightly",outcome="lost"}', values: '_x100 6000x3000'}
+  - {series: 'rlock_remembered_runs{key="nightly",outcome="lost"}', values: '0x100 1x3000'}
   - {series: 'rlock_longest_wait_seconds{key="deploy"}', values: '0x29 1700x10 1900x3000'}
+  - {series: 'rlock_longest_wait_seconds{key="spares"}', values: '1900x3000'}
+  - {series: 'rlock_longest_hold_seconds{key="spares"}', values: '3000x3000'}
+  - {series: 'rlock_typical_run_seconds{key="spares"}', values: '3600x3000'}
   - {series: 'node_textfile_mtime_seconds{file="/var/lib/node-exporter/rlock.prom"}', values: '0+60x1700 102000x3000'}
   alert_rule_test:
   - {eval_time: 30m, alertname: WaitersStuck}

@@ -104,8 +104,8 @@ TEST_CASE("what a holder says that it is for is shown with it, and in the log") 
   report.runs.front().reason = "the database moves";
   CHECK(cmd::as_table(report).find("reason   the database moves\n") != std::string::npos);
   CHECK(Json::parse(cmd::as_json(report))["holders"][0]["reason"] == "the database moves");
-  CHECK(cmd::log_table({report}, cmd::KeyColumn::no).find("app@web1:42/job.sh (the database moves)\n") !=
-        std::string::npos);
+  CHECK(cmd::log_table({report}, cmd::KeyColumn::no)
+            .find("app@web1:42/job.sh (the database moves)\n") != std::string::npos);
   CHECK(Json::parse(cmd::log_json({report}))["locks"][0]["runs"][0]["reason"] ==
         "the database moves");
   // Of the run before by the same token, nothing.
