@@ -88,6 +88,14 @@ fish_offers() {
   let_go holder
 }
 
+@test "a backslash of a key is kept" {
+  hold holder -k 'prod\db'
+  in_bash 'send rlock inspect prod\t' 'send --js\t' 'expect on ' 'send \r' 'expect "state": "held"'
+  in_zsh 'send rlock inspect prod\t' 'send --js\t' 'expect on' 'send \r' 'expect "state": "held"'
+  assert_equal "$(fish_offers 'rlock inspect prod')" 'prod\db'
+  let_go holder
+}
+
 @test "keys come from the server that the command line names" {
   local elsewhere
   hold holder -k "lonely-$K"

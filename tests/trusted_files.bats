@@ -168,6 +168,9 @@ attempt_within() {
     assert_one_stderr_line --password-file "$T/password" ": chmod go= $T/password"
     [[ ! -e $T/ran ]]
   done
+  attempt --password-file "$T" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line --password-file 'Is a directory'
   chmod go= "$T/password"
   attempt --password-file "$T/password" -k "$K" -- true
   assert_success

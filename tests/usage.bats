@@ -37,6 +37,18 @@ refuses_option() {
   refuses 64 "unknown command 'inspct' (did you mean 'inspect'?); for a list: rlock help" help inspct
 }
 
+@test "a line that is shown to be copied names the key, whatever is in it" {
+  local key
+  for key in "it's" 'prod\db' $'new\nline' $'\xff' -dash 'two words'; do
+    hold holder -k "$key"
+    attempt -k "$key" -- touch "$T/ran"
+    assert_equal "$status" 75
+    run bash -c "\"\$RLOCK_BIN\" ${stderr##*to see more: rlock }"
+    assert_line --partial 'state    held'
+    let_go holder
+  done
+}
+
 @test "what people write who come from flock gets what to write instead" {
   refuses 64 'not file descriptor 9' 9
   refuses 64 'to lock /var/lock/job as flock does: rlock -n -k /var/lock/job -- ./job.sh' -n /var/lock/job ./job.sh

@@ -160,6 +160,13 @@ std::string shell_word(std::string_view text) {
   return out + "'";
 }
 
+std::string shown_shell_word(std::string_view text) {
+  if (one_line(text) == text) return shell_word(text);
+  std::string out = "$'";
+  for (const char c : printable(text)) c == '\'' ? out += "\\'" : out += c;
+  return out + "'";
+}
+
 std::size_t columns_of(std::string_view text) {
   std::size_t used = 0;
   while (!text.empty()) {

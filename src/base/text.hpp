@@ -35,5 +35,8 @@ std::string fit_middle(std::string_view text, std::size_t columns);
 /// As one word that a POSIX shell reads back, for commands that people paste: quoted only if
 /// needed.
 std::string shell_word(std::string_view text);
+/// The same for a line that is shown to be copied: what a terminal must not get is written as in
+/// $'a\nb', which bash, zsh, ksh and newer POSIX shells read back.
+std::string shown_shell_word(std::string_view text);
 
 }  // namespace base

@@ -151,10 +151,8 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
   for (const auto& token : left) {
     base::log::error(
         "'{}' is still held by {}, asked {} ago; no process may be there to hear it, as with a "
-        "lock "
-        "of rlock acquire; to take it away: rlock force-release {}",
-        key, token.shown(), base::format_duration(plan.wait),
-        base::printable(base::shell_word(plan.key.text())));
+        "lock of rlock acquire; to take it away: rlock force-release {}",
+        key, token.shown(), base::format_duration(plan.wait), key_to_type(plan.key));
   }
   return ExitCode::busy;
 }
@@ -215,7 +213,7 @@ int execute(const CancelPlan& plan) {
     base::log::error(
         "'{}' is {}; {}; to take it away: rlock force-release {}", key, hold::describe(first),
         is_kept(first) ? "no job runs under it any more" : "only an rlock can be asked to stop",
-        base::printable(base::shell_word(plan.key.text())));
+        key_to_type(plan.key));
     return ExitCode::busy;
   }
   const auto asked = plan.server.ask([&](const os::CallLimit& limit) {

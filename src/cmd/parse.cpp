@@ -35,7 +35,10 @@ std::string unknown_command(const std::string& word) {
 
 /// For a line to copy: quoted for a shell where it has to be, and safe for a terminal.
 std::string to_type(const std::string& word) {
-  return base::printable(base::shell_word(shown_word(word)));
+  constexpr std::size_t longest = 100;
+  const bool may_be_secret = word.find("://") != word.npos;
+  if (may_be_secret || word.size() > longest) return base::shell_word(shown_word(word));
+  return base::shown_shell_word(word);
 }
 
 /// Each after a blank.

@@ -51,8 +51,7 @@ void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
   switch (gave_up.why) {
     case hold::GaveUp::Why::busy:
       base::log::notice("'{}' is {}; to queue for it: --wait 10m, to see more: rlock inspect {}",
-                        quoted(gave_up.name), who,
-                        base::printable(base::shell_word(gave_up.name.text())));
+                        quoted(gave_up.name), who, key_to_type(gave_up.name));
       break;
     case hold::GaveUp::Why::timed_out:
       base::log::notice("gave up on '{}' after {}: {}; {}", quoted(gave_up.name),
@@ -87,6 +86,11 @@ UsageError not_accepted(std::string_view source, std::string_view seen, std::str
                         ExitCode code) {
   return {code,
           fmt::format("{}: '{}' is not valid; expected {}", source, shown_word(seen), expected)};
+}
+
+std::string key_to_type(const store::LockName& key) {
+  const std::string word = base::shown_shell_word(key.text());
+  return key.text().starts_with('-') ? "-- " + word : word;
 }
 
 std::string shown_word(std::string_view word) {

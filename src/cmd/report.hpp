@@ -30,6 +30,9 @@ struct UsageError : std::exception {
 UsageError not_accepted(std::string_view source, std::string_view seen, std::string_view expected,
                         ExitCode code = ExitCode::usage);
 
+/// As the operand of a line that is shown to be copied.
+std::string key_to_type(const store::LockName& key);
+
 /// A word of the user's for a message: printable, cut if it is a novel, and without the secret of a
 /// URL, which may have ended up in a wrong place.
 std::string shown_word(std::string_view word);

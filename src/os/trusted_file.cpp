@@ -39,7 +39,7 @@ bool is_ours(const struct stat& status) {
 
 /// A quoted word that can be copied into a shell, and never ends the line.
 std::string word(const std::string& path) {
-  return base::shell_word(base::printable(path));
+  return base::shown_shell_word(path);
 }
 
 /// In a sticky directory others cannot take away what is ours.
@@ -99,6 +99,9 @@ Objection object_to_silence(const Fd& file) {
 Result<Fd> open_to_read(int directory, const char* name) {
   Fd file{::openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!file) return last_error();
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) return last_error();
+  if (S_ISDIR(status.st_mode)) return Error{EISDIR, {}};
   if (auto objection = object_to_silence(file)) return *objection;
   if (::fcntl(file.number(), F_SETFL, 0) != 0) return last_error();
   return file;

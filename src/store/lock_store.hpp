@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -106,6 +107,9 @@ struct Fault {
   Kind kind;
   std::string why;  // for people; never contains a secret
 };
+
+/// The reason of a silent Fault where we did not wait any more: it says nothing of the server.
+inline constexpr std::string_view cut_short = "interrupted";
 
 /// A `T`, or why the server did not give one.
 template <typename T>

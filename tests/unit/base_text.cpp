@@ -11,6 +11,7 @@ using base::is_printable;
 using base::one_line;
 using base::printable;
 using base::shell_word;
+using base::shown_shell_word;
 
 namespace {
 
@@ -165,6 +166,10 @@ TEST_CASE("a word for a shell is quoted only if it must be") {
   CHECK(shell_word("$(rm)") == "'$(rm)'");
   CHECK(shell_word("~") == "'~'");
   CHECK(shell_word("a\nb") == "'a\nb'");
+  CHECK(shown_shell_word("it's") == "'it'\\''s'");
+  CHECK(shown_shell_word("back\\slash") == "'back\\slash'");
+  CHECK(shown_shell_word("a'\n\\b") == "$'a\\'\\n\\\\b'");
+  CHECK(shown_shell_word("\xff") == "$'\\xff'");
   CHECK(shell_word("\xC3\xBC") == "'\xC3\xBC'");
 }
 

@@ -191,6 +191,12 @@ TEST_CASE("a summary counts the servers that refused, not those that were only l
   CHECK(summary({fault(Kind::denied), fault(Kind::silent), fault(Kind::denied)}, 5).why ==
         "2 of 5 servers: why");
   CHECK(summary({fault(Kind::unreachable), fault(Kind::silent)}, 5).why == "2 of 5 servers: why");
+  // One that we did not wait for, as the others had decided it.
+  const Fault not_awaited{Kind::silent, std::string{store::cut_short}};
+  CHECK(summary({fault(Kind::unreachable), not_awaited, fault(Kind::unreachable)}, 3).why ==
+        "2 of 3 servers: why");
+  CHECK(summary({fault(Kind::unreachable), not_awaited}, 3).kind == Kind::silent);
+  CHECK(summary({not_awaited, not_awaited}, 3).why == "2 of 3 servers: interrupted");
   // One that was silent may have done it, whatever the others say.
   CHECK(summary({fault(Kind::unreachable), fault(Kind::silent)}, 5).kind == Kind::silent);
 }

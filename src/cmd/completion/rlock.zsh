@@ -27,11 +27,10 @@ _rlock() {
       for line in "${lines[@]}"; do
         value=${line%%$'\t'*}
         [[ -n $value ]] || continue
-        if [[ $line == *$'\t'* ]]; then
-          described+=("${value//:/\\:}:${line#*$'\t'}")
-        else
-          described+=("${value//:/\\:}")
-        fi
+        value=${value//\\/\\\\}  # _describe takes a backslash away, and ends the word at a colon
+        value=${value//:/\\:}
+        [[ $line != *$'\t'* ]] || value+=":${line#*$'\t'}"
+        described+=("$value")
       done
       ((${#described})) && _describe -V rlock described
       ;;

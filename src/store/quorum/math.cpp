@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 
 namespace store::quorum {
@@ -106,15 +107,19 @@ Attempt why_not(const Answers<Attempt>& answers) {
   return summary(answers);
 }
 
-Fault summary(const std::vector<Fault>& faults, std::size_t of) {
-  if (faults.empty()) return {Fault::Kind::unavailable, "the servers do not agree"};
+Fault summary(const std::vector<Fault>& all, std::size_t of) {
+  if (all.empty()) return {Fault::Kind::unavailable, "the servers do not agree"};
+  // Those that we did not wait for are no reason, unless there is no other.
+  std::vector<Fault> faults;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(faults),
+               [](const Fault& fault) { return fault.why != cut_short; });
+  if (faults.empty()) faults = all;
   const auto first = std::min_element(
       faults.begin(), faults.end(),
       [](const Fault& one, const Fault& other) { return rank(one) < rank(other); });
   // A silent node may have done what it was asked.
-  const bool any_silent = std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
-    return fault.kind == Fault::Kind::silent;
-  });
+  const bool any_silent = std::any_of(
+      all.begin(), all.end(), [](const Fault& fault) { return fault.kind == Fault::Kind::silent; });
   const bool unheard = first->kind == Fault::Kind::unreachable && any_silent;
   // A node that was only late when the question was decided is not one that refused.
   const bool not_reached = rank(*first) >= rank({Fault::Kind::silent, ""});

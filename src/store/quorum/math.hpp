@@ -107,7 +107,7 @@ std::optional<SlotDone> slot_done(const Answers<Attempt>& answers);
 Attempt why_not(const Answers<Attempt>& answers);
 
 /// One fault for all: the kind that matters most, and how many nodes it is about.
-Fault summary(const std::vector<Fault>& faults, std::size_t of);
+Fault summary(const std::vector<Fault>& all, std::size_t of);
 
 template <class Answer>
 Fault summary(const Answers<Answer>& answers) {

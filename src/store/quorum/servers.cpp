@@ -27,7 +27,7 @@ bool meet(const RedisServer& one, const RedisServer& other) {
 
 base::Result<Quorum, BadUrl> quorum_of(std::vector<RedisServer> servers) {
   if (servers.size() % 2 == 0) {
-    return BadUrl{"an even number of servers: one more would tolerate as many failures"};
+    return BadUrl{"an even number of servers: one server fewer would tolerate as many failures"};
   }
   for (auto one = servers.begin(); one != servers.end(); ++one) {
     // Another database or user of the same server fails together with it.

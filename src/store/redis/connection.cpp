@@ -41,7 +41,8 @@ constexpr std::size_t longest_refusal = 1'400;
 constexpr std::size_t longest_host = 100;
 
 Fault unanswered(os::Ready why) {
-  return {Fault::Kind::silent, why == os::Ready::interrupted ? "interrupted" : "no answer in time"};
+  return {Fault::Kind::silent,
+          std::string{why == os::Ready::interrupted ? cut_short : "no answer in time"}};
 }
 
 Fault too_large() {
