@@ -312,8 +312,10 @@ std::string log_table(const std::vector<LockReport>& reports, KeyColumn keys, co
                {"HOLDER", Kind::cut_end}}};
   for (const LockReport& report : reports) {
     for (const store::Run& run : report.runs) {
-      const auto reason = run.reason.empty() ? "" : " (" + base::printable(run.reason) + ")";
-      const auto why = run.why.empty() ? "" : ": " + base::one_line(run.why);
+      const auto reason =
+          run.reason.empty() ? std::string{} : fmt::format(" ({})", base::printable(run.reason));
+      const auto why =
+          run.why.empty() ? std::string{} : fmt::format(": {}", base::one_line(run.why));
       table.add({{base::printable(report.name.text())},
                  {local_time(run.granted_ago)},
                  {base::format_duration(run.waited)},
@@ -321,7 +323,7 @@ std::string log_table(const std::vector<LockReport>& reports, KeyColumn keys, co
                  {shown_slot(run)},
                  {shown_outcome(run.outcome), colour_of(run.outcome)},
                  {std::to_string(run.fence)},
-                 {run.token.shown() + reason + why}});
+                 {fmt::format("{}{}{}", run.token.shown(), reason, why)}});
     }
   }
   return table.text(look);
