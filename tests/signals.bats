@@ -72,9 +72,11 @@ forwards() {
   start holder -k "$K" --grace 20s --ttl 60s -- \
     sh -c "trap 'exit 9' TERM; '$LIB/log-signals' '$T/job.log' '$T/job.end' 7 & wait"
   wait_until says "$T/job.log" started
+  local shell
+  shell=$(job_of holder) # while it lives: what it started is the guardian's first child afterwards
   signal TERM holder
   wait_until says "$T/job.log" TERM
-  wait_until gone "$(job_of holder)"
+  wait_until gone "$shell"
   sleep 0.3 # a second one would have come by then
   end_logger holder
   assert_equal "$status" 9
