@@ -44,6 +44,7 @@ newest_symbol() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | so
   assert_output '-rwxr-xr-x root/root ./usr/bin/rlock
 -rwxr-xr-x root/root ./usr/libexec/rlock/rlock
 -rw-r--r-- root/root ./usr/share/bash-completion/completions/rlock
+-rw-r--r-- root/root ./usr/share/doc/rlock/README.md
 -rw-r--r-- root/root ./usr/share/doc/rlock/changelog.gz
 -rw-r--r-- root/root ./usr/share/doc/rlock/copyright
 -rw-r--r-- root/root ./usr/share/fish/vendor_completions.d/rlock.fish
