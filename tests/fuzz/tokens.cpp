@@ -21,9 +21,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::promise(store::Label::from(store::Label::tamed(text).text()).has_value(), "tame is fit");
   if (const auto name = store::LockName::from(text)) {
     fuzz::promise(name->text() == text && size <= store::LockName::longest, "a key is kept");
-    // A key that is named like the slot of another lock is taken for that.
-    if (text.find(":rlock:slot:") != std::string_view::npos) return 0;
     const store::redis::LockKeys companions{*name};
+    // A key that is named like another lock's slot or mailbox is taken for that.
+    for (const char* kind : {":rlock:slot:", ":rlock:mail:"}) {
+      if (companions.fence.find(kind) != std::string::npos) return 0;
+    }
     for (const auto& companion : {companions.fence, companions.queue}) {
       fuzz::promise(store::redis::lock_of_key(companion) == name, "companions name the key");
     }
