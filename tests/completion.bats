@@ -70,7 +70,7 @@ fish_offers() {
   hold holder -k "lonely-$K"
   touch "$T/a-file-of-mine"
   assert_equal "$(fish_offers 'rlock insp')" $'inspect\tshow who holds a lock, until when, its fence, and who waits'
-  assert_equal "$(fish_offers 'rlock inspect --js')" $'--json\tprint JSON instead of a table'
+  assert_equal "$(fish_offers 'rlock inspect --js')" $'--json\tprint JSON instead of text'
   assert_equal "$(fish_offers 'rlock cancel lone')" "lonely-$K"
   assert_equal "$(fish_offers 'rlock cancel ')" "lonely-$K"
   assert_equal "$(fish_offers 'rlock list --sort=wai')" '--sort=waiting'
@@ -94,6 +94,46 @@ fish_offers() {
   in_zsh 'send rlock inspect prod\t' 'send --js\t' 'expect on' 'send \r' 'expect "state": "held"'
   assert_equal "$(fish_offers 'rlock inspect prod')" 'prod\db'
   let_go holder
+}
+
+@test "a word with quotes is completed, too, and the quotes stay" {
+  hold holder -k 'tick:tock tack'
+  hold other -k "it's"
+  in_bash "send rlock inspect 'tick:to\\t" "expect ck tack' " 'send --js\t' 'expect on ' 'send \r' 'expect "state": "held"' \
+    'send rlock inspect "tick:tock t\t' 'expect ack" ' 'send \x15' \
+    'send rlock inspect tick:tock\\ t\t' 'expect ack ' 'send \x15' \
+    'send rlock inspect "it\t' "expect 's\" " 'send --js\t' 'expect on ' 'send \r' 'expect "state": "held"'
+  in_zsh "send rlock inspect 'tick:to\\t" "expect ck tack" 'send \x15' \
+    'send rlock inspect tick:tock\\ t\t' 'expect ack' 'send --js\t' 'expect on' 'send \r' 'expect "state": "held"'
+  assert_equal "$(fish_offers "rlock inspect 'tick:to")" 'tick:tock tack'
+  assert_equal "$(fish_offers 'rlock inspect tick:tock\ t')" 'tick:tock tack'
+  assert_equal "$(fish_offers 'rlock inspect "it')" "it's"
+  let_go holder
+  let_go other
+}
+
+@test "fish: a file behind an equals sign, and an rlock in the home directory" {
+  touch "$T/a-file-of-mine"
+  assert_equal "$(fish_offers "rlock -k x --status-file=$T/a-fi" | cut -f1)" "--status-file=$T/a-file-of-mine"
+  ln -sf "$RLOCK_BIN" "$HOME/rlock"
+  # shellcheck disable=SC2088
+  assert_equal "$(fish_offers '~/rlock insp' | cut -f1)" inspect
+}
+
+@test "what would be an option or a pattern is offered so that it is none" {
+  hold holder -k 'star*'
+  hold other -k --yes
+  attempt completion words force-release ''
+  refute_line --yes
+  attempt completion words force-release -- ''
+  assert_line --yes
+  assert_line 'star*'
+  attempt completion words list st
+  assert_output $':words\nstar\\*'
+  attempt completion words list 'star\*'
+  assert_output $':words\nstar\\*'
+  let_go holder
+  let_go other
 }
 
 @test "keys come from the server that the command line names" {

@@ -24,6 +24,25 @@ bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
+/// As a pattern that matches `text` only.
+std::string escaped_for_glob(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (std::string_view{"*?[]\\"}.find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+std::string without_backslashes(std::string_view pattern) {
+  std::string text;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\' && i + 1 < pattern.size()) ++i;
+    text += pattern[i];
+  }
+  return text;
+}
+
 /// Of the words that have a meaning, those that say which server.
 Words server_options(const SplitArgv& split, const Settings& settings) {
   Words kept;
@@ -100,8 +119,17 @@ struct Typed {
   const std::string& word;
   const KeySource& keys;
 
+  /// As an operand.
   [[nodiscard]] Completion key() const {
-    return only(keys(word, command, server_options(split, settings)), word);
+    const bool is_pattern = (command & (of::list | of::log | of::metrics)) != 0;
+    Words candidates = keys(is_pattern ? without_backslashes(word) : word, command,
+                            server_options(split, settings));
+    // It would be read as an option.
+    if (!split.ended) std::erase_if(candidates, [](auto& key) { return starts_with(key, "-"); });
+    if (is_pattern) {
+      for (std::string& each : candidates) each = escaped_for_glob(each);
+    }
+    return only(candidates, word);
   }
   [[nodiscard]] Completion value_of(const Option& option, const std::string& prefix) const {
     if (option.argument == "FILE") return {Offered::files};
@@ -133,7 +161,7 @@ Completion of_subcommand(const Command& command, Words before, const std::string
   const Typed typed{command.bit, split, settings, word, keys};
   if (auto option = typed.option()) return *std::move(option);
   if (command.bit == of::acquire) return {};
-  const bool many = (command.bit & (of::steps | of::list)) != 0;
+  const bool many = (command.bit & (of::steps | of::list | of::metrics)) != 0;
   return many || split.operands.size() == 1 ? typed.key() : Completion{};
 }
 
@@ -178,16 +206,11 @@ std::vector<std::string> keys_of_server(const std::string& prefix, Commands comm
     settings.read_elsewhere();
     const auto server = resolve_server(settings);
     base::log::set_level(base::log::Level::quiet);
-    std::string pattern;
-    for (const char c : prefix) {
-      if (std::string_view{"*?[]\\"}.find(c) != std::string_view::npos) pattern += '\\';
-      pattern += c;
-    }
     const bool looks_back = command == of::log || command == of::overdue;
     const auto admin = store::open_admin(server.spec);
-    const auto found =
-        admin->list(pattern + "*", looks_back ? store::Listed::remembered : store::Listed::in_use,
-                    patience, {base::Deadline::after(base::now(), patience)});
+    const auto found = admin->list(escaped_for_glob(prefix) + "*",
+                                   looks_back ? store::Listed::remembered : store::Listed::in_use,
+                                   patience, {base::Deadline::after(base::now(), patience)});
     std::vector<std::string> keys;
     if (!found) return keys;
     for (const auto& each : *found) {

@@ -16,6 +16,7 @@ namespace {
 
 /// A server that holds these, whatever is asked of it, and that remembers how it was asked.
 struct Server {
+  Words held{"batch:one", "deploy"};
   Words asked_with{};
   cmd::Commands asked_by = 0;
 
@@ -24,7 +25,7 @@ struct Server {
         words, [this](const std::string& /*prefix*/, cmd::Commands command, const Words& options) {
           asked_with = options;
           asked_by = command;
-          return Words{"batch:one", "deploy"};
+          return held;
         });
   }
 };
@@ -107,6 +108,20 @@ TEST_CASE("a key is offered where a command takes one") {
   CHECK(offered({"list", "deploy", ""}) == keys);
   CHECK(offered({"cancel", "--", "de"}) == Words{"deploy"});
   CHECK(offered({"acquire", ""}).empty());
+}
+
+TEST_CASE("a key is offered as it has to be typed") {
+  Server server{{"--yes", "a*b", "a\\"}};
+  const auto texts = [&](const Words& words) {
+    Words all;
+    for (const auto& each : server.complete(words).words) all.push_back(each.text);
+    return all;
+  };
+  CHECK(texts({"cancel", ""}) == Words{"a*b", "a\\"});
+  CHECK(texts({"cancel", "--", ""}) == server.held);
+  CHECK(texts({"list", "a\\*"}) == Words{"a\\*b"});
+  CHECK(texts({"log", "a"}) == Words{"a\\*b", "a\\\\"});
+  CHECK(texts({"metrics", "x", "a*"}).empty());
 }
 
 TEST_CASE("keys come from the server that is on the command line") {
