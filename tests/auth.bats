@@ -70,7 +70,7 @@ as_root_of_server() {
   own_server --requirepass right
   attempt -k "$K" -- touch "$T/ran"
   assert_equal "$status" 77
-  assert_one_stderr_line NOAUTH
+  assert_one_stderr_line 'NOAUTH Authentication required; a password comes from --password-file, from REDISCLI_AUTH or from the URL'
   attempt inspect "$K"
   assert_equal "$status" 77
   [[ ! -e $T/ran ]]

@@ -288,5 +288,6 @@ says_stop() {
   attempt cancel "$K" --wait 3s
   assert_equal "$status" 75
   assert_stderr_line "waiting up to 3s"
-  assert_stderr_line 'acquire'
+  assert_stderr_line 'be released; rlock acquire left nobody behind who hears of this'
+  assert_stderr_line 'as with a lock of rlock acquire'
 }

@@ -86,6 +86,23 @@ CONF
   done
 }
 
+@test "a name that is almost one of a config file gets the right one" {
+  printf 'tlt = 5s\n' >"$T/conf"
+  attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/conf:1: 'tlt' is not valid; did you mean 'ttl'?"
+  printf 'TTL = 5s\n' >"$T/conf"
+  attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/conf:1: 'TTL' is not valid; did you mean 'ttl'?"
+  [[ ! -e $T/ran ]]
+}
+
+@test "the byte order mark of an editor on Windows is no part of the first name" {
+  printf '\xef\xbb\xbfttl = 200s\r\n' >"$T/conf"
+  assert_lease 200 --config "$T/conf"
+}
+
 # A root directory that holds rlock, a shell, and the libraries of both: /etc is the test's own there.
 build_root() {
   local program file

@@ -129,6 +129,9 @@ doctor() {
   doctor
   assert_equal "$status" 1
   assert_equal "$(finding replicas)" fail
+  attempt doctor
+  refute_output --partial blpop # it would not help
+  refute_output --partial user_script
   use_server "$master"
   doctor
   assert_equal "$status" 0

@@ -57,6 +57,14 @@ load lib/rlock
   assert_equal "$status" 76
 }
 
+@test "of a lock of acquire it does not say that a job is stopped" {
+  attempt acquire -k "$K" --ttl 60s
+  run in_terminal "expect It is a lock of rlock acquire: nobody stops what runs under it. Type 'yes': " 'send yes\r' \
+    'expect what runs under it may still be running' -- "$RLOCK_BIN" force-release "$K"
+  assert_success
+  free "$K"
+}
+
 @test "a foreign holder is removed, too" {
   redis set "$K" redlock-token px 60000
   run rlock force-release "$K" --yes --wait 100ms

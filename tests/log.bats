@@ -39,6 +39,21 @@ outcomes() {
   assert_line --index 1 --regexp "^20..-..-.. ..:..:.. .* exit 0 +$fence +.*/two$"
 }
 
+@test "the key may stand behind -k, and is no pattern there" {
+  attempt -k "$K*" -- true
+  attempt -k "$K-other" -- true
+  attempt log -k "$K*"
+  assert_equal "${#lines[@]}" 2
+  attempt log "$K*"
+  assert_equal "${#lines[@]}" 3
+  attempt overdue -k "$K-other" --within 1h
+  assert_success
+  attempt overdue -k "$K-other" --within 1h "$K"
+  assert_equal "$status" 64
+  attempt doctor -k "$K" --json
+  assert_success
+}
+
 @test "a run that goes on, and one that is lost: nobody has to clean up" {
   hold running -k "$K" -t 1s
   run outcomes "$K"

@@ -78,6 +78,15 @@ logged() {
   RLOCK_LOG_JSON=1 attempt -k "$K" -t 1ms -- true
   assert_equal "$status" 64
   jq -e '.level == "error" and .event == "message" and (.message | contains("--ttl"))' "$T/attempt.err"
+  attempt --log-json -k "$K" --frobnicate -- true
+  assert_equal "$status" 64
+  jq -e '.level == "error" and (.message | contains("--frobnicate"))' "$T/attempt.err"
+  attempt --log-json --config "$T/nothing" -k "$K" -- true
+  assert_equal "$status" 78
+  jq -e '.level == "error" and (.message | contains("nothing"))' "$T/attempt.err"
+  RLOCK_LOG_JSON=1 attempt lst
+  assert_equal "$status" 64
+  jq -e '.message | contains("lst")' "$T/attempt.err"
   echo 'log-json = yes' >"$T/conf"
   attempt --config "$T/conf" -S "unix://$T/nothing.sock" inspect $'a\n"b'
   assert_equal "$status" 69

@@ -317,10 +317,6 @@ rows() {
     K=$key:$((++count))
     rlock=${rlock//KEY/$K}
     launch ours sh -c "exec ${rlock/CMD/./job}"
-    if [[ $rlock == *--wait-all* ]]; then
-      wait_until held "$K"
-      touch "$T/left.go"
-    fi
     finish ours
     assert_success
     free "$K"

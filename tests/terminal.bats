@@ -299,6 +299,23 @@ sys.exit(len(columns) != 1)' "$output" || fail "$output"
   let_go holder
 }
 
+@test "--watch is ended by ^C at once, also while a server does not answer, and says which server" {
+  local before
+  own_server
+  hold holder -k "$K"
+  run in_terminal "expect $K" "run kill -STOP \$(cat '$SERVER/pid')" "run sleep 3; date +%s%3N >'$T/then'" 'send \x03' -- \
+    "$RLOCK_BIN" list --watch --connect-timeout 60s
+  assert_success
+  before=$(<"$T/then")
+  assert_less $(($(now_ms) - before)) 5000
+  kill -CONT "$(<"$SERVER/pid")"
+  run in_terminal "expect $K" "run kill -STOP \$(cat '$SERVER/pid')" "expect cannot reach $RLOCK_SERVER: no answer" \
+    'send \x03' -- "$RLOCK_BIN" list --watch --connect-timeout 1s
+  assert_success
+  kill -CONT "$(<"$SERVER/pid")"
+  let_go holder
+}
+
 @test "--watch shows as many rows as there are, and says how many more there would be" {
   local number
   own_server

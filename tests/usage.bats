@@ -52,6 +52,10 @@ refuses_option() {
 @test "what people write who come from flock gets what to write instead" {
   refuses 64 'not file descriptor 9' 9
   refuses 64 'to lock /var/lock/job as flock does: rlock -n -k /var/lock/job -- ./job.sh' -n /var/lock/job ./job.sh
+  cd "$T"
+  : >lk
+  refuses 64 'to lock lk as flock does: rlock -k lk -w forever -- ./job.sh' lk ./job.sh
+  refuses 64 "unknown option '--fcntl' of flock; leave it out" --fcntl -k "$K" -- touch "$T/ran"
   refuses 64 "unknown option '-o' of flock; leave it out" -o -k "$K" -- touch "$T/ran"
   refuses 64 "unknown option '-F' of flock; leave it out" -F -k "$K" -- touch "$T/ran"
   refuses 64 "unknown option '-u' of flock; to release" -u 9
@@ -68,6 +72,7 @@ refuses_option() {
   refuses 64 '-Z' -k "$K" -Z -- touch "$T/ran"
   refuses 64 '--frobnicate' inspect "$K" --frobnicate
   refuses 64 "unknown option '--tll'; did you mean '--ttl'?" -k "$K" --tll 5s -- touch "$T/ran"
+  refuses 64 "unknown option '--conflict'; did you mean '--conflict-exit-code'?" -k "$K" --conflict 5 -- touch "$T/ran"
 }
 
 @test "an option without its value is named" {
@@ -126,6 +131,8 @@ refuses_option() {
   done
   refuses 78 "'localhost:6379' is not valid (no scheme); try redis://localhost:6379" -S localhost:6379 -k "$K" -- touch "$T/ran"
   refuses 78 'try redis://lock1' -S lock1 -k "$K" -- touch "$T/ran"
+  refuses 78 'try unix:///run/redis.sock for the socket of a Redis, file:/run/redis.sock for a directory' \
+    -S /run/redis.sock -k "$K" -- touch "$T/ran"
   # What could be user:password whose @host is missing is not shown.
   for url in redis://x:y redis://:6379:1; do
     refuses 78 "'redis://…' is not valid" -S "$url" -k "$K" -- touch "$T/ran"
@@ -143,7 +150,16 @@ refuses_option() {
   done
 }
 
+@test "a word too many, and an option without the one that it belongs to" {
+  refuses 64 "unexpected argument 'b'; the key of acquire stands behind -k" acquire b
+  refuses 64 "unexpected argument 'log'; give one COMMAND" help list log
+  refuses 64 '--retry works only with --slot' -k "$K" --retry 2 -- touch "$T/ran"
+  refuses 64 '--share works only with --slot' -k "$K" --share -- touch "$T/ran"
+  RLOCK_VERBOSE=9 refuses 64 "RLOCK_VERBOSE: '9' is not valid; expected 0, 1 or 2" -k "$K" -- touch "$T/ran"
+}
+
 @test "inspect and force-release want exactly one key" {
+  refuses 64 'no KEY given; for those that are held: rlock list' inspect
   refuses 64 KEY inspect
   refuses 64 two inspect "$K" two
   refuses 64 KEY force-release

@@ -141,6 +141,11 @@ std::string github_output_in(const Settings& settings) {
 }
 
 Act resolve_acquire(const Settings& settings, const std::vector<std::string>& operands) {
+  if (operands.size() == 1 && settings.all("key").empty()) {
+    throw UsageError{ExitCode::usage,
+                     fmt::format("unexpected argument '{}'; the key of acquire stands behind -k",
+                                 shown_word(operands.front()))};
+  }
   if (!operands.empty()) {
     throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; acquire runs no "
                                                   "command; to run one: rlock -k KEY -- COMMAND",
@@ -157,8 +162,8 @@ Act resolve_acquire(const Settings& settings, const std::vector<std::string>& op
   if (settings.is_on("export") && settings.is_on("github-output")) {
     throw UsageError{ExitCode::usage, "use only one of --export and --github-output"};
   }
-  AcquirePlan plan{resolve_claim(settings, *ttl, *store::Label::from("acquire")), Handover::print,
-                   github_output_in(settings)};
+  AcquirePlan plan{resolve_claim(settings, *ttl, *store::Label::from(acquire_label)),
+                   Handover::print, github_output_in(settings)};
   require(plan.lock.server, store::Feature::steps, "acquire");
   if (settings.is_on("export")) plan.handover = Handover::shell;
   if (!plan.github_output.empty()) plan.handover = Handover::github;

@@ -240,21 +240,19 @@ std::vector<store::LockName> sorted_keys(std::vector<store::LockName> keys) {
   return keys;
 }
 
-store::LockName only_key(const std::vector<std::string>& operands) {
-  if (operands.empty()) throw UsageError{ExitCode::usage, "no KEY given"};
-  if (operands.size() > 1) {
-    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; give one KEY",
-                                                  shown_word(operands[1]))};
-  }
-  auto key = key_of("KEY", operands.front());
-  set_log_keys({key});
-  return key;
-}
-
 store::LockName only_key(const Settings& settings, const std::vector<std::string>& operands) {
   std::vector<std::string> all = settings.all("key");
   all.insert(all.end(), operands.begin(), operands.end());
-  return only_key(all);
+  if (all.empty()) {
+    throw UsageError{ExitCode::usage, "no KEY given; for those that are held: rlock list"};
+  }
+  if (all.size() > 1) {
+    throw UsageError{ExitCode::usage,
+                     fmt::format("unexpected argument '{}'; give one KEY", shown_word(all[1]))};
+  }
+  auto key = key_of("KEY", all.front());
+  set_log_keys({key});
+  return key;
 }
 
 }  // namespace cmd

@@ -51,9 +51,7 @@ store::LockName key_of(std::string_view source, const std::string& text);
 /// Keys of locks that go together: sorted, each once. Of several none may hold a newline, because
 /// RLOCK_FENCES has a line for each.
 std::vector<store::LockName> sorted_keys(std::vector<store::LockName> keys);
-/// The one KEY operand of a subcommand.
-store::LockName only_key(const std::vector<std::string>& operands);
-/// The same, or -k in its place.
+/// The one KEY of a subcommand: its operand, or -k in its place.
 store::LockName only_key(const Settings& settings, const std::vector<std::string>& operands);
 
 }  // namespace cmd

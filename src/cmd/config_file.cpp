@@ -36,6 +36,18 @@ bool is_like_a_name(std::string_view text) {
   return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos;
 }
 
+[[noreturn]] void refuse_name(const std::string& where, std::string_view name) {
+  std::string small{name};
+  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const bool is_name = is_like_a_name(name) || may_stand_in_config(small);
+  const auto meant = is_name ? likely_meant_in_config(small) : "";
+  if (meant.empty()) {
+    throw not_accepted(where, is_name ? name : hidden, names_in_config(), ExitCode::bad_config);
+  }
+  throw UsageError{ExitCode::bad_config,
+                   fmt::format("{}: '{}' is not valid; did you mean '{}'?", where, name, meant)};
+}
+
 /// Values that are there from an earlier file stay.
 void read_line(Config& config, const std::string& path, std::size_t file, std::size_t number,
                std::string_view line) {
@@ -48,10 +60,7 @@ void read_line(Config& config, const std::string& path, std::size_t file, std::s
     throw not_accepted(where, hidden, "'name = value' or a '# comment'", ExitCode::bad_config);
   }
   const std::string name{trimmed(line.substr(0, equals))};
-  if (!may_stand_in_config(name)) {
-    throw not_accepted(where, is_like_a_name(name) ? name : hidden, names_in_config(),
-                       ExitCode::bad_config);
-  }
+  if (!may_stand_in_config(name)) refuse_name(where, name);
   const std::string text{trimmed(line.substr(equals + 1))};
   const auto [entry, is_new] = config.try_emplace(name, ConfigValue{text, where, file});
   if (is_new || entry->second.file != file) return;
@@ -72,6 +81,8 @@ void read_line(Config& config, const std::string& path, std::size_t file, std::s
 
 void read_config_text(Config& config, const std::string& path, std::string_view text,
                       std::size_t file) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // of editors on Windows
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   for (std::size_t number = 1; !text.empty(); ++number) {
     const auto end = std::min(text.find('\n'), text.size());
     read_line(config, path, file, number, trimmed(text.substr(0, end)));

@@ -100,7 +100,9 @@ int execute(const DoctorPlan& plan) {
 
 Act resolve_doctor(const Settings& settings, const std::vector<std::string>& operands) {
   const DoctorPlan plan{resolve_server(settings),
-                        operands.empty() ? key_of("KEY", default_key) : only_key(operands),
+                        operands.empty() && settings.all("key").empty()
+                            ? key_of("KEY", default_key)
+                            : only_key(settings, operands),
                         settings.is_on("json"), look_of(settings)};
   return [plan] { return execute(plan); };
 }

@@ -65,10 +65,10 @@ void sort(Reports& reports, Order order) {
                    [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
-store::Result<Reports> listed(const ListPlan& plan, store::LockAdmin& admin) {
+store::Result<Reports> listed(const ListPlan& plan, store::LockAdmin& admin, int interrupt = -1) {
   std::map<store::LockName, store::LockReport> found;  // what two patterns match, once
   for (const std::string& pattern : plan.patterns) {
-    auto answer = plan.server.list(admin, pattern, store::Listed::in_use);
+    auto answer = plan.server.list(admin, pattern, store::Listed::in_use, interrupt);
     if (!answer) return std::move(answer).error();
     for (store::LockReport& each : *answer) {
       if (concerns(plan, each)) found.emplace(each.name, std::move(each));
@@ -131,7 +131,7 @@ std::string redrawn(const ListPlan& plan, const store::Result<Reports>& answer) 
       fmt::format("every {}, ^C ends: {}", base::format_duration(watch_pause), plan.server.shown);
   text = base::fit_columns(text, columns) + "\n";
   if (!answer) {
-    text += base::fit_columns(base::one_line(answer.error().why), columns) + "\n";
+    text += base::fit_columns(base::one_line(plan.server.said_of(answer.error())), columns) + "\n";
   } else if (answer->empty()) {
     text += base::fit_columns(nothing_found(plan), columns) + "\n";
   } else {
@@ -157,7 +157,7 @@ std::string redrawn(const ListPlan& plan, const store::Result<Reports>& answer) 
 int watch(const ListPlan& plan, store::LockAdmin& admin) {
   os::Signals signals;
   std::optional<OwnScreen> screen{std::in_place};
-  auto answer = listed(plan, admin);
+  auto answer = listed(plan, admin, signals.descriptor());
   while (true) {
     print(redrawn(plan, answer));
     const os::CallLimit pause{base::Deadline::after(base::now(), watch_pause)};
@@ -180,7 +180,9 @@ int watch(const ListPlan& plan, store::LockAdmin& admin) {
     }
     // A window that is dragged larger is drawn anew at once, and asks nothing of the server.
     if (woken == os::Ready::yes && resized) continue;
-    answer = listed(plan, admin);
+    auto fresh = listed(plan, admin, signals.descriptor());
+    // Cut short by a signal, it says nothing of the server.
+    if (fresh || !os::is_readable(signals.descriptor())) answer = std::move(fresh);
   }
 }
 

@@ -12,13 +12,12 @@
 namespace cmd {
 namespace {
 
-using Kind = store::RunOutcome::Kind;
-
 bool is_success(const store::Run& run) {
-  return run.outcome == store::RunOutcome{Kind::exited, 0};
+  return run.outcome == store::RunOutcome{store::RunOutcome::Kind::exited, 0};
 }
 
 bool is_failure(const store::Run& run) {
+  using Kind = store::RunOutcome::Kind;
   const bool undecided = run.outcome.kind == Kind::running || run.outcome.kind == Kind::released;
   return !undecided && !is_success(run);
 }
@@ -27,24 +26,18 @@ bool is_failure(const store::Run& run) {
 
 struct LogPlan {
   ServerChoice server;
-  std::string pattern;  // or a key, where it has nothing of a glob
+  std::string pattern;
+  std::optional<store::LockName> key;  // instead of the pattern
   std::optional<unsigned> last;
   bool failed;
   bool json;
   Look look;
 };
 
-/// The one key that is asked about, if the pattern is one.
-std::optional<store::LockName> only_name(const LogPlan& plan) {
-  if (plan.pattern.find_first_of("*?[\\") != std::string::npos) return std::nullopt;
-  return store::LockName::from(plan.pattern);
-}
-
 store::Result<std::vector<store::LockReport>> remembered(const LogPlan& plan,
                                                          store::LockAdmin& admin) {
-  const auto name = only_name(plan);
-  if (!name) return plan.server.list(admin, plan.pattern, store::Listed::remembered);
-  auto report = plan.server.report_on(admin, *name);
+  if (!plan.key) return plan.server.list(admin, plan.pattern, store::Listed::remembered);
+  auto report = plan.server.report_on(admin, *plan.key);
   if (!report) return std::move(report).error();
   return std::vector{*std::move(report)};
 }
@@ -66,24 +59,36 @@ int execute(const LogPlan& plan) {
     base::log::notice("the server remembers no {}run of '{}'", plan.failed ? "failed " : "",
                       shown_word(plan.pattern));
   } else {
-    print(log_table(*reports, only_name(plan) ? KeyColumn::no : KeyColumn::yes, plan.look));
+    print(log_table(*reports, plan.key ? KeyColumn::no : KeyColumn::yes, plan.look));
   }
   return ExitCode::ok;
 }
 
-Act resolve_log(const Settings& settings, const std::vector<std::string>& operands) {
-  if (operands.size() > 1)
+/// The operand, if it has nothing of a glob, or -k; nothing means the pattern.
+std::optional<store::LockName> key_in(const Settings& settings,
+                                      const std::vector<std::string>& operands) {
+  if (!settings.all("key").empty()) return only_key(settings, operands);
+  if (operands.size() > 1) {
     throw UsageError{
         ExitCode::usage,
         fmt::format("unexpected argument '{}'; give one KEY or PATTERN", shown_word(operands[1]))};
+  }
+  const bool is_glob =
+      operands.empty() || operands.front().find_first_of("*?[\\") != std::string::npos;
+  return is_glob ? std::nullopt : store::LockName::from(operands.front());
+}
+
+Act resolve_log(const Settings& settings, const std::vector<std::string>& operands) {
   constexpr unsigned most = 1'000;
   const auto last = settings.find("last");
-  const LogPlan plan{resolve_server(settings),
-                     operands.empty() ? "*" : operands[0],
-                     last ? std::optional{number_of(*last, 1, most)} : std::nullopt,
-                     settings.is_on("failed"),
-                     settings.is_on("json"),
-                     look_of(settings)};
+  auto key = key_in(settings, operands);
+  std::string pattern = operands.empty() ? "*" : operands.front();
+  if (key) pattern = key->text();
+  const LogPlan plan{
+      resolve_server(settings), std::move(pattern),
+      std::move(key),           last ? std::optional{number_of(*last, 1, most)} : std::nullopt,
+      settings.is_on("failed"), settings.is_on("json"),
+      look_of(settings)};
   return [plan] { return execute(plan); };
 }
 
@@ -104,7 +109,9 @@ std::string explained(const std::vector<store::Run>& runs, const store::Run* goo
                        good->token.shown());
   }
   if (runs.empty()) return "the server remembers no run";
-  const auto is_over = [](const store::Run& run) { return run.outcome.kind != Kind::running; };
+  const auto is_over = [](const store::Run& run) {
+    return run.outcome.kind != store::RunOutcome::Kind::running;
+  };
   const auto over = std::count_if(runs.begin(), runs.end(), is_over);
   const auto oldest = std::find_if(runs.rbegin(), runs.rend(), is_over);
   const std::string since =
@@ -153,8 +160,8 @@ Act resolve_overdue(const Settings& settings, const std::vector<std::string>& op
     throw UsageError{ExitCode::usage,
                      "no --within given; say how recent the last good run must be"};
   }
-  const OverduePlan plan{resolve_server(settings), only_key(operands), duration_of(*within),
-                         settings.is_on("json")};
+  const OverduePlan plan{resolve_server(settings), only_key(settings, operands),
+                         duration_of(*within), settings.is_on("json")};
   return [plan] { return execute(plan); };
 }
 

@@ -19,8 +19,11 @@ using base::log::Severity;
 unsigned verbosity(const Settings& settings) {
   if (settings.on_command_line("verbose")) return settings.times("verbose") > 1 ? 2 : 1;
   const auto setting = settings.find("verbose");
-  if (setting && setting->text == "2") return 2;
-  return settings.is_on("verbose") ? 1 : 0;
+  if (!setting) return 0;
+  if (setting->text == "2") return 2;
+  const auto answer = yes_or_no(setting->text);
+  if (!answer) throw not_accepted(*setting, "0, 1 or 2, or yes or no");
+  return *answer ? 1 : 0;
 }
 
 Level level_in(const Settings& settings) {
@@ -112,12 +115,16 @@ std::string as_journal_entry(const base::log::Record& record) {
   return os::journal_entry(fields);
 }
 
+void log_as_json() {
+  base::log::set_writer([](const base::log::Record& record) -> std::optional<std::string> {
+    return as_json_line(record);
+  });
+}
+
 void set_up_log(const Settings& settings) {
   base::log::set_level(level_in(settings));
   if (settings.is_on("log-json")) {
-    base::log::set_writer([](const base::log::Record& record) -> std::optional<std::string> {
-      return as_json_line(record);
-    });
+    log_as_json();
   } else if (os::stderr_is_journal()) {
     base::log::set_writer(to_journal);
   }

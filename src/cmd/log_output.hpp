@@ -13,6 +13,9 @@ namespace cmd {
 /// Before anything is said. Throws UsageError.
 void set_up_log(const Settings& settings);
 
+/// From now on each line is one object.
+void log_as_json();
+
 /// Each line for programs has these as "key", with a newline between several.
 void set_log_keys(const std::vector<store::LockName>& keys);
 

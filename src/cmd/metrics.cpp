@@ -23,11 +23,11 @@ struct MetricsPlan {
 
 // ---- what is asked ----------------------------------------------------------------------------
 
-using Reports = std::map<store::LockName, LockReport>;
+using Found = std::map<store::LockName, LockReport>;
 
 /// Adds the locks that match; those that are there already stay.
 std::optional<store::Fault> add_matching(const MetricsPlan& plan, store::LockAdmin& admin,
-                                         const std::string& pattern, Reports& all) {
+                                         const std::string& pattern, Found& all) {
   const auto name = store::LockName::from(pattern);
   if (name && pattern.find_first_of("*?[\\") == std::string::npos) {
     auto report = plan.server.report_on(admin, *name);
@@ -92,7 +92,7 @@ std::string seconds(base::Millis length) {
 /// a memory of the last 50 runs is no counter, for what is forgotten is not counted any more.
 class Text {
  public:
-  explicit Text(const Reports& reports) : reports_{reports} {}
+  explicit Text(const Found& reports) : reports_{reports} {}
 
   /// `value_of` a lock; nothing: it has none.
   template <class ValueOf>
@@ -126,7 +126,7 @@ class Text {
     text_ += fmt::format("{}{{key={}{}}} {}\n", name, label_value(key.text()), labels, value);
   }
 
-  const Reports& reports_;
+  const Found& reports_;
   std::string text_;
 };
 
@@ -158,7 +158,7 @@ const store::Run* last_run(const LockReport& report, std::string_view outcome) {
   return last;
 }
 
-std::string text_of(const Reports& reports) {
+std::string text_of(const Found& reports) {
   const auto now =
       std::chrono::duration_cast<base::Millis>(std::chrono::system_clock::now().time_since_epoch());
   Text text{reports};
@@ -199,7 +199,7 @@ std::string text_of(const Reports& reports) {
 
 int execute(const MetricsPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  Reports reports;
+  Found reports;
   for (const auto& pattern : plan.patterns) {
     if (const auto fault = add_matching(plan, *admin, pattern, reports)) {
       return report_fault(plan.server, *fault);

@@ -78,6 +78,12 @@ bool can_stop(const store::HolderReport& one) {
   return !is_kept(one.holder) && store::Token::foreign(one.holder.token).parts();
 }
 
+/// Whether it looks like the lock of an `rlock acquire`, which runs no job and has ended.
+bool is_step(const store::Token& token) {
+  const auto parts = token.parts();
+  return parts && parts->label == acquire_label;
+}
+
 int report_not_held(const store::LockName& name, const std::optional<store::Token>& only) {
   base::log::error("nobody holds '{}'{}", base::printable(name.text()),
                    only ? " with that token" : "");
@@ -129,7 +135,8 @@ Tokens still_there(const CancelPlan& plan, store::LockAdmin& admin, Tokens asked
 int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Tokens& asked) {
   const std::string key = base::printable(plan.key.text());
   const auto until = base::Deadline::after(base::now(), plan.wait);
-  auto say_at = base::Deadline::after(base::now(), heard_by);
+  const bool deaf = std::all_of(asked.begin(), asked.end(), is_step);
+  auto say_at = base::Deadline::after(base::now(), deaf ? base::Millis{0} : heard_by);
   Tokens left = asked;
   while (true) {
     const auto next = std::min(until, base::Deadline::after(base::now(), look_again));
@@ -145,8 +152,10 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
     if (until.passed(base::now())) break;
     if (!say_at.passed(base::now())) continue;
     say_at = base::Deadline::never();
-    base::log::notice("'{}': waiting up to {} for {} to stop its job and release it", key,
-                      base::format_duration(plan.wait), left.front().shown());
+    base::log::notice("'{}': waiting up to {} for {} to {}", key, base::format_duration(plan.wait),
+                      left.front().shown(),
+                      deaf ? "be released; rlock acquire left nobody behind who hears of this"
+                           : "stop its job and release it");
   }
   for (const auto& token : left) {
     base::log::error(
@@ -263,6 +272,12 @@ std::string question(const store::LockName& name, const Holders& holders) {
         "Type 'yes': ",
         key, who);
   }
+  if (is_step(store::Token::foreign(first.holder.token))) {
+    return fmt::format(
+        "Take '{}' from {}? It is a lock of rlock acquire: nobody stops what runs under it. "
+        "Type 'yes': ",
+        key, who);
+  }
   return fmt::format("Take '{}' from {}? Its job will be stopped. Type 'yes': ", key, who);
 }
 
@@ -280,7 +295,9 @@ void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin, const
     print(fmt::format("released '{}', which was {} {}\n", base::printable(plan.key.text()),
                       is_kept(each.holder) ? "kept by --min-hold after the job of" : "held by",
                       store::Token::foreign(each.holder.token).shown()));
-    if (can_stop(each)) {
+    if (is_step(store::Token::foreign(each.holder.token))) {
+      print("it is a lock of rlock acquire: what runs under it may still be running\n");
+    } else if (can_stop(each)) {
       ++listening;
     } else if (!is_kept(each.holder)) {
       print("the holder is a foreign client, which cannot be told: it may still be running\n");

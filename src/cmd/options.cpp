@@ -68,15 +68,19 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return steps[a.size()][b.size()];
 }
 
-/// Of the rows that `are_meant`, each name once: "server, password-file, ...".
+/// Those that may stand in a config file and `are_meant`, each once.
 template <class Meant>
-std::string names_of(const Meant& are_meant) {
+std::vector<std::string_view> config_names(const Meant& are_meant) {
   std::vector<std::string_view> names;
   for (const Option& each : options) {
     const bool told = std::find(names.begin(), names.end(), each.name) != names.end();
-    if (are_meant(each) && !told) names.push_back(each.name);
+    if (each.from == From::anywhere && are_meant(each) && !told) names.push_back(each.name);
   }
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
+}
+
+bool is_any(const Option& /*option*/) {
+  return true;
 }
 
 }  // namespace
@@ -115,11 +119,16 @@ bool may_repeat_in_config(std::string_view name) {
 }
 
 std::string names_in_config() {
-  return names_of([](const Option& each) { return each.from == From::anywhere; });
+  return fmt::format("{}", fmt::join(config_names(is_any), ", "));
+}
+
+std::string_view likely_meant_in_config(std::string_view seen) {
+  return likely_meant(seen, config_names(is_any));
 }
 
 std::string names_to_repeat_in_config() {
-  return names_of([](const Option& each) { return each.from == From::anywhere && each.repeated; });
+  const auto names = config_names([](const Option& each) { return each.repeated; });
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view>& environment,
@@ -196,6 +205,12 @@ std::string wrapped(std::string_view text, std::size_t column, std::size_t width
 }
 
 std::string_view likely_meant(std::string_view seen, const std::vector<std::string_view>& known) {
+  // The beginning of one word, as getopt_long(3) would take it.
+  std::vector<std::string_view> longer;
+  for (const auto each : known) {
+    if (seen.size() > 2 && each.starts_with(seen)) longer.push_back(each);
+  }
+  if (longer.size() == 1) return longer.front();
   // Of a short word two letters are most of it.
   const std::size_t most = seen.size() < 5 ? 1 : 2;
   std::string_view best;

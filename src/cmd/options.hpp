@@ -59,7 +59,8 @@ inline constexpr std::array options{
            "the lock to take; repeat it to take several, all or none", true},
     Option{"key", 'k', "KEY", "RLOCK_KEY, or all of RLOCK_FENCES", From::command_line, Group::lock, of::steps,
            "the lock", true},
-    Option{"key", 'k', "KEY", "", From::command_line, Group::lock, of::inspect | of::cancel | of::force_release,
+    Option{"key", 'k', "KEY", "", From::command_line, Group::lock,
+           of::inspect | of::cancel | of::force_release | of::doctor | of::log | of::overdue,
            "the lock, instead of the operand KEY"},
     Option{"token", 0, "TOKEN", "RLOCK_TOKEN", From::environment, Group::lock, of::steps,
            "the token that holds the lock"},
@@ -149,7 +150,7 @@ inline constexpr std::array options{
            "how recent the last good run must be; required"},
     Option{"json", 0, "", "", From::command_line, Group::result,
            of::inspect | of::list | of::doctor | of::log | of::overdue,
-           "print JSON instead of a table"},
+           "print JSON instead of text"},
     Option{"host", 0, "NAME", "", From::command_line, Group::result, of::list,
            "only locks that somebody on this host holds or waits for"},
     Option{"user", 0, "NAME", "", From::command_line, Group::result, of::list,
@@ -203,6 +204,7 @@ inline constexpr std::array flock_options{
     FlockOption{"--close", "", "leave it out: the job inherits no descriptor of the lock"},
     FlockOption{"-F", "", "leave it out: rlock must stay to refresh the lock"},
     FlockOption{"--no-fork", "", "leave it out: rlock must stay to refresh the lock"},
+    FlockOption{"--fcntl", "", "leave it out: rlock locks a key and no file"},
     FlockOption{"-u", "", "to release a lock of 'rlock acquire': rlock release -k KEY"},
     FlockOption{"--unlock", "", "to release a lock of 'rlock acquire': rlock release -k KEY"},
     FlockOption{"--command", "", "write -c STRING"},
@@ -235,6 +237,8 @@ bool may_stand_in_config(std::string_view name);
 bool may_repeat_in_config(std::string_view name);
 /// All names that a config file may have: "server, password-file, ...".
 std::string names_in_config();
+/// The one of them that was likely meant; empty if none is close.
+std::string_view likely_meant_in_config(std::string_view seen);
 /// Those of them that may repeat.
 std::string names_to_repeat_in_config();
 

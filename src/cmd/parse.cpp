@@ -8,6 +8,7 @@
 #include "cmd/completion.hpp"
 #include "cmd/log_output.hpp"
 #include "cmd/present.hpp"
+#include "os/file.hpp"
 #include "os/libraries.hpp"
 #include "version.hpp"
 
@@ -92,7 +93,7 @@ void require_key(const Settings& settings, const SplitArgv& words) {
                                  shown, claim_as_flock(words, "KEY"))};
   }
   const bool has_command = words.operands.size() > 1 && words.operands.back() != "--";
-  if (has_command && word.find('/') != word.npos) {
+  if (has_command && (word.find('/') != word.npos || os::is_regular_file(word))) {
     throw UsageError{ExitCode::usage,
                      fmt::format("no -k KEY given; to lock {} as flock does: rlock{}{}", shown,
                                  claim_as_flock(words, shown), command_as_flock(words.operands))};
@@ -129,6 +130,10 @@ bool read_cluster(const std::string& word, const Settings& settings,
 
 /// `rlock help [COMMAND]`
 Answer help_on(const std::vector<std::string>& operands) {
+  if (operands.size() > 1) {
+    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; give one COMMAND",
+                                                  shown_word(operands[1]))};
+  }
   if (operands.empty() || operands.front() == "help") return Answer{help_text(run_command)};
   const Command* command = subcommand_named(operands.front());
   if (command == nullptr) {
@@ -149,6 +154,11 @@ constexpr const char* run_help_end =
 
 std::variant<Act, Answer> resolve(const Command& command, Settings settings,
                                   const SplitArgv& words) {
+  // What is wrong with the settings is said in it, too.
+  const auto variable = settings.find("log-json");
+  if (has(words, "log-json") || (variable && yes_or_no(variable->text).value_or(false))) {
+    log_as_json();
+  }
   settings.parse(words.options, words.meant);
   if (settings.is_on("help")) return Answer{help_text(command)};
   if (settings.is_on("version")) return Answer{fmt::format("rlock {}\n{}\n", version, built_with)};
@@ -170,6 +180,7 @@ SplitArgv split_around_operands(const Settings& settings,
     const SplitArgv words = split_argv(left, settings);
     all.options.insert(all.options.end(), words.options.begin(), words.options.end());
     all.meant.insert(all.meant.end(), words.meant.begin(), words.meant.end());
+    all.ended = all.ended || words.ended;
     if (words.operands.empty()) break;
     const auto first = words.operands.begin();
     const auto taken = words.ended ? words.operands.end() : first + 1;

@@ -278,7 +278,6 @@ std::string shown_outcome(const store::RunOutcome& outcome) {
   switch (outcome.kind) {
     case Kind::exited: return fmt::format("exit {}", outcome.number);
     case Kind::signalled: return fmt::format("signal {}", outcome.number);
-    case Kind::overran: return "max-hold";
     case Kind::not_started: return "not started";
     default: return std::string{store::name_of(outcome.kind)};
   }
@@ -305,7 +304,7 @@ std::string log_table(const std::vector<LockReport>& reports, KeyColumn keys, co
   Table table{{{"KEY", Kind::cut_middle, 0, keys == KeyColumn::yes},
                {"GRANTED", Kind::left},
                {"WAITED", Kind::right, 2},
-               {"HELD", Kind::right},
+               {"HELD", Kind::right, 3},
                {"SLOT", Kind::cut_middle, 0, slots},
                {"OUTCOME", Kind::left},
                {"FENCE", Kind::right, 1},

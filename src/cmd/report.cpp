@@ -108,10 +108,7 @@ std::string shown_option(std::string_view word) {
 
 int report_fault(const ServerChoice& server, const store::Fault& fault) {
   using Kind = store::Fault::Kind;
-  const bool answered = fault.kind != Kind::unreachable && fault.kind != Kind::silent;
-  base::log::error("{} {}{}: {}", answered ? "cannot use" : "cannot reach", server.shown,
-                   server.exported ? "" : " (the default; set RLOCK_SERVER or --server)",
-                   fault.why);
+  base::log::error("{}", server.said_of(fault));
   switch (fault.kind) {
     case Kind::denied: return ExitCode::denied;
     case Kind::misconfigured: return ExitCode::bad_config;

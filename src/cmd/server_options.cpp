@@ -80,12 +80,14 @@ void fetch_libraries(const std::vector<Parsed>& servers) {
       "TLS needs shared libraries, which this program cannot load by itself: " + why_not.text()};
 }
 
-/// What to write in place of a URL that is none. What "host" and "host:port" were meant to be is
-/// plain, and they hold no secret.
+/// What to write in place of a URL that is none. What "host", "host:port" and "/path" were meant to
+/// be is plain, and they hold no secret.
 std::string proposal(const std::string& url) {
-  const bool is_host = url.find_first_not_of(
-                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                           "0123456789.-:") == url.npos;
+  const std::string of_hosts = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:";
+  if (url.starts_with('/') && url.find_first_not_of(of_hosts + "/_") == url.npos) {
+    return fmt::format("try unix://{0} for the socket of a Redis, file:{0} for a directory", url);
+  }
+  const bool is_host = url.find_first_not_of(of_hosts) == url.npos;
   const auto colon = url.find(':');
   const auto port = colon == url.npos ? "" : url.substr(colon + 1);
   if (is_host && colon != 0 && !url.empty() && store::without_secret(url) == url &&
@@ -135,6 +137,13 @@ ServerChoice resolve_server(const Settings& settings) {
     choice.exported = from_config ? store::without_secret(url) : url;
   }
   return choice;
+}
+
+std::string ServerChoice::said_of(const store::Fault& fault) const {
+  using Kind = store::Fault::Kind;
+  const bool answered = fault.kind != Kind::unreachable && fault.kind != Kind::silent;
+  return fmt::format("{} {}{}: {}", answered ? "cannot use" : "cannot reach", shown,
+                     exported ? "" : " (the default; set RLOCK_SERVER or --server)", fault.why);
 }
 
 void warn_of_default_server(const ServerChoice& server) {

@@ -47,14 +47,18 @@ struct ServerChoice {
                                                            const store::LockName& name) const {
     return ask([&](const os::CallLimit& limit) { return admin.inspect(name, limit); });
   }
-  /// A scan of a large server takes a while: a million keys about a second.
+  /// A scan of a large server takes a while: a million keys about a second. `interrupt` ends it as
+  /// soon as it can be read from.
   [[nodiscard]] store::Result<std::vector<store::LockReport>> list(store::LockAdmin& admin,
                                                                    const std::string& pattern,
-                                                                   store::Listed which) const {
+                                                                   store::Listed which,
+                                                                   int interrupt = -1) const {
     constexpr base::Millis all_within{30'000};
     return admin.list(pattern, which, longest_answer,
-                      {base::Deadline::after(base::now(), all_within)});
+                      {base::Deadline::after(base::now(), all_within), interrupt});
   }
+  /// "cannot reach redis://h: why"
+  [[nodiscard]] std::string said_of(const store::Fault& fault) const;
   /// Whether a token holds it: asked so.
   [[nodiscard]] store::Standing standing_of(store::LockStore& store, const store::LockName& name,
                                             const store::Token& token) const {

@@ -53,8 +53,10 @@ std::optional<std::string> slot_named(std::string_view text, std::time_t now) {
 std::optional<store::Slot> slot_in(const Settings& settings, const ClaimPlan& plan) {
   const auto setting = settings.find("slot");
   if (!setting) {
-    if (settings.is_on("share")) {
-      throw UsageError{ExitCode::usage, "--share works only with --slot"};
+    // A config file may say for every slot how often it may be run again.
+    for (const OptionName option : {OptionName{"share"}, OptionName{"retry"}}) {
+      if (!settings.on_command_line(option)) continue;
+      throw UsageError{ExitCode::usage, fmt::format("--{} works only with --slot", option.text())};
     }
     return std::nullopt;
   }

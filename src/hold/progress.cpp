@@ -136,11 +136,14 @@ std::string waiting_text(const store::LockName& name, const store::Queued& place
       trouble.empty() ? fmt::format(", position {}{}", place.ahead + 1, outlook(place, mode))
                       : std::string{};
   if (!columns) return fmt::format("waiting for '{}': {}{}", key, state, position);
-  // Of a long key half a line tells enough, or less, so that the position fits.
+  std::string line = fmt::format("waiting for '{}'{}: {}", key, position, state);
+  if (base::columns_of(line) <= *columns) return line;
+  // Whoever waits knows the key, and wants to know who holds it: a quarter of the line tells enough
+  // of it, or less, so that the position fits.
   const std::size_t fixed =
       std::min(*columns, std::string_view{"waiting for '': "}.size() + 1 + position.size());
-  const std::size_t room = std::max<std::size_t>(std::min(*columns / 2, *columns - fixed), 4);
-  const std::string shown = base::fit_columns(key, room);
+  const std::size_t room = std::max<std::size_t>(std::min(*columns / 4, *columns - fixed), 4);
+  const std::string shown = base::fit_middle(key, room);
   return base::fit_columns(fmt::format("waiting for '{}'{}: {}", shown, position, state), *columns);
 }
 

@@ -59,7 +59,10 @@ TEST_CASE("a value that an earlier file has stays") {
 
 TEST_CASE("a line that is none says where, and shows no more than a name") {
   CHECK(refusal("\nhunter2") == "/f:2: '…' is not valid; expected 'name = value' or a '# comment'");
-  CHECK(refusal("colour = red").starts_with("/f:1: 'colour' is not valid; expected "));
+  CHECK(refusal("flavour = red").starts_with("/f:1: 'flavour' is not valid; expected "));
+  CHECK(refusal("colour = red") == "/f:1: 'colour' is not valid; did you mean 'color'?");
+  CHECK(refusal("TTL = 5s") == "/f:1: 'TTL' is not valid; did you mean 'ttl'?");
+  CHECK(refusal("Wiat = 5s").starts_with("/f:1: '…' is not valid; expected "));
   CHECK(refusal("Hunter2 = x").starts_with("/f:1: '…' is not valid; expected "));
   CHECK(refusal("= 5").starts_with("/f:1: '' is not valid; expected "));
   CHECK(refusal("key = x").find("local-gate") != std::string::npos);

@@ -238,6 +238,8 @@ TEST_CASE("what was probably meant is near to what was written") {
   CHECK(cmd::likely_meant("inspectt", known) == "inspect");  // one too many
   CHECK(cmd::likely_meant("inzpekt", known) == "inspect");   // two changed
   CHECK(cmd::likely_meant("ls", known).empty());
+  CHECK(cmd::likely_meant("insp", known) == "inspect");  // its beginning
+  CHECK(cmd::likely_meant("in", known).empty());
   CHECK(cmd::likely_meant("deploy", known).empty());
   CHECK(cmd::likely_meant("", known).empty());
 }

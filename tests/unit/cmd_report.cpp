@@ -147,9 +147,10 @@ TEST_CASE("keys that go together are sorted, each once, and have no newlines") {
   CHECK(cmd::sorted_keys({name("a\nb")}).size() == 1);
   CHECK_THROWS_AS((void)cmd::sorted_keys({name("a\nb"), name("c")}), cmd::UsageError);
   CHECK_THROWS_AS((void)cmd::key_of("--key", ""), cmd::UsageError);
-  CHECK_THROWS_AS((void)cmd::only_key({}), cmd::UsageError);
-  CHECK_THROWS_AS((void)cmd::only_key({"a", "b"}), cmd::UsageError);
-  CHECK(cmd::only_key({"a"}) == name("a"));
+  const cmd::Settings settings{"inspect", cmd::of::inspect};
+  CHECK_THROWS_AS((void)cmd::only_key(settings, {}), cmd::UsageError);
+  CHECK_THROWS_AS((void)cmd::only_key(settings, {"a", "b"}), cmd::UsageError);
+  CHECK(cmd::only_key(settings, {"a"}) == name("a"));
 }
 
 }  // namespace unit::cmd_report

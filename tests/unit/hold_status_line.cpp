@@ -240,7 +240,7 @@ TEST_CASE("on a terminal the position comes first, and the line is as wide as th
   CHECK(hold::waiting_text(name("deploy"), second, {}, "", 40) ==
         "waiting for 'deploy', position 2: held …");
   CHECK(hold::waiting_text(name(std::string(200, 'k')), second, {}, "", 60)
-            .starts_with("waiting for 'kkkkkkkkkkkkkkkkkkkkkkkkkkkkk…', position 2"));
+            .starts_with("waiting for 'kkkkkkk…kkkkkkk', position 2: held by app@h"));
   CHECK(hold::waiting_text(name("deploy"), second, {}, "", 1) == "…");
 }
 

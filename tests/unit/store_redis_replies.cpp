@@ -183,7 +183,17 @@ TEST_CASE("an error of the server is sorted by whether asking again can help") {
   CHECK(kind("CROSSSLOT Keys") == Kind::unusable);
   CHECK(kind("ERR my OOM") == Kind::unusable);
   CHECK(classify("ERR " + std::string(1000, 'x')).why.size() < 300);
-  CHECK(classify("NOAUTH \x1b").why.find('\x1b') == std::string::npos);
+  CHECK(classify("WRONGPASS \x1b").why.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("the server's error is told without the script that met it") {
+  const std::string readonly = "the server says: READONLY You can't write";
+  CHECK(classify("READONLY You can't write script: 4fa0, on @user_script:12.").why == readonly);
+  CHECK(classify("ERR Error running script (call to f_4fa0): @user_script:5: @user_script: 5: "
+                 "-READONLY You can't write")
+            .why == readonly);
+  CHECK(classify("ERR user_script:1: attempt to index a nil value script: 4fa0").why ==
+        "the server says: ERR user_script:1: attempt to index a nil value script: 4fa0");
 }
 
 TEST_CASE("a fault on the way did not happen, and says where") {

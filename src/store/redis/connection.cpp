@@ -67,6 +67,15 @@ bool mentions_any(std::string_view error, const std::array<std::string_view, N>&
                      [&](std::string_view code) { return mentions(error, code); });
 }
 
+/// Without the script's name and line, which tell a user nothing: older servers say them before the
+/// error's own words, newer ones behind them.
+std::string_view without_script(std::string_view error) {
+  error = error.substr(0, error.find(" script: "));
+  const auto name = error.rfind("@user_script");
+  const auto begin = name == error.npos ? name : error.find(": -", name);
+  return begin == error.npos ? error : error.substr(begin + 3);
+}
+
 }  // namespace
 
 bool ReplyLimits::take(const redisReader& reader, std::size_t bytes) {
@@ -108,9 +117,8 @@ Fault classify(std::string_view error) {
             base::printable(error.substr(ours.size()), longest_refusal)};
   }
   // Credentials and permissions: asking again cannot help.
-  static constexpr std::array<std::string_view, 7> denials{
-      "NOAUTH", "WRONGPASS", "NOPERM", "ERR invalid password", "ERR AUTH", "ERR Client sent AUTH",
-      "DENIED"};
+  static constexpr std::array<std::string_view, 6> denials{
+      "WRONGPASS", "NOPERM", "ERR invalid password", "ERR AUTH", "ERR Client sent AUTH", "DENIED"};
   // It cannot now; another moment, or another server behind the same name, can.
   static constexpr std::array<std::string_view, 11> excuses{"LOADING",
                                                             "READONLY",
@@ -124,8 +132,10 @@ Fault classify(std::string_view error) {
                                                             "BUSY",
                                                             "ERR max number of clients"};
   // Before AUTH Redis reads no command of more than 10 words, and says so in place of NOAUTH.
-  if (error.find("unauthenticated") != std::string_view::npos) {
-    return {Fault::Kind::denied, "the server says: NOAUTH Authentication required"};
+  if (error.starts_with("NOAUTH") || error.find("unauthenticated") != std::string_view::npos) {
+    return {Fault::Kind::denied,
+            "the server says: NOAUTH Authentication required; a password comes from "
+            "--password-file, from REDISCLI_AUTH or from the URL"};
   }
   if (error.starts_with("CROSSSLOT")) {
     return {Fault::Kind::unusable,
@@ -149,6 +159,7 @@ Fault classify(std::string_view error) {
   // From within a script not every server says which right it is.
   const char* more =
       denied_in_script ? "; rlock-protocol(7) lists the rights that rlock needs" : "";
+  if (kind != Fault::Kind::unusable) error = without_script(error);
   return {kind, "the server says: " + base::printable(error, longest_words) + more};
 }
 

@@ -197,7 +197,10 @@ std::string advice_on_locking(const Fault& fault) {
 Finding allowed(const char* subject, Client& client, const Command& command, const char* advice,
                 Verdict otherwise, const CallLimit& limit) {
   const auto answer = client.ask(command, limit);
-  if (!answer) return {otherwise, subject, answer.error().why, advice};
+  if (!answer) {
+    const bool denied = answer.error().kind == Fault::Kind::denied;
+    return {otherwise, subject, answer.error().why, denied ? advice : ""};
+  }
   return {Verdict::ok, subject, "allowed", ""};
 }
 
