@@ -100,6 +100,24 @@ slot_at_is() {
   wait_until slot_at_is 1 'done' 2
 }
 
+@test "a server that never heard which fence the run has remembers it with the right one" {
+  local fence number
+  start_quorum
+  hold holder -k "$K" --slot s
+  fence=$(json 'd["fence"]' inspect --json "$K")
+  for number in 1 2 3; do
+    node "$number" eval 'redis.call("SET", KEYS[1], "7 " .. redis.call("GET", KEYS[2]))
+      redis.call("LSET", KEYS[3], 0, "7" .. redis.call("LINDEX", KEYS[3], 0):match("\t.*"))' 3 \
+      "{$K}:rlock:fence" "$K" "{$K}:rlock:runs" >/dev/null
+  done
+  let_go holder
+  for number in 1 2 3; do
+    wait_until slot_at_is "$number" 'done' 1
+    [[ $(slot_at "$number") == *$'\t'"$fence"$'\t'* ]]
+    [[ $(node "$number" lindex "{$K}:rlock:runs" 0) == "$fence"$'\t'* ]]
+  done
+}
+
 @test "a claim that is turned away is no run for its slot" {
   start_quorum
   node 1 set "$K" foreign >/dev/null

@@ -174,9 +174,10 @@ inline constexpr std::string_view superseded_by = "superseded by ";
 
 /// How a lock is given back.
 struct Parting {
-  Millis min_hold{};            // it stays taken so long after its grant, then it is free
-  Millis history{};             // as of the claim
-  std::optional<RunEnd> end{};  // for the memory; nothing: there was no run
+  Millis min_hold{};             // it stays taken so long after its grant, then it is free
+  Millis history{};              // as of the claim
+  std::optional<RunEnd> end{};   // for the memory; nothing: there was no run
+  std::optional<Fence> fence{};  // of the grant, where a server may have taken it for another one
   /// What the end means for a slot: it is done, or is unless more runs may fail, or stays open.
   enum class SlotEnd { done, failed, open };
   struct OfSlot {
@@ -190,7 +191,8 @@ struct Parting {
 
 /// A grant that is given back, and never was a run.
 inline Parting no_run(const Claim& claim) {
-  Parting parting{{}, claim.history};
+  Parting parting;
+  parting.history = claim.history;
   if (claim.slot) parting.slot = {*claim.slot, 0, 0, Parting::SlotEnd::open};
   return parting;
 }

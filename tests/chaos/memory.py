@@ -71,8 +71,9 @@ def lies_about(history, look, label, token, fence, outcome, number, slot, attemp
     # A try on a quorum that was given up looks lost where one server has not heard of that, and another is silent.
     if run.via == "quorum" and section and section.token != token and outcome in ("lost", "running"):
         return
-    # A server of a quorum whose confirmation was lost remembers the number that it gave itself.
-    numbered_alike = run.via == "quorum" or section is None or section.fence == fence
+    # Of a run on a quorum whose end nobody told, each server remembers a number of its own.
+    untold = run.via == "quorum" and outcome in ("lost", "running")
+    numbered_alike = untold or section is None or section.fence == fence
     if section and (section.token != token or not numbered_alike):
         yield f"its job was told of another grant: {section.fence}"
         return

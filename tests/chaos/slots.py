@@ -103,8 +103,7 @@ def found_done(history, counts, name, runs):
         if not killed and (other.section is None or other.section.code != code):
             yield (f"{run.name} found {name} done with {code} by {other.name}, whose job "
                    f"ended with {other.section.code if other.section else 'nothing'}")
-        # A server of a quorum whose confirmation was lost names the number that it gave itself.
-        if other.section and other.via != "quorum" and other.section.fence != done["fence"]:
+        if other.section and other.section.fence != done["fence"]:
             yield f"{run.name} found {name} done by {other.name}, and names another grant: {done['fence']}"
         if other.section and other.section.begin > run.end:
             yield f"{run.name} found {name} done by {other.name}, which had not begun"

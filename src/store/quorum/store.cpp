@@ -246,9 +246,12 @@ std::optional<Fence> QuorumStore::fence_of(const LockName& name, const Token& to
 
 Release QuorumStore::release(const LockName& name, const Token& token, const Parting& parting,
                              const CallLimit& limit) {
+  // A node that did not hear of the confirmation remembers a number of its own.
+  Parting numbered = parting;
+  if (is_last_grant(name, token)) numbered.fence = lease_->fence;
   const auto answers = nodes_.ask<Released, Release>(
       [&](std::size_t node, const CallLimit& share) {
-        return nodes_[node].release(name, token, parting, share);
+        return nodes_[node].release(name, token, numbered, share);
       },
       Millis{0}, limit);
   const auto needed = majority(nodes_.size());

@@ -164,13 +164,18 @@ Result<Reply> RedisStore::leave(const LockName& name, const std::string& id, con
                                      count(parting.min_hold),
                                      count(parting.history),
                                      parting.end ? fields_of_end(*parting.end) : ""};
-  if (!parting.slot) return run(scripts::leave, name, arguments, limit);
-  const auto& of_slot = *parting.slot;
-  for (const auto& each : {end_of(parting), std::to_string(of_slot.slot.retries),
-                           std::to_string(of_slot.attempt), std::to_string(of_slot.failures)}) {
-    arguments.push_back(each);
+  std::optional<Slot> slot;
+  if (const auto& of_slot = parting.slot) {
+    slot = of_slot->slot;
+    arguments.insert(arguments.end(),
+                     {end_of(parting), std::to_string(of_slot->slot.retries),
+                      std::to_string(of_slot->attempt), std::to_string(of_slot->failures)});
   }
-  return run(scripts::leave, name, arguments, limit, of_slot.slot);
+  if (parting.fence) {
+    arguments.resize(10);  // with the four of a slot
+    arguments.push_back(std::to_string(*parting.fence));
+  }
+  return run(scripts::leave, name, arguments, limit, slot);
 }
 
 void RedisStore::withdraw(const Claim& claim, const CallLimit& limit) {

@@ -4,6 +4,7 @@
 --       6 ms to remember the run for   7 what the release says of it, '': it never was
 --       of a slot: 8 'done', 'failed', 'open' or ''   9 how many may fail   10 the number of this run
 --       11 how many failed before it
+--       12 the fence of the grant, where the server may have taken it for another one (a quorum's); or ''
 -- result  1 given back (or no longer wanted)   0 nobody had it any more   -1 somebody else has it
 -- A cancelled id may have been granted the lock without hearing of it: then that is given back.
 local id, claim, how, min_hold = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
@@ -21,7 +22,8 @@ local slot_is_ours = slot and (owner == id or state == 'running' and whose == to
 if how == 'release' or holds or slot_is_ours or last_token == token then
   local asked = tonumber(ARGV[6] or 0)
   local history = asked + min_hold
-  local numbered = end_run(token, ARGV[7] or '', history, asked > 0 and number and tonumber(number))
+  local known = ARGV[12] ~= '' and ARGV[12]
+  local numbered = end_run(token, ARGV[7] or '', history, asked > 0 and number and tonumber(number), known)
   if slot_is_ours then
     local attempt, failed, retries = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[9])
     end_slot(token, attempt, failed, ARGV[8], retries, ARGV[7], history, numbered)

@@ -247,7 +247,7 @@ end
 -- The run of the holder, for the slot, has ended: 'done', 'failed', 'open', or '' if it never was.
 -- Whoever waits is told that it is done; those behind the first thousand by those who leave (see enter).
 -- The holder knows its number, and how many failed before it: a server of a quorum may have missed some.
--- `numbered`: the fence of the run, if it is remembered.
+-- `numbered`: the fence of the run, if that is known.
 local function end_slot(token, attempt, failed, how, retries, told, history, numbered)
   local state, number, failures, rest = slot_state()
   local ours = state == 'running' and rest == token
@@ -262,9 +262,8 @@ local function end_slot(token, attempt, failed, how, retries, told, history, num
   if how == 'open' or how == 'failed' and failures < retries then
     set_slot('open', attempt, failures + (how == 'failed' and 1 or 0), token, history)
   else
-    local number = token == last_token and digits(last_fence) or numbered or '0'
     local outcome = told:match('^[^\t]*')
-    set_slot('done', attempt, failures, table.concat({outcome, digits(now), number, token}, '\t'), history)
+    set_slot('done', attempt, failures, table.concat({outcome, digits(now), numbered or '0', token}, '\t'), history)
     for _, id in ipairs(redis.call('ZRANGE', queue, 0, AUDIENCE - 1)) do post(token_of(id), 'done') end
   end
 end
@@ -289,9 +288,10 @@ end
 
 -- `told` is '' for a run that never was; `history` is 0 or nil for one who does not say. `granted` is
 -- the fence of one among several that has the lock still: where more have begun since than are
--- remembered, its line is gone, and it is not to be forgotten because it took long. Returns the
--- fence of the run, if it is remembered.
-local function end_run(token, told, history, granted)
+-- remembered, its line is gone, and it is not to be forgotten because it took long. `known` is the
+-- fence as its holder knows it, if it says so. Returns the fence of the run, if that is known.
+local function end_run(token, told, history, granted, known)
+  local number = known or token == last_token and digits(last_fence)  -- in a quorum it was raised since
   for rank = 0, REMEMBERED - 1 do
     local line = redis.pcall('LINDEX', runs, rank)
     if type(line) ~= 'string' then break end
@@ -301,19 +301,18 @@ local function end_run(token, told, history, granted)
       if begun and told == '' then
         redis.pcall('LREM', runs, 1, line)
       elseif begun then
-        -- In a quorum the fence was raised since.
-        local number = token == last_token and digits(last_fence) or remembered_as
         redis.pcall('LSET', runs, rank,
-          table.concat({number, '\t', token, begun, '\t', digits(now), '\t', told, reason}))
+          table.concat({number or remembered_as, '\t', token, begun, '\t', digits(now), '\t', told, reason}))
       end
       if begun and (history or 0) > 0 then redis.call('PEXPIRE', runs, history) end
-      return remembered_as
+      return number or remembered_as
     end
   end
   if granted and told ~= '' and (history or 0) > 0 then
     local began = digits(math.floor(granted / 1000))
     add_run(table.concat({digits(granted), token, began, '0', '', '', digits(now), told}, '\t'))
   end
+  return number
 end
 
 -- What a holder said that it wants the lock for, if it was granted the lock last; or ''.
