@@ -40,7 +40,9 @@ def about(results, words):
     results.about("versions", ", ".join([
         f"rlock {says(RLOCK, '--version')}", f"flock {says('flock', '--version')}",
         f"Redis {says('redis-cli', '--version')}", f"etcd {says('etcdctl', 'version')}",
-        "redis-py " + says("/usr/bin/python3", "-c", "import redis; print(redis.__version__)")]))
+        "redis-py " + says("/usr/bin/python3", "-c", "import redis; print(redis.__version__)"),
+        "kazoo " + says("/usr/bin/python3", "-c", "import kazoo.version; print(kazoo.version.__version__)"),
+        "daemontools " + says("dpkg-query", "-W", "-f", "${Version}", "daemontools")]))
     results.about("command", " ".join(["scripts/bench peers", *words]))
 
 
@@ -56,7 +58,7 @@ def main():
     if set(wanted) - set(SUBJECTS):
         sys.exit(f"bench: no such subject; there are: {','.join(SUBJECTS)}")
     # Always: what the ratios are to. The others as they were asked for.
-    peers = [peer for index, peer in enumerate(PEERS) if index in (0, 4) or
+    peers = [peer for peer in PEERS if peer.name in ("flock", "rlock, Unix socket") or
              any(word.lower() in peer.name.lower() for word in options.peers.split(","))]
     for each in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:  # so that who waits is not left behind
         signal.signal(each, lambda number, _: sys.exit(128 + number))

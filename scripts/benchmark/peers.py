@@ -42,16 +42,28 @@ class Flock:
             return sum("->" in line and inode in line for line in file)
 
 
-class Polling:
-    """A client of ours that asks again and again."""
+class Setlock(Flock):
+    """daemontools': the same system call."""
 
-    server, ttl, waiting = "redis", True, staticmethod(who_said_so)
+    name = "setlock"
 
-    def __init__(self, name, *program):
-        self.name, self.program = name, program
+    def run(self, key):
+        return ["setlock", "-n", self.file(key)]
+
+    def wait(self, key, ttl=TTL):
+        return ["setlock", self.file(key)]
+
+
+class Library:
+    """A client of ours around a library, or a recipe: address(server) is where it is told to go."""
+
+    ttl, waiting = True, staticmethod(who_said_so)
+
+    def __init__(self, name, kind, address, *program):
+        self.name, self.server, self.address, self.program = name, kind, address, program
 
     def words(self, key, ttl, pause):
-        return [*self.program, server("redis").sockets[0], key, str(int(ttl * 1000)), pause]
+        return [*self.program, self.address(server(self.server)), key, str(int(ttl * 1000)), pause]
 
     def run(self, key):
         return self.words(key, LONG_TTL, "0")
@@ -103,8 +115,12 @@ class Rlock:
 
 PEERS = [
     Flock(),
-    Polling("bash and redis-cli", f"{HERE}/clients/lock-with-redis-cli"),
-    Polling("redis-py", "/usr/bin/python3", "-B", f"{HERE}/clients/lock-with-redis-py"),
+    Setlock(),
+    Library("bash and redis-cli", "redis", lambda redis: redis.sockets[0], f"{HERE}/clients/lock-with-redis-cli"),
+    Library("redis-py", "redis", lambda redis: redis.sockets[0],
+            "/usr/bin/python3", "-B", f"{HERE}/clients/lock-with-redis-py"),
+    Library("kazoo", "zookeeper", lambda zookeeper: zookeeper.told[0].removeprefix("zk://"),
+            "/usr/bin/python3", "-B", f"{HERE}/clients/lock-with-kazoo"),
     Etcdctl(),
     Rlock("Unix socket", "redis", lambda told: told[:1]),
     Rlock("TCP", "redis", lambda told: told[1:]),

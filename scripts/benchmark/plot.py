@@ -7,8 +7,10 @@ import svg
 Look = namedtuple("Look", "color square thick dashes")
 LOOKS = {
     "flock": Look("#8b949e", True, True, ""),
+    "setlock": Look("#57606a", True, False, "2 3"),
     "bash and redis-cli": Look("#d1242f", True, False, ""),
     "redis-py": Look("#e08a00", True, False, ""),
+    "kazoo": Look("#c9a227", True, False, ""),
     "etcdctl lock": Look("#a45ad6", True, False, ""),
     "rlock, Unix socket": Look("#2f81f7", False, True, ""),
     "rlock, TCP": Look("#2f81f7", False, False, "6 3"),
