@@ -75,6 +75,10 @@ simulate() {
   run -0 simulate --seed 500074380 --seeds 1 --shape quorum-several
 }
 
+@test "a waiter that comes late for its reservation, and finds the slot done, gives the lock on" {
+  run -0 simulate --seed 439470684 --seeds 1 --shape slot
+}
+
 @test "a last word does not stay for ever" {
   run -0 simulate --seed 100569 --seeds 1 --shape cancel
   run -0 simulate --seed 101682 --seeds 1 --shape cancel

@@ -36,7 +36,15 @@ if state == 'done' then
   if rank then
     drop(id)
     redis.call('DEL', mailbox .. token)
-    if owner == id then handoff(claim) elseif rank == 0 then tell_first(claim) end
+  end
+  if owner == id then
+    handoff(claim)
+  elseif not owner then
+    roll_call(math.floor(claim / 4), id)  -- what was reserved for us, or another, was not confirmed
+  elseif rank == 0 then
+    tell_first(claim)
+  end
+  if rank then
     local behind = redis.call('ZRANGE', queue, AUDIENCE - 1, AUDIENCE - 1)[1]
     if behind then post(token_of(behind), 'done') end
   end

@@ -76,7 +76,7 @@ local function settle()
     return
   end
   local left = math.max(1, tonumber(last) - now)
-  local sooner = left < redis.call('PTTL', lock)
+  local sooner = left < redis.call('PTTL', lock) - 1  -- which counts from the call, a moment before TIME
   redis.call('SET', lock, 'rlock:' .. mode, 'PX', left)
   redis.call('PEXPIRE', held, left + 1000)
   redis.call('PEXPIRE', grants, left + 1000)
