@@ -126,6 +126,7 @@ class Judge final : public Observer {
     bool taken = false;
     Nanos ends = 0;  // while it is taken
     Nanos idle_since = 0;
+    Nanos unwell_left_at = std::numeric_limits<Nanos>::min() / 2;  // one that had been stopped
     bool ended_by_itself = false;
     bool was_foreign = false;
   };

@@ -82,8 +82,9 @@ void Judge::see_order(const Lock& lock, const std::string& id) {
 
 /// There is room for as long as anybody may need to notice, and somebody waits.
 void Judge::see_idle_permit(const Lock& lock, const std::string& id) {
-  // One that was stopped, and has its permit at last, kept it from those behind.
+  // One that was stopped, and has its permit at last or leaves, kept it from those behind.
   const bool came_late =
+      lock.unwell_left_at > world_.now() - by_itself ||
       std::any_of(lock.granted.begin(), lock.granted.end(), [&](const auto& each) {
         return each.second > world_.now() - by_itself && is_unwell(client_of(each.first));
       });
@@ -205,7 +206,7 @@ void Judge::leaves_queue(Lock& lock, const std::string& id) {
   const Nanos since = std::max(lock.taken ? lock.ends : lock.idle_since, own->second.since);
   lock.idle_when_left[own->second.client] = is_free && !has_unwell(lock) ? world_.now() - since : 0;
   // What was reserved for one that was stopped begins anew for the next one.
-  if (is_unwell(own->second)) lock.idle_since = world_.now();
+  if (is_unwell(own->second)) lock.idle_since = lock.unwell_left_at = world_.now();
 }
 
 void Judge::look(Server& server, Lock& lock, const Words& words, Micros now) {
