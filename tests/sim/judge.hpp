@@ -179,6 +179,7 @@ class Judge final : public Observer {
   /// What the servers remember of the runs is what became of them.
   void see_memory();
   void see_memory(const std::string& key, const Lock& lock, const List& lines) const;
+  [[nodiscard]] bool granted_since_forced(const std::string& key, const std::string& token) const;
   void forced(const Server& server, Lock& lock, const std::map<std::string, Nanos>& before,
               const Words& words, const Reply& reply);
   void asked_to_stop(const Lock& lock, const Words& words, const Reply& reply);

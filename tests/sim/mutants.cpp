@@ -425,12 +425,11 @@ const std::vector<Mutant>& mutants() {
       {"those who wait are not told that the slot is done", "slot",
        "ipairs(redis.call('ZRANGE', queue, 0, AUDIENCE - 1))", "ipairs({})"},
       {"who is told that the slot is done stays in the queue", "slot",
-       "    drop(id)\n    redis.call('DEL', mailbox .. token)\n    if owner == id",
-       "    redis.call('DEL', mailbox .. token)\n    if owner == id"},
+       "    drop(id)\n    redis.call('DEL', mailbox .. token)\n  end\n  if owner == id",
+       "    redis.call('DEL', mailbox .. token)\n  end\n  if owner == id"},
       {"the turn does not go on behind one whose slot is done", "slot",
-       "if owner == id then handoff(claim) elseif rank == 0 then tell_first(claim) end\n    local "
-       "behind",
-       "local behind"},
+       "  if owner == id then\n    handoff(claim)\n  elseif not owner",
+       "  if true then\n  elseif not owner"},
       {"a run that was lost has done its slot", "slot",
        "local state, attempt, failures, rest = slot_state()\n",
        "local state, attempt, failures, rest = slot_state()\n"
