@@ -107,6 +107,11 @@ Result<Done> for_each_name(const std::string& directory,
   return Done{};
 }
 
+bool has_name(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 || errno != ENOENT;
+}
+
 void remove_name(const std::string& path) {
   (void)::unlink(path.c_str());
 }

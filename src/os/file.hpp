@@ -16,6 +16,8 @@ std::string directory_of(const std::string& path);
 /// Calls `use` with every name in a directory, hidden ones too, in no order.
 Result<Done> for_each_name(const std::string& directory,
                            const std::function<void(std::string_view)>& use);
+/// Whether it is there, as far as we are told.
+bool has_name(const std::string& path);
 /// Unlinks it, if it is there and that is allowed.
 void remove_name(const std::string& path);
 

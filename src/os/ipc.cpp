@@ -136,6 +136,14 @@ void touch(const std::string& path) {
   (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
 }
 
+std::uint64_t names_changed_at(const std::string& directory) {
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) != 0) return 0;
+  const auto since = std::chrono::seconds{status.st_mtim.tv_sec} +
+                     std::chrono::nanoseconds{status.st_mtim.tv_nsec};
+  return static_cast<std::uint64_t>(std::max(since.count(), decltype(since.count()){0}));
+}
+
 // ---- a lock for moments ----------------------------------------------------------------------
 
 namespace {
@@ -172,11 +180,12 @@ Result<LockedFile> LockedFile::open(const std::string& path, Missing missing,
   }
 }
 
-Result<std::string> LockedFile::text() const {
-  std::array<char, 256> buffer{};
-  const auto got = ::pread(fd_.number(), buffer.data(), buffer.size(), 0);
+Result<std::string> LockedFile::text(std::size_t most) const {
+  std::string text(most, '\0');
+  const auto got = ::pread(fd_.number(), text.data(), text.size(), 0);
   if (got < 0) return last_error();
-  return std::string{buffer.data(), static_cast<std::size_t>(got)};
+  text.resize(static_cast<std::size_t>(got));
+  return text;
 }
 
 Result<Done> LockedFile::overwrite(const std::string& text) const {

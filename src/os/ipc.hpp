@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,6 +60,9 @@ Result<Done> overwrite(const Fd& file, std::size_t offset, const std::string& te
 std::optional<base::Millis> unchanged_for(const std::string& path);
 /// Makes that 0.
 void touch(const std::string& path);
+/// When a name was last made, changed or taken away in a directory: ns since 1970, as its file
+/// system counts, which may be steps of ms or of seconds. 0 if that cannot be told.
+std::uint64_t names_changed_at(const std::string& directory);
 
 // ---- a lock for moments ----------------------------------------------------------------------
 
@@ -72,8 +76,8 @@ class LockedFile {
   static Result<LockedFile> open(const std::string& path, Missing missing, const Sharing& sharing,
                                  const CallLimit& limit);
 
-  /// Up to 256 bytes of it.
-  [[nodiscard]] Result<std::string> text() const;
+  /// Up to `most` bytes of it.
+  [[nodiscard]] Result<std::string> text(std::size_t most) const;
   /// In one write, over what is there: texts of one length replace each other whole.
   [[nodiscard]] Result<Done> overwrite(const std::string& text) const;
 

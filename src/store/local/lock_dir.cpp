@@ -16,7 +16,11 @@
 namespace store::local {
 namespace {
 
+// The last numbers, then blanks, for an earlier version reads so much and wants nothing else there;
+// then, as a record of what is remembered is, the outline of the queue.
 constexpr const char* file_name = "/ledger";
+constexpr std::size_t outline_at = 256;
+constexpr std::size_t ledger_length = outline_at + record_length;
 // Fences are times as well: as long as no clock is set back by more, they grow without the last
 // one.
 constexpr Millis fence_lasts = std::chrono::hours{24};
@@ -140,6 +144,8 @@ LockDir::~LockDir() {
          ++level) {
       directory = directory.parent_path();
     }
+  } else if (queue_.has_changed()) {
+    (void)write_ledger();  // else the next process lists the directory
   }
   file_.reset();
   // What is there and unread will wake it, and its age tells whether it answers.
@@ -159,15 +165,23 @@ LockDir::LockDir(const LocalDirectory& directory, bool remembers, QueueFiles fil
 
 os::Result<os::Done> LockDir::read() {
   if (!file_) return os::Done{};
-  auto text = file_->text();
+  auto text = file_->text(ledger_length);
   if (!text) return std::move(text).error();
-  const auto numbers = numbers_in(*text);
+  const std::string_view ledger{*text};
+  const auto numbers = numbers_in(ledger.substr(0, outline_at));
   if (numbers.size() == 2) {
     last_fence_ = numbers[0];
     last_ticket_ = numbers[1];
     is_new_ = false;
   }
-  if (auto read = queue_.read(); !read) {
+  const auto record = text_in(ledger.substr(std::min(outline_at, ledger.size())));
+  auto outline = record ? outline_in(*record) : std::nullopt;
+  const bool is_right = outline && outline->last_fence == last_fence_ &&
+                        outline->last_ticket == last_ticket_ &&
+                        outline->changed_at == os::names_changed_at(files().path());
+  if (!is_right) outline.reset();
+  if (auto read = queue_.read(outline ? std::optional{std::move(outline->tickets)} : std::nullopt);
+      !read) {
     remembers_ = true;  // there may be entries
     return read;
   }
@@ -216,13 +230,18 @@ std::optional<ModeConflict> LockDir::conflict_with(const Mode& mode) {
   return ModeConflict{one->mode, one->token};
 }
 
-os::Result<os::Done> LockDir::write_numbers() const {
-  return file_->overwrite(twenty_digits(last_fence_) + " " + twenty_digits(last_ticket_) + "\n");
+os::Result<os::Done> LockDir::write_ledger() const {
+  auto text = twenty_digits(last_fence_) + " " + twenty_digits(last_ticket_) + "\n";
+  text.resize(outline_at, ' ');
+  const Outline outline{last_fence_, last_ticket_, os::names_changed_at(files().path()),
+                        queue_.tickets()};
+  return file_->overwrite(text + record_of(text_of(outline)));
 }
 
 os::Result<QueuePlace> LockDir::enqueue(const Claim& claim) {
   ++last_ticket_;
-  if (auto written = write_numbers(); !written) return std::move(written).error();
+  queue_.expect(last_ticket_);
+  if (auto written = write_ledger(); !written) return std::move(written).error();
   auto pipe = queue_.add({last_ticket_, claim.token, claim.mode, wall_now(), std::nullopt,
                           std::nullopt, claim.slot ? claim.slot->id : ""});
   if (!pipe) return std::move(pipe).error();
@@ -230,13 +249,17 @@ os::Result<QueuePlace> LockDir::enqueue(const Claim& claim) {
 }
 
 os::Result<QueueEntry> LockDir::grant(std::uint64_t ticket) {
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
-      std::chrono::system_clock::now().time_since_epoch());
-  last_fence_ = std::max(last_fence_ + 1, static_cast<Fence>(micros.count()));
-  if (auto written = write_numbers(); !written) return std::move(written).error();
   const auto beside = queue_.holders();
   const QueueEntry* entry = queue_.find(ticket);
   if (entry == nullptr) return os::Error{ENOENT, {}};
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  last_fence_ = std::max(last_fence_ + 1, static_cast<Fence>(micros.count()));
+  queue_.expect_grant(ticket);
+  if (auto written = write_ledger(); !written) {
+    queue_.expect_no_grant(ticket);
+    return std::move(written).error();
+  }
   QueueEntry granted = *entry;
   granted.fence = last_fence_;
   granted.since = wall_now();

@@ -108,7 +108,8 @@ class LockDir {
   /// Those that leave no room to others.
   std::vector<QueueEntry> holders();
   [[nodiscard]] const QueueFiles& files() const { return queue_.files(); }
-  os::Result<os::Done> write_numbers() const;
+  /// The last numbers, and which tickets there may be.
+  os::Result<os::Done> write_ledger() const;
 
   bool is_gate_;
   bool remembers_;  // the last fence, when nobody is there

@@ -62,30 +62,60 @@ std::optional<Holder> first_holder(const std::vector<QueueEntry>& holders, const
   return first;
 }
 
-os::Result<os::Done> Queue::read() {
-  auto tickets = files_.list();
-  if (!tickets) return std::move(tickets).error();
-  for (const TicketNames& names : *tickets) places_.push_back({names, std::nullopt});
+os::Result<os::Done> Queue::read(std::optional<Tickets> known) {
+  if (!known) return list();
+  tickets_ = *std::move(known);
+  // Whoever was killed before it wrote a grant has none, as names tell.
+  for (const std::uint64_t each : std::vector{tickets_.holders()}) {
+    if (!files_.is_granted(each)) tickets_.mark_waiter(each);
+  }
   return os::Done{};
 }
 
-const QueueEntry* Queue::entry_at(std::size_t index) {
-  Place& place = places_[index];
-  if (!place.entry) place.entry = files_.read_live(place.names);
-  if (place.entry) return &*place.entry;
-  remove(place.names.ticket);
-  return nullptr;
+os::Result<os::Done> Queue::list() {
+  auto names = files_.list();
+  if (!names) return std::move(names).error();
+  Tickets found;
+  for (const TicketNames& each : *names) {
+    found.add(each.ticket);
+    if (each.granted) found.mark_holder(each.ticket);
+  }
+  has_changed_ = has_changed_ || found != tickets_;
+  tickets_ = std::move(found);
+  is_listed_ = true;
+  return os::Done{};
+}
+
+const QueueEntry* Queue::entry_of(std::uint64_t ticket) {
+  auto at = entries_.find(ticket);
+  if (at == entries_.end()) {
+    auto entry = files_.read_live({ticket, tickets_.is_holder(ticket)});
+    if (!entry) {
+      remove(ticket);
+      return nullptr;
+    }
+    at = entries_.emplace(ticket, *std::move(entry)).first;
+  }
+  return &at->second;
 }
 
 const QueueEntry* Queue::first(Whom whom, const Wanted& wanted) {
-  for (std::size_t index = 0; index < places_.size();) {
-    const bool granted = places_[index].names.granted;
-    if (whom == Whom::everyone || (whom == Whom::holders) == granted) {
-      const QueueEntry* entry = entry_at(index);
-      if (entry == nullptr) continue;  // the next one has its index now
-      if (wanted(*entry)) return entry;
+  const auto asked = [&](std::uint64_t ticket) -> const QueueEntry* {
+    const QueueEntry* entry = entry_of(ticket);
+    return entry != nullptr && wanted(*entry) ? entry : nullptr;
+  };
+  if (whom == Whom::holders) {
+    for (const std::uint64_t each : std::vector{tickets_.holders()}) {
+      if (const QueueEntry* entry = asked(each)) return entry;
     }
-    ++index;
+    return nullptr;
+  }
+  for (auto ticket = tickets_.first_from(0); ticket;) {
+    if (whom == Whom::everyone || !tickets_.is_holder(*ticket)) {
+      if (const QueueEntry* entry = asked(*ticket)) return entry;
+    }
+    if (*ticket == at_the_end) break;
+    ticket = tickets_.first_from(*ticket + 1);
   }
   return nullptr;
 }
@@ -99,65 +129,74 @@ std::vector<QueueEntry> Queue::all(Whom whom) {
   return all;
 }
 
+std::vector<QueueEntry> Queue::everyone() {
+  if (!is_listed_) (void)list();  // if that fails, what is known has everybody as well
+  return all(Whom::everyone);
+}
+
 const QueueEntry* Queue::waiter_before(std::uint64_t ticket) {
-  for (std::size_t index = index_of(ticket); index-- > 0;) {
-    if (places_[index].names.granted) continue;
-    if (const QueueEntry* entry = entry_at(index)) return entry;
+  for (auto before = tickets_.last_before(ticket); before; before = tickets_.last_before(*before)) {
+    if (tickets_.is_holder(*before)) continue;
+    if (const QueueEntry* entry = entry_of(*before)) return entry;
   }
   return nullptr;
 }
 
-std::size_t Queue::index_of(std::uint64_t ticket) const {
-  const auto at =
-      std::lower_bound(places_.begin(), places_.end(), ticket,
-                       [](const Place& each, auto number) { return each.names.ticket < number; });
-  return static_cast<std::size_t>(at - places_.begin());
-}
-
 const QueueEntry* Queue::find(std::uint64_t ticket) {
-  const auto index = index_of(ticket);
-  if (index == places_.size() || places_[index].names.ticket != ticket) return nullptr;
-  return entry_at(index);
+  return tickets_.has(ticket) ? entry_of(ticket) : nullptr;
 }
 
 const QueueEntry* Queue::find(const Token& token) {
-  return first(Whom::everyone, [&](const QueueEntry& each) { return each.token == token; });
+  const Wanted is_its = [&](const QueueEntry& each) { return each.token == token; };
+  const QueueEntry* holder = first(Whom::holders, is_its);
+  return holder != nullptr ? holder : first(Whom::everyone, is_its);
 }
 
-std::size_t Queue::waiting(std::uint64_t before) const {
-  const auto end = places_.begin() + static_cast<std::ptrdiff_t>(index_of(before));
-  return static_cast<std::size_t>(
-      std::count_if(places_.begin(), end, [](const Place& each) { return !each.names.granted; }));
+void Queue::expect(std::uint64_t ticket) {
+  tickets_.add(ticket);
+  has_changed_ = true;
 }
 
-std::uint64_t Queue::last_ticket() const {
-  return places_.empty() ? 0 : places_.back().names.ticket;
+void Queue::expect_grant(std::uint64_t ticket) {
+  tickets_.mark_holder(ticket);
+  has_changed_ = true;
 }
 
 os::Result<os::NamedPipe> Queue::add(const QueueEntry& entry) {
   auto pipe = files_.create(entry);
-  if (pipe) places_.push_back({{entry.ticket}, entry});
+  has_changed_ = true;
+  if (pipe) {
+    tickets_.add(entry.ticket);
+    entries_.insert_or_assign(entry.ticket, entry);
+  } else {
+    tickets_.remove(entry.ticket);
+  }
   return pipe;
 }
 
 os::Result<os::Done> Queue::change(std::uint64_t ticket,
                                    const std::function<void(QueueEntry&)>& how) {
-  if (find(ticket) == nullptr) return os::Error{ENOENT, {}};
-  Place& place = places_[index_of(ticket)];
-  QueueEntry changed = *place.entry;
+  const QueueEntry* entry = find(ticket);
+  if (entry == nullptr) return os::Error{ENOENT, {}};
+  QueueEntry changed = *entry;
   how(changed);
   auto written = files_.write_grant(changed);
+  has_changed_ = true;
   if (written) {
-    place = {{ticket, true}, std::move(changed)};
-  } else if (!place.names.granted) {
+    tickets_.mark_holder(ticket);
+    entries_.insert_or_assign(ticket, std::move(changed));
+  } else if (!entry->holds()) {
     files_.remove_grant(ticket);  // an empty file would make a holder of it
+    tickets_.mark_waiter(ticket);
   }
   return written;
 }
 
 void Queue::remove(std::uint64_t ticket) {
   files_.remove(ticket);
-  std::erase_if(places_, [&](const Place& each) { return each.names.ticket == ticket; });
+  tickets_.remove(ticket);
+  entries_.erase(ticket);
+  has_changed_ = true;
 }
 
 }  // namespace store::local

@@ -175,6 +175,10 @@ os::Result<os::NamedPipe> QueueFiles::create(const QueueEntry& entry) const {
   return pipe;
 }
 
+bool QueueFiles::is_granted(std::uint64_t ticket) const {
+  return os::has_name(path_of(ticket, grant));
+}
+
 os::Result<os::Done> QueueFiles::write_grant(const QueueEntry& entry) const {
   const auto kept = static_cast<std::uint64_t>(entry.kept_until.value_or(0));
   const auto since = static_cast<std::uint64_t>(entry.since);

@@ -80,6 +80,8 @@ class QueueFiles {
   /// Makes its pipe, which this process owns: from now on the entry exists. On a full disk it does
   /// not, and nothing is left of it.
   [[nodiscard]] os::Result<os::NamedPipe> create(const QueueEntry& entry) const;
+  /// Whether its name in the directory says that it holds.
+  [[nodiscard]] bool is_granted(std::uint64_t ticket) const;
   /// What was granted.
   [[nodiscard]] os::Result<os::Done> write_grant(const QueueEntry& entry) const;
   void remove_grant(std::uint64_t ticket) const;
