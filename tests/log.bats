@@ -58,7 +58,7 @@ outcomes() {
   hold running -k "$K" -t 1s
   run outcomes "$K"
   assert_output running
-  kill -9 "$(guardian_of running)" "${PIDS[running]}"
+  kill -9 "${PIDS[running]}" "$(guardian_of running)"
   wait_free "$K"
   run outcomes "$K"
   assert_output lost

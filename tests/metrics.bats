@@ -48,7 +48,7 @@ PYTHON
   attempt -k "$K" -- sh -c 'exit 3'
   attempt -k "$K" -- sh -c 'exit 4'
   hold lost -k "$K"
-  kill -9 "$(guardian_of lost)" "${PIDS[lost]}"
+  kill -9 "${PIDS[lost]}" "$(guardian_of lost)"
   attempt force-release --yes "$K"
   attempt metrics "$K"
   assert_equal "$(value "rlock_remembered_runs{key=\"$K\",outcome=\"succeeded\"}")" 1

@@ -77,7 +77,7 @@ only_left_of_slot() {
   local before
   hold holder -k "$K" --slot s -t 2s
   queue_up spare "$K" 1 --slot s -- sh -c "$told; exit 4"
-  kill -9 "$(guardian_of holder)" "${PIDS[holder]}"
+  kill -9 "${PIDS[holder]}" "$(guardian_of holder)"
   before=$(now_ms)
   finish spare
   assert_equal "$status" 4
@@ -112,7 +112,7 @@ slot_is_done() { [[ $(redis get "$(companion "$K" "slot:$1")") == done* ]]; }
 @test "a job that outlives its --history has the slot all the same" {
   hold holder -k "$K" --slot s --history 1s -t 1s
   sleep 3
-  kill -9 "$(guardian_of holder)" "${PIDS[holder]}"
+  kill -9 "${PIDS[holder]}" "$(guardian_of holder)"
   attempt -k "$K" --slot s -w 30s -- sh -c "$told"
   assert_output 's 2'
 }

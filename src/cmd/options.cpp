@@ -98,11 +98,26 @@ std::string written(const Option& option) {
   return fmt::format("{}{}", option.has_long_form() ? "--" : "-", option.name);
 }
 
+namespace {
+
+char letter_of_variable(char c) {
+  return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+}
+
+/// Whether `variable` is variable_of(name). Every run asks for every option, so nothing is built.
+bool is_variable_of(std::string_view variable, std::string_view name) {
+  constexpr std::string_view prefix = "RLOCK_";
+  if (!variable.starts_with(prefix)) return false;
+  variable.remove_prefix(prefix.size());
+  return std::equal(variable.begin(), variable.end(), name.begin(), name.end(),
+                    [](char seen, char c) { return seen == letter_of_variable(c); });
+}
+
+}  // namespace
+
 std::string variable_of(std::string_view name) {
   std::string variable = "RLOCK_";
-  for (const char c : name) {
-    variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
+  for (const char c : name) variable += letter_of_variable(c);
   return variable;
 }
 
@@ -146,7 +161,7 @@ std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view
     bool read_by_some = false;
     bool ours = false;
     for (const Option& each : options) {
-      if (variable_of(each.name) != name) continue;
+      if (!is_variable_of(name, each.name)) continue;
       known = &each;
       read_by_some = read_by_some || each.from != From::command_line;
       ours = ours || (each.commands & command) != 0;

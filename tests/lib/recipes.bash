@@ -77,7 +77,7 @@ begun() {
 
 # kill_host NAME: rlock and its guardian at once, as their host would take them along. The kernel kills the job.
 kill_host() {
-  kill -KILL "$(guardian_of "$1")" "${PIDS[$1]}"
+  kill -KILL "${PIDS[$1]}" "$(guardian_of "$1")"
   wait_until gone "${PIDS[$1]}"
 }
 

@@ -26,6 +26,6 @@ each_way() {
 # A process of version VERSION that is killed with its guardian, as with its host.
 kill_host_of() {
   local name=$1
-  kill -KILL "$(guardian_of "$name")" "${PIDS[$name]}"
+  kill -KILL "${PIDS[$name]}" "$(guardian_of "$name")"
   wait_until gone "${PIDS[$name]}"
 }
