@@ -64,7 +64,7 @@ slot_at_is() {
   hold holder -k "$K" --slot s -t 2s
   spare first --share -- sh -c "$told; exit 4"
   spare second --share -- sh -c "$told; exit 4"
-  kill -9 "$(guardian_of holder)" "${PIDS[holder]}"
+  kill -9 "${PIDS[holder]}" "$(guardian_of holder)"
   finish first
   assert_equal "$status" 4
   finish second
@@ -116,6 +116,27 @@ slot_at_is() {
     [[ $(slot_at "$number") == *$'\t'"$fence"$'\t'* ]]
     [[ $(node "$number" lindex "{$K}:rlock:runs" 0) == "$fence"$'\t'* ]]
   done
+}
+
+@test "a server that missed the grant hears what became of the slot, and another one that heard nothing is no loss" {
+  local number
+  start_quorum
+  # As if the third server had missed the grant, and the first one misses the release.
+  hold holder -k "$K" --slot s -t 9s --status-file "$T/status"
+  node 3 del "$K" "{$K}:rlock:slot:s" "{$K}:rlock:fence" "{$K}:rlock:runs" >/dev/null
+  pause_redis "${NODES[0]}"
+  let_go holder
+  assert_success
+  resume_redis "${NODES[0]}"
+  for number in 2 3; do
+    wait_until slot_at_is "$number" 'done' 1
+  done
+  [[ $(<"$T/status") != *lost_why* ]] || [[ $(<"$T/status") == *'"lost_why": null'* ]]
+  [[ $stderr != *'had lost'* ]]
+  pause_redis "${NODES[1]}"
+  attempt -k "$K" --slot s -- touch "$T/ran"
+  resume_redis "${NODES[1]}"
+  [[ ! -e $T/ran ]]
 }
 
 @test "a claim that is turned away is no run for its slot" {

@@ -37,8 +37,10 @@ store::Renewal Held::renew(const os::CallLimit& limit) {
 
 store::Release Held::release(const os::CallLimit& limit, const store::Parting& parting) {
   give_up();
+  store::Parting numbered = parting;
+  numbered.fence = lease_.fence;
   for (bool unheard = false;;) {
-    auto release = spent_->release(lease_.name, lease_.token, parting, limit);
+    auto release = spent_->release(lease_.name, lease_.token, numbered, limit);
     if (std::holds_alternative<store::NotOurs>(release) && unheard) return store::Released{};
     const auto* fault = std::get_if<store::Fault>(&release);
     if (fault == nullptr || limit.until.passed(base::now())) return release;

@@ -177,7 +177,7 @@ struct Parting {
   Millis min_hold{};             // it stays taken so long after its grant, then it is free
   Millis history{};              // as of the claim
   std::optional<RunEnd> end{};   // for the memory; nothing: there was no run
-  std::optional<Fence> fence{};  // of the grant, where a server may have taken it for another one
+  std::optional<Fence> fence{};  // of the grant; the server may have lost it, or know another one
   /// What the end means for a slot: it is done, or is unless more runs may fail, or stays open.
   enum class SlotEnd { done, failed, open };
   struct OfSlot {

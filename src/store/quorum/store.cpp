@@ -132,6 +132,7 @@ class QuorumStore final : public LockStore {
   std::optional<Lease> lease_;            // of the last grant
   std::optional<Claim> granted_;          // what was granted
   std::vector<std::size_t> unconfirmed_;  // the nodes that perhaps have a lower fence for it
+  std::vector<std::size_t> released_;     // the nodes that it was given back to
 };
 
 Attempt QuorumStore::try_acquire(const Claim& claim, const CallLimit& limit) {
@@ -148,6 +149,7 @@ Attempt QuorumStore::try_acquire(const Claim& claim, const CallLimit& limit) {
     if (const auto* granted = std::get_if<Granted>(&attempt)) {
       lease_ = granted->lease;
       granted_ = now;
+      released_.clear();
       unconfirmed_ = std::move(unconfirmed);
     }
     if (claim.token_stays) stop_asking(unsettled);
@@ -246,16 +248,23 @@ std::optional<Fence> QuorumStore::fence_of(const LockName& name, const Token& to
 
 Release QuorumStore::release(const LockName& name, const Token& token, const Parting& parting,
                              const CallLimit& limit) {
-  // A node that did not hear of the confirmation remembers a number of its own.
-  Parting numbered = parting;
-  if (is_last_grant(name, token)) numbered.fence = lease_->fence;
-  const auto answers = nodes_.ask<Released, Release>(
+  auto answers = nodes_.ask<Released, Release>(
       [&](std::size_t node, const CallLimit& share) {
-        return nodes_[node].release(name, token, numbered, share);
+        return nodes_[node].release(name, token, parting, share);
       },
       Millis{0}, limit);
+  if (is_last_grant(name, token)) {
+    // Asked once more, a node that heard it the first time has it no more.
+    for (const auto node : released_) answers[node].emplace(Released{});
+    for (const auto node : nodes_.all()) {
+      if (given<Released>(answers[node]) != nullptr) released_.push_back(node);
+    }
+  }
   const auto needed = majority(nodes_.size());
-  if (count<Released>(answers) >= needed) return Released{};
+  if (count<Released>(answers) >= needed) {
+    released_.clear();
+    return Released{};
+  }
   if (count<NotOurs>(answers) > nodes_.size() - needed) {
     return NotOurs{"a majority of the servers no longer has it"};
   }

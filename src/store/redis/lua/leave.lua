@@ -4,7 +4,7 @@
 --       6 ms to remember the run for   7 what the release says of it, '': it never was
 --       of a slot: 8 'done', 'failed', 'open' or ''   9 how many may fail   10 the number of this run
 --       11 how many failed before it
---       12 the fence of the grant, where the server may have taken it for another one (a quorum's); or ''
+--       12 the fence of the grant: the server may have lost it, or know another one (a quorum's); or ''
 -- result  1 given back (or no longer wanted)   0 nobody had it any more   -1 somebody else has it
 -- A cancelled id may have been granted the lock without hearing of it: then that is given back.
 local id, claim, how, min_hold = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
@@ -17,15 +17,19 @@ if rank then drop(id) end
 local number = mode and redis.call('ZSCORE', grants, token)
 local holds = owner == id or number
 -- The lease may have ended on the way here; the run has ended all the same, or never was.
-local state, _, _, whose = slot_state()
+local state, runs_begun, _, whose = slot_state()
 local slot_is_ours = slot and (owner == id or state == 'running' and whose == token)
+-- A server that lost its data hears what the run came to, and so does one of a quorum that missed our
+-- grant: later it may be one of a majority.
+local attempt = tonumber(ARGV[10]) or 0
+local missed = slot and (ARGV[8] or '') ~= '' and state ~= 'done' and runs_begun <= attempt
 if how == 'release' or holds or slot_is_ours or last_token == token then
   local asked = tonumber(ARGV[6] or 0)
   local history = asked + min_hold
   local known = ARGV[12] ~= '' and ARGV[12]
   local numbered = end_run(token, ARGV[7] or '', history, asked > 0 and number and tonumber(number), known)
-  if slot_is_ours then
-    local attempt, failed, retries = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[9])
+  if slot_is_ours or missed then
+    local failed, retries = tonumber(ARGV[11]), tonumber(ARGV[9])
     end_slot(token, attempt, failed, ARGV[8], retries, ARGV[7], history, numbered)
   end
 end
