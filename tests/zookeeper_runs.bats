@@ -39,7 +39,7 @@ wait_behind() {
 # kill_host NAME: rlock, its guardian and so its job.
 kill_host() {
   local name=$1
-  kill -9 "$(guardian_of "$name")" "${PIDS[$name]}"
+  kill -9 "${PIDS[$name]}" "$(guardian_of "$name")"
 }
 
 # told: what a job is told of its slot.
@@ -136,6 +136,19 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
 }
 
 node_count() { four_letters "$ZK_PORT" srvr | sed -n 's/^Node count: //p'; }
+
+@test "a run among readers that took long is remembered, however many began since" {
+  hold long -s -k "$K"
+  local fence
+  fence=$(json 'd["fence"]' inspect --json "$K")
+  for i in {1..52}; do rlock -s -k "$K" -- false || true; done
+  let_go long
+  assert_success
+  attempt overdue "$K" --within 1h
+  assert_success
+  assert_equal "$(json 'd["locks"][0]["runs"][0]["fence"]' log --json "$K")" "$fence"
+  assert_less 500 "$(json 'd["locks"][0]["runs"][0]["held_ms"]' log --json "$K")"
+}
 
 @test "what is older than its --history is not shown, and goes with the next run" {
   attempt -k "$K" --history 0 -- true

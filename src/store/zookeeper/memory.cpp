@@ -20,10 +20,11 @@ constexpr std::array<std::pair<Kind, std::string_view>, 3> kinds{
     {{Kind::open, "open"}, {Kind::running, "running"}, {Kind::done, "done"}}};
 
 // A run's text has FENCE, TOKEN, HISTORY, WAITED, SLOT, ATTEMPT, REASON and, once it has ended,
-// OUTCOME and WHY; a slot's has STATE, ATTEMPT, FAILURES, HISTORY, TOKEN, OUTCOME and FENCE. Fields
-// that a later version appends are passed over.
+// OUTCOME, WHY and, if its node was made anew then, GRANTED; a slot's has STATE, ATTEMPT, FAILURES,
+// HISTORY, TOKEN, OUTCOME and FENCE. Fields that a later version appends are passed over.
 constexpr std::size_t claimed_fields = 7;
 constexpr std::size_t ended_fields = 9;
+constexpr std::size_t ended_anew_fields = 10;
 constexpr std::size_t slot_fields = 7;
 
 /// Up to a year, which is the longest that can be asked for; what is no such number is none at all.
@@ -43,8 +44,11 @@ std::optional<Run> run_of(const Record& record, bool holds, std::int64_t now_ms)
   // As it would stand on a server that writes the times itself.
   const std::string fence =
       fields[0] == "0" ? std::to_string(record.created_by) : std::string{fields[0]};
-  std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", fence, fields[1], record.created_ms,
-                                 fields[3], fields[4], fields[5]);
+  const auto granted_ms = fields.size() >= ended_anew_fields
+                              ? base::number_in<std::int64_t>(fields[9]).value_or(record.created_ms)
+                              : record.created_ms;
+  std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", fence, fields[1], granted_ms, fields[3],
+                                 fields[4], fields[5]);
   if (fields.size() >= ended_fields) {
     line += fmt::format("\t{}\t{}\t{}", record.written_ms, fields[7], fields[8]);
   }
@@ -86,6 +90,16 @@ std::string text_of_run(Fence fence, const Claim& claim, unsigned attempt) {
 
 std::string text_of_ended(const std::string& text, const RunEnd& end) {
   return text + "\t" + fields_of_end(end);
+}
+
+std::string text_of_ended_anew(const std::string& text, const RunEnd& end, Fence fence,
+                               std::int64_t came_ms) {
+  const auto fields = base::fields_of(text);
+  if (fields.size() < claimed_fields) return text_of_ended(text, end);
+  const auto waited = base::number_in<std::int64_t>(fields[3]).value_or(0);
+  const std::string number = fields[0] == "0" ? std::to_string(fence) : std::string{fields[0]};
+  return fmt::format("{}\t{}", text_of_ended(number + text.substr(fields[0].size()), end),
+                     came_ms + waited);
 }
 
 std::vector<Run> runs_in(std::vector<Record> records, const std::vector<Token>& holders,

@@ -44,6 +44,11 @@ struct Record {
 std::string text_of_run(Fence fence, const Claim& claim, unsigned attempt);
 /// What the release makes of it.
 std::string text_of_ended(const std::string& text, const RunEnd& end);
+/// The same for a node that is made anew with the end, so that its own times and transaction are
+/// not those of the grant: `came_ms` is when the claim came, in ms since 1970 by the servers'
+/// clock.
+std::string text_of_ended_anew(const std::string& text, const RunEnd& end, Fence fence,
+                               std::int64_t came_ms);
 
 /// The runs that the records tell of, the newest first, without those that are older than their
 /// --history. A run without an end goes on if its token is one of the `holders`, and is lost unless

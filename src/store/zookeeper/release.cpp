@@ -1,6 +1,7 @@
 // How a grant ends, or a wait: all that it has written is set right at once, and what is not to be
 // remembered any longer is removed.
 #include <algorithm>
+#include <utility>
 
 #include "store/zookeeper/queue.hpp"
 
@@ -74,6 +75,13 @@ void Sweep::finish(const CallLimit& limit) {
   }
 }
 
+/// Of a run that took so long that fifty others were remembered since, and its node is gone.
+std::string text_of_forgotten(const Position& position, const RunEnd& end) {
+  if (!position.made) return text_of_ended(position.run_text, end);
+  return text_of_ended_anew(position.run_text, end, static_cast<Fence>(position.made->czxid),
+                            position.made->ctime);
+}
+
 /// What the end of our run makes of its slot, if that is still ours: nothing to do otherwise.
 std::optional<SlotState> slot_after(const Position& position, const Parting& parting) {
   if (!position.slot_is_ours) return std::nullopt;
@@ -88,6 +96,7 @@ Release leave(Session& session, Position& position, const Token& token, const Pa
               const CallLimit& limit) {
   bool had_gone = false;
   bool gone = false;
+  bool forgotten = false;
   if (!parting.end && position.grant_is_unheard && !position.slot.empty()) {
     if (auto there = read_slot(session, position, limit); !there) return std::move(there).error();
     position.slot_is_ours = position.is_under_way(token);
@@ -98,7 +107,9 @@ Release leave(Session& session, Position& position, const Token& token, const Pa
     std::optional<std::size_t> run;
     std::optional<std::size_t> slot;
     if (!position.node.empty()) node = goodbye.erase(position.node);
-    if (!position.run.empty()) {
+    if (!position.run.empty() && forgotten) {
+      run = goodbye.create(position.run, text_of_forgotten(position, *parting.end), ZOO_PERSISTENT);
+    } else if (!position.run.empty()) {
       run = parting.end ? goodbye.set(position.run, text_of_ended(position.run_text, *parting.end),
                                       any_version)
                         : goodbye.erase(position.run);
@@ -136,7 +147,13 @@ Release leave(Session& session, Position& position, const Token& token, const Pa
       if (parting.end) return NotOurs{"its node is gone"};
       had_gone = true;
     } else if (rejected.at == run) {
+      const bool is_gone = rejected.error.kind == Error::Kind::no_such_node;
       position.run.clear();  // there is no room for it any more, or nobody wants it
+      if (!is_gone || !parting.end || std::exchange(forgotten, true)) continue;
+      // Behind the names of those that were remembered since.
+      const auto runs = session.get(runs_of(position.lock), Session::Watch::no, limit);
+      if (!runs) return runs.error();
+      if (*runs) position.run = run_node_of(position.lock, (*runs)->stat.pzxid, token);
     } else {
       if (auto there = read_slot(session, position, limit); !there) {
         return std::move(there).error();
