@@ -52,7 +52,7 @@ newest_symbol() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | so
 -rw-r--r-- root/root ./usr/share/man/man7/rlock-interop.7.gz
 -rw-r--r-- root/root ./usr/share/man/man7/rlock-protocol.7.gz
 -rw-r--r-- root/root ./usr/share/man/man7/rlock-recipes.7.gz
--rw-r--r-- root/root ./usr/share/zsh/site-functions/_rlock'
+-rw-r--r-- root/root ./usr/share/zsh/vendor-completions/_rlock'
   assert_less "$(stat -c %s "$DEB")" "$MOST_BYTES"
 }
 

@@ -14,6 +14,8 @@ foreach(page IN LISTS pages)
   # -n: without the time, so that the same page is the same bytes.
   execute_process(COMMAND gzip -9n "${page}" COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
+# Debian's zsh looks for what packages bring in a directory of its own.
+file(RENAME "${share}/zsh/site-functions" "${share}/zsh/vendor-completions")
 # Whatever the umask is.
 set(readable OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 file(CHMOD "${share}/doc/rlock/copyright" PERMISSIONS ${readable})
