@@ -223,8 +223,18 @@ std::vector<std::string> keys_of_server(const std::string& prefix, Commands comm
   }
 }
 
+const char* const completion_help =
+    "usage: rlock completion bash|zsh|fish\n"
+    "\n"
+    "Prints the script that completes rlock's words in that shell; packages bring it.\n"
+    "\n"
+    "  rlock completion bash >~/.local/share/bash-completion/completions/rlock\n"
+    "  rlock completion zsh >/usr/local/share/zsh/site-functions/_rlock\n"
+    "  rlock completion fish >~/.config/fish/completions/rlock.fish\n";
+
 std::string completion_answer(const Words& operands) {
   const std::string what = operands.empty() ? "" : operands.front();
+  if (what == "--help" || what == "-h") return completion_help;
   if (what == "bash") return completion_for_bash;
   if (what == "zsh") return completion_for_zsh;
   if (what == "fish") return completion_for_fish;

@@ -38,6 +38,7 @@ Completion completion_of(const std::vector<std::string>& words, const KeySource&
 std::vector<std::string> keys_of_server(const std::string& prefix, Commands command,
                                         const std::vector<std::string>& typed);
 
+extern const char* const completion_help;
 /// `rlock completion bash|zsh|fish` is the script, `rlock completion words ...` the answer to it.
 /// Throws UsageError.
 std::string completion_answer(const std::vector<std::string>& operands);

@@ -159,8 +159,8 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
   }
   for (const auto& token : left) {
     base::log::error(
-        "'{}' is still held by {}, asked {} ago; no process may be there to hear it, as with a "
-        "lock of rlock acquire; to take it away: rlock force-release {}",
+        "'{}' is still held by {}, asked {} ago: its job has not stopped yet, or nobody is there "
+        "to hear it, as with a lock of rlock acquire; to take it away: rlock force-release {}",
         key, token.shown(), base::format_duration(plan.wait), key_to_type(plan.key));
   }
   return ExitCode::busy;

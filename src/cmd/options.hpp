@@ -178,7 +178,7 @@ inline constexpr std::array options{
     Option{"quiet", 'q', "", "", From::anywhere, Group::general, of::all,
            "print errors only"},
     Option{"verbose", 'v', "", "", From::anywhere, Group::general, of::all,
-           "print more on stderr; -vv prints every question to the server, too"},
+           "print more on stderr; -vv prints connections and questions, too"},
     Option{"log-json", 0, "", "", From::anywhere, Group::general, of::all,
            "print each line on stderr as a JSON object"},
     Option{"help", 'h', "", "", From::command_line, Group::general, of::all,

@@ -135,6 +135,7 @@ Answer help_on(const std::vector<std::string>& operands) {
                                                   shown_word(operands[1]))};
   }
   if (operands.empty() || operands.front() == "help") return Answer{help_text(run_command)};
+  if (operands.front() == "completion") return Answer{completion_help};
   const Command* command = subcommand_named(operands.front());
   if (command == nullptr) {
     throw UsageError{ExitCode::usage,

@@ -70,6 +70,11 @@ std::string Settings::unknown_option(const std::string& word) const {
   }
   std::vector<std::string_view> known;
   for (const Row& each : rows_) known.push_back(each.option->name);
+  for (const FlockOption& each : flock_options) {
+    if (each.written.starts_with("--") && option_written(each.written) != nullptr) {
+      known.push_back(each.written.substr(2));
+    }
+  }
   const auto meant = is_long ? likely_meant(std::string_view{shown}.substr(2), known) : "";
   if (!meant.empty()) return fmt::format("unknown option '{}'; did you mean '--{}'?", shown, meant);
   return fmt::format("unknown option '{}'; for a list: rlock{}{} --help", shown,

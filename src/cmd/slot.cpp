@@ -69,6 +69,7 @@ std::optional<store::Slot> slot_in(const Settings& settings, const ClaimPlan& pl
       throw UsageError{ExitCode::usage, fmt::format("--slot cannot be used with {}", what)};
   };
   refuse(plan.mode.kind == store::Mode::Kind::shared, "--shared");
+  refuse(!plan.mode.names.empty(), "--one-of");
   refuse(plan.mode.kind == store::Mode::Kind::permits, "--permits");
   refuse(plan.supersede != Supersede::nobody, "--supersede");
   refuse(plan.keys.size() > 1, "several keys");

@@ -133,10 +133,10 @@ std::string waiting_text(const store::LockName& name, const store::Queued& place
       trouble.empty() ? describe(place.holder)
                       : fmt::format("cannot reach the server ({}); trying again", trouble);
   const std::string position =
-      trouble.empty() ? fmt::format(", position {}{}", place.ahead + 1, outlook(place, mode))
-                      : std::string{};
-  if (!columns) return fmt::format("waiting for '{}': {}{}", key, state, position);
-  std::string line = fmt::format("waiting for '{}'{}: {}", key, position, state);
+      trouble.empty() ? fmt::format(", position {}", place.ahead + 1) : std::string{};
+  const std::string later = trouble.empty() ? outlook(place, mode) : std::string{};
+  if (!columns) return fmt::format("waiting for '{}': {}{}{}", key, state, position, later);
+  std::string line = fmt::format("waiting for '{}'{}: {}{}", key, position, state, later);
   if (base::columns_of(line) <= *columns) return line;
   // Whoever waits knows the key, and wants to know who holds it: a quarter of the line tells enough
   // of it, or less, so that the position fits.
@@ -144,7 +144,8 @@ std::string waiting_text(const store::LockName& name, const store::Queued& place
       std::min(*columns, std::string_view{"waiting for '': "}.size() + 1 + position.size());
   const std::size_t room = std::max<std::size_t>(std::min(*columns / 4, *columns - fixed), 4);
   const std::string shown = base::fit_middle(key, room);
-  return base::fit_columns(fmt::format("waiting for '{}'{}: {}", shown, position, state), *columns);
+  line = fmt::format("waiting for '{}'{}: {}{}", shown, position, state, later);
+  return base::fit_columns(line, *columns);
 }
 
 WaitingLine::WaitingLine(store::LockName name, store::Mode mode)

@@ -153,6 +153,10 @@ Error become_other_program() {
   words.push_back(nullptr);
   ::execve(program->c_str(), words.data(), environ);
   // A file that is there and is not found has a loader that is not.
+  if (errno == ENOENT) {
+    return Error{0,
+                 fmt::format("running {} takes glibc, whose loader is not here", quoted(*program))};
+  }
   return last_error("running " + quoted(*program));
 }
 

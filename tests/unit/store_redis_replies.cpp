@@ -156,7 +156,7 @@ TEST_CASE("a notice says lost or stop, to whom to answer, and why") {
   CHECK(stop->why == "superseded by\\na newer run");
   CHECK(notice_in("stop ")->why.empty());
   CHECK(notice_in("stop abc")->reply_to == "abc");
-  CHECK(notice_in("stop - " + std::string(1000, 'x'))->why.size() < 300);
+  CHECK(notice_in("stop - " + std::string(1000, 'x'))->why.size() < 360);
   CHECK_FALSE(notice_in("wake"));
   CHECK_FALSE(notice_in("next"));
   CHECK_FALSE(notice_in(""));

@@ -57,7 +57,7 @@ class RedisAdmin final : public LockAdmin {
   Result<std::set<LockName>> known_locks(const std::string& pattern, Listed which,
                                          const Asking& asking);
   /// Of a Cluster; none of anything else.
-  std::vector<RedisServer> masters(const Asking& asking);
+  Result<std::vector<RedisServer>> masters(const Asking& asking);
 
   RedisServer::Access access_;
   Client client_;
@@ -121,11 +121,12 @@ Result<LockReport> RedisAdmin::inspect(const LockName& name, std::size_t runs,
   return report;
 }
 
-std::vector<RedisServer> RedisAdmin::masters(const Asking& asking) {
+Result<std::vector<RedisServer>> RedisAdmin::masters(const Asking& asking) {
   std::vector<RedisServer> result;
   // {{first slot, last slot, {ip, port, ...}, replicas...}, ...}; an error: no Cluster, or we may
   // not ask, and then we see what this node has.
-  const auto answer = asking.ask(client_, {"CLUSTER", "SLOTS"});
+  auto answer = asking.ask(client_, {"CLUSTER", "SLOTS"});
+  if (!answer && answer.error().kind == Fault::Kind::silent) return std::move(answer).error();
   for (std::size_t i = 0; answer && i < answer->size(); ++i) {
     const Reply master = (*answer)[i][2];
     RedisServer::Tcp address{std::string{master[0].text()}, std::to_string(master[1].integer())};
@@ -173,11 +174,12 @@ Result<std::set<LockName>> RedisAdmin::known_locks(const std::string& pattern, L
                                                    const Asking& asking) {
   std::set<LockName> names;
   const auto nodes = masters(asking);
-  for (const RedisServer& node : nodes) {
+  if (!nodes) return nodes.error();
+  for (const RedisServer& node : *nodes) {
     Client client{node};
     if (auto all = scan(client, pattern, which, names, asking); !all) return std::move(all).error();
   }
-  if (nodes.empty()) {
+  if (nodes->empty()) {
     if (auto all = scan(client_, pattern, which, names, asking); !all)
       return std::move(all).error();
   }

@@ -16,8 +16,8 @@ constexpr std::string_view permits = "permits=";
 constexpr std::string_view one_of = "one-of=";
 // An id ends its mode with a blank, and a tab is in no name.
 constexpr char blank_in_name = '\t';
-// The text of a notice is cut there.
-constexpr std::size_t longest_word = 200;
+// The text of a notice is cut there: a name, and a reason of 200 bytes.
+constexpr std::size_t longest_word = 340;
 
 // Others may write any number on a server. A century is as good as forever to every waiter, and
 // does not overflow in nanoseconds.
