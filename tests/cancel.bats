@@ -72,6 +72,17 @@ listening_anew() {
   assert_stderr_line "force-released by $(id -un)@$(hostname): it hangs"
 }
 
+@test "a reason of 200 bytes is told and remembered whole" {
+  local reason
+  reason=$(printf 'x%.0s' {1..191})TICKET-47
+  hold holder -k "$K"
+  attempt cancel "$K" --reason "$reason"
+  assert_success
+  finish holder
+  [[ $stderr == *"$reason"* ]]
+  [[ $(rlock log --json "$K") == *"$reason"* ]]
+}
+
 @test "nobody holds it: 1" {
   attempt cancel "$K"
   assert_equal "$status" 1
@@ -120,7 +131,8 @@ listening_anew() {
   attempt acquire -k "$K" --ttl 60s
   attempt cancel "$K" --wait 300ms
   assert_equal "$status" 75
-  assert_one_stderr_line "'$K' is still held by" 'force-release'
+  assert_one_stderr_line "'$K' is still held by" 'ago: its job has not stopped yet, or nobody is there to hear it' \
+    'force-release'
   held "$K"
 }
 

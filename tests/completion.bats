@@ -201,3 +201,9 @@ fish_offers() {
   assert_equal "$status" 64
   assert_one_stderr_line 'one of bash, zsh and fish'
 }
+
+@test "rlock help completion says where the scripts go" {
+  run -0 rlock help completion
+  assert_line --partial 'rlock completion zsh >'
+  assert_equal "$(rlock completion --help)" "$output"
+}

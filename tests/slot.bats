@@ -285,6 +285,12 @@ slot_is_done() { [[ $(redis get "$(companion "$K" "slot:$1")") == done* ]]; }
   [[ ! -e $T/ran ]]
 }
 
+@test "--one-of is named where it cannot go with a slot" {
+  attempt -k "$K" --slot s --one-of a,b -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line '--slot cannot be used with --one-of'
+}
+
 @test "--reentrant runs no slot under the lock of the run around it, and takes the lock where there is none" {
   attempt -k "$K" -- "$RLOCK_BIN" -k "$K" --reentrant --slot s -- touch "$T/ran"
   assert_equal "$status" 64

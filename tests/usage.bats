@@ -73,6 +73,7 @@ refuses_option() {
   refuses 64 '--frobnicate' inspect "$K" --frobnicate
   refuses 64 "unknown option '--tll'; did you mean '--ttl'?" -k "$K" --tll 5s -- touch "$T/ran"
   refuses 64 "unknown option '--conflict'; did you mean '--conflict-exit-code'?" -k "$K" --conflict 5 -- touch "$T/ran"
+  refuses 64 "unknown option '--timout'; did you mean '--timeout'?" -k "$K" --timout 5 -- touch "$T/ran"
 }
 
 @test "an option without its value is named" {

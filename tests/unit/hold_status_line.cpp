@@ -242,6 +242,11 @@ TEST_CASE("on a terminal the position comes first, and the line is as wide as th
   CHECK(hold::waiting_text(name(std::string(200, 'k')), second, {}, "", 60)
             .starts_with("waiting for 'kkkkkkk…kkkkkkk', position 2: held by app@h"));
   CHECK(hold::waiting_text(name("deploy"), second, {}, "", 1) == "…");
+  // Who holds it is told before the estimate.
+  auto estimated = second;
+  estimated.typical_run = base::Millis{60'000};
+  const auto line = hold::waiting_text(name("deploy"), estimated, {}, "", 200);
+  CHECK(line.starts_with("waiting for 'deploy', position 2: held by app@h:1/job for 12s, about "));
 }
 
 TEST_CASE("text is cut to columns between characters") {
