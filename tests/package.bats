@@ -132,6 +132,10 @@ licence() { sed -n "/^==== $1 ====$/,/^==== /p" "$FILE_T/root/usr/share/doc/rloc
   cmake --install "$BUILD" --strip --prefix "$T/installed" >"$T/log" 2>&1 || fail "$(<"$T/log")"
   "$REPO/scripts/packaging/sbom" "$VERSION" x86_64 "$BUILD/generated/components" "$T/installed" >"$T/bill"
   assert_equal "$(jq -r .spdxVersion "$T/bill")" SPDX-2.3
+  "$REPO/scripts/packaging/sbom" "$VERSION" x86_64 "$BUILD/generated/components" "$T/installed" openssl=3.0.1 \
+    ca-certificates=2023 >"$T/bill-of-image"
+  assert_equal "$(jq -c '[.packages[] | select(.comment) | [.name, .versionInfo]]' "$T/bill-of-image")" \
+    '[["openssl","3.0.1"],["ca-certificates","2023"]]'
   assert_equal "$(jq -r .creationInfo.created "$T/bill")" 2023-11-14T22:13:20Z
   jq -r '.relationships[] | select(.relationshipType == "STATIC_LINK").relatedSpdxElement' "$T/bill" | sort >"$T/linked"
   sed -n 's/^==== \(.*\) ====$/SPDXRef-\1/p' "$T/installed/share/doc/rlock/THIRD-PARTY" | tr '+ ' - | sort >"$T/noticed"
