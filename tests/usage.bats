@@ -51,6 +51,8 @@ refuses_option() {
 
 @test "what people write who come from flock gets what to write instead" {
   refuses 64 'not file descriptor 9' 9
+  refuses 64 'acquire -t 5m -n -k KEY --export' -t 5m -n 9
+  refuses 64 'to lock new.lock as flock does: rlock -n -k new.lock -- ./job.sh' -n new.lock ./job.sh
   refuses 64 'to lock /var/lock/job as flock does: rlock -n -k /var/lock/job -- ./job.sh' -n /var/lock/job ./job.sh
   cd "$T"
   : >lk

@@ -86,14 +86,16 @@ void require_key(const Settings& settings, const SplitArgv& words) {
   const std::string shown = to_type(word);
   // As flock(1) is used.
   if (word.find_first_not_of("0123456789") == word.npos) {
-    throw UsageError{ExitCode::usage,
-                     fmt::format("rlock locks a key and not file descriptor {}; for a script: "
-                                 "eval \"$(rlock acquire{} --ttl 30m --export)\" || exit; "
-                                 "at its end: rlock release",
-                                 shown, claim_as_flock(words, "KEY"))};
+    throw UsageError{
+        ExitCode::usage,
+        fmt::format("rlock locks a key and not file descriptor {}; for a script: "
+                    "eval \"$(rlock acquire{}{} --export)\" || exit; "
+                    "at its end: rlock release",
+                    shown, claim_as_flock(words, "KEY"), has(words, "ttl") ? "" : " --ttl 30m")};
   }
   const bool has_command = words.operands.size() > 1 && words.operands.back() != "--";
-  if (has_command && (word.find('/') != word.npos || os::is_regular_file(word))) {
+  const bool is_file = word.find('/') != word.npos || word.ends_with(".lock");
+  if (has_command && (is_file || os::is_regular_file(word))) {
     throw UsageError{ExitCode::usage,
                      fmt::format("no -k KEY given; to lock {} as flock does: rlock{}{}", shown,
                                  claim_as_flock(words, shown), command_as_flock(words.operands))};
