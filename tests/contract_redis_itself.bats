@@ -275,11 +275,7 @@ cancelled() {
   local token
   hold holder -k "$K"
   stand_in_line waiter "$K" -- touch "$T/ran"
-  if [[ $STORE == quorum ]]; then # nobody sees who waits there
-    attempt cancel "$K" --token nobody
-    assert_equal "$status" 1
-    signal TERM waiter
-  elif [[ $STORE != gate ]]; then # nor who waits at a gate
+  if [[ $STORE != gate ]]; then # nobody sees who waits there
     token=$(seen "$K" 'd["waiters"][0]["token"]')
     attempt cancel "$K" --token "$token"
     if [[ $STORE == zookeeper ]]; then

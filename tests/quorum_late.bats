@@ -73,7 +73,7 @@ wait_in_vain() {
   watch_wire "$T/wire"
   export RLOCK_SERVER=$all
   start waiter -k "$K" -w 20s -- echo ran
-  wait_until tokens_on_wire "$T/wire" 2
+  wait_until tokens_on_wire "$T/wire" 1
   token=$(grep -oE '[^" ]+#[0-9a-f]{40}' "$T/wire" | head -n 1)
 }
 
@@ -91,15 +91,14 @@ wait_in_vain() {
 }
 
 @test "another run's claim is not taken back, however much its token is like ours" {
-  local token number others tries
+  local token number others
   start_quorum
   wait_in_vain
   others="${token%#*}#$(printf '%040d' 7)"
   for number in 1 2; do
     node "$number" set "$K" "$others" px 60000 >/dev/null
   done
-  tries=$(grep -oE '#[0-9a-f]{40}' "$T/wire" | sort -u | wc -l)
-  wait_until tokens_on_wire "$T/wire" "$((tries + 3))"
+  sleep 1.5 # it looks two or five times a second at what is no rlock's
   end_watching
   for number in 1 2; do
     assert_equal "$(node "$number" get "$K")" "$others"

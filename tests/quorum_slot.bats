@@ -89,6 +89,24 @@ slot_at_is() {
   [[ ! -e $T/ran ]]
 }
 
+@test "a server that missed a run for a slot remembers the next one with its right number" {
+  start_quorum
+  pause_redis "${NODES[2]}"
+  attempt -k "$K" --slot s --retry 2 -- false
+  assert_equal "$status" 1
+  resume_redis "${NODES[2]}"
+  node 3 del "{$K}:rlock:slot:s" "{$K}:rlock:runs" >/dev/null
+  attempt -k "$K" --slot s --retry 2 -- sh -c "$told"
+  assert_output 's 2'
+  wait_until line_of_node_says_attempt 3 2
+}
+
+# The newest run there, which has ended.
+line_of_node_says_attempt() {
+  local number=$1 attempt=$2
+  node "$number" lindex "{$K}:rlock:runs" 0 | awk -F '\t' -v n="$attempt" '{ exit $6 != n || NF < 8 }'
+}
+
 @test "a server that lost its data hears of the slot again with the refresh" {
   start_quorum
   attempt -k "$K" --slot s --retry 5 -- false

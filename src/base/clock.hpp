@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 
 namespace base {
@@ -31,6 +32,15 @@ using Moment = BootClock::time_point;
 
 inline Moment now() noexcept {
   return BootClock::now();
+}
+
+/// Microseconds since 1970, by the clock that people set. For an order among hosts where nothing
+/// safe depends on it; never for a lease.
+inline std::uint64_t wall_us() noexcept {
+  timespec ts{};
+  clock_gettime(CLOCK_REALTIME, &ts);
+  return static_cast<std::uint64_t>(ts.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(ts.tv_nsec) / 1'000;
 }
 
 /// A moment by which something is over; `never()` compares later than every other.

@@ -167,6 +167,12 @@ struct Claim {
   Millis waited{};             // up to now, for that memory
   std::optional<Slot> slot{};  // needs a history
   std::string reason{};        // what the lock is wanted for, for people; needs one, too
+  // Where several servers are to order their queues alike: the place, µs since 1970 by the clock of
+  // the client; 0: the server chooses it.
+  std::uint64_t ticket = 0;
+  bool newcomer = false;  // no server has given it that ticket yet
+  // The fence that all of them are to give, µs by the same clock; 0: each gives one of its own.
+  Fence wish = 0;
 };
 
 /// What supersede begins with, so that it can be told from other requests to stop.
@@ -200,12 +206,14 @@ inline Parting no_run(const Claim& claim) {
 struct Granted {
   Lease lease;         // may already be over, if the answer was slow: look at valid_until
   std::string flaw{};  // unless empty, why it must not be used: withdraw it
+  bool again = false;  // the claim had been granted before, if the server says that
 };
 struct Queued {
   std::optional<Holder> holder;
   std::size_t ahead;                    // waiters before us
   std::optional<Millis> look_in;        // when something may have happened of which nobody tells
   std::optional<Millis> typical_run{};  // see typical_length(); nothing: none is remembered
+  std::uint64_t ticket = 0;             // of a server that knows tickets
 };
 struct Busy {
   std::optional<Holder> holder;

@@ -26,6 +26,7 @@
 #ifndef TRIES
 #define TRIES   1
 #endif
+#define WISH     2
 #define SERVERS  3
 #define MAJORITY 2
 #define NOBODY   CLIENTS
@@ -76,7 +77,10 @@ inline enter(me, at) {
   if
   :: server[at].owner == NOBODY ->
      server[at].owner = me; server[at].fence_to = me;
-     server[at].fence++
+     if                             /* all are asked for one number, those that have given less give it */
+     :: server[at].fence < WISH -> server[at].fence = WISH
+     :: server[at].fence++          /* or their clock does not agree */
+     fi
   :: else
   fi
 }

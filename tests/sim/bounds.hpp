@@ -20,7 +20,10 @@ inline constexpr Nanos until_a_heartbeat = 15 * s;
 inline constexpr Nanos listens_after = 1'300 * ms;
 // The lock of a client that is no rlock is asked for as often at least.
 inline constexpr Nanos polls_foreign = 600 * ms;
-// The same of a lock on a quorum, by several at once.
+// On a quorum: who comes so soon after another one may be heard before it.
+inline constexpr Nanos arrive_together = 50 * ms;
+// Nobody had most of the servers for so long, and somebody wanted them: a few rounds of those who
+// have some of them each, or a reservation that nobody took.
 inline constexpr Nanos between_bids = 2 * s;
 
 }  // namespace sim

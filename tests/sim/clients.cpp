@@ -47,6 +47,7 @@ Outcome Run::operator()() {
   Outcome outcome;
   world_.watch(&judge_);
   world_.sabotage_random(sabotage_.same_random);
+  world_.set_clocks(plan_.client_clocks);
   for (std::size_t i = 0; i < plan_.servers; ++i) {
     Server& server = world_.add_server(path_of(i));
     if (i < plan_.clocks.size()) world_.step_clock(server, plan_.clocks[i]);

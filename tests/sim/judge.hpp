@@ -45,7 +45,10 @@ class Judge final : public Observer {
 
   void executed(Server& server, const Words& words, const Reply& reply, Micros now) override;
 
-  void wants(int client) { wanted_[client] = world_.now(); }
+  void wants(int client) {
+    wanted_[client] = world_.now();
+    bids_[client] = 0;
+  }
   void begins(Job& job);
   void ends(Job& job);
   /// A client takes its leases to last so long: never longer than the server does.
@@ -187,6 +190,8 @@ class Judge final : public Observer {
   [[nodiscard]] Nanos kept_by_most(const std::string& key, const std::string& token) const;
   void look_at_majority(const Lock& lock, const std::string& key);
   void see_idle_quorum(const Job& job);
+  void see_order_quorum(const Job& job, const std::string& key) const;
+  void see_bids(int client) const;
   void gave_up_idle_quorum(int client, const std::string& key);
   void see_stopped(const Job& job, const std::map<std::string, Nanos>& told) const;
   [[nodiscard]] bool is_unwell(const Waiter& waiter) const {
@@ -218,6 +223,7 @@ class Judge final : public Observer {
   std::map<std::string, Nanos> kept_until_;                        // by key
   std::map<std::string, Majority> majorities_;                     // by key
   std::map<std::pair<std::string, std::string>, SlotRuns> slots_;  // by key and slot
+  std::map<int, Nanos> bids_;    // how often it has asked the servers since
   std::map<int, Nanos> wanted_;  // since when a client wants what it wants
   std::map<int, Nanos> unwell_;  // were crashed, or paused; until when
   Nanos worse_since_ = 0;        // when the last one was

@@ -150,7 +150,9 @@ void Judge::see_stopped(const Job& job, const std::map<std::string, Nanos>& told
 void Judge::kept(const Job& job, Nanos min_hold) {
   if (min_hold == 0 || job.mode.kind != store::Mode::Kind::exclusive) return;
   auto& until = kept_until_[job.keys.front()];
-  until = std::max(until, job.began + min_hold - at_once);
+  // One server of several may have granted it a few rounds before the others did.
+  const Nanos earlier = plan_.servers > 1 ? 100 * ms : at_once;
+  until = std::max(until, job.began + min_hold - earlier);
 }
 
 void Judge::dismissed(int client, const std::string& why) {

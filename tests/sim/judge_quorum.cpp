@@ -54,14 +54,55 @@ void Judge::look_at_majority(const Lock& lock, const std::string& key) {
   known.until = until;
 }
 
-/// Those who want it of a quorum ask again and again, and may be in each other's way.
+/// Who stands in the queues of most of the servers since before another one came is served before
+/// it: by so much earlier as their clocks are apart.
+void Judge::see_order_quorum(const Job& job, const std::string& key) const {
+  if (!plan_.is_still()) return;
+  const auto [least, most] =
+      std::minmax_element(plan_.client_clocks.begin(), plan_.client_clocks.end());
+  const Nanos apart = plan_.client_clocks.empty() ? 0 : (*most - *least) * 1000;
+  std::map<int, std::size_t> served_later;
+  for (std::size_t server = 0; server < plan_.servers; ++server) {
+    const auto lock = locks_.find({server, key});
+    if (lock == locks_.end()) continue;
+    for (const auto& [id, waiter] : lock->second.waiters) {
+      if (waiter.client == job.client || waiter.ghost) continue;
+      if (waiter.since + apart + arrive_together >= wanted_.at(job.client)) continue;
+      if (++served_later[waiter.client] <= plan_.servers / 2) continue;
+      throw Violation{
+          fmt::format("client {} overtakes client {} on a quorum", job.client, waiter.client)};
+    }
+  }
+}
+
+/// Who waits is told, and asks seldom: at the end of leases, for signs of life, and in a few rounds
+/// at each hand-off.
+void Judge::see_bids(int client) const {
+  if (!plan_.is_still()) return;
+  Nanos shortest = 12 * s;
+  for (const ClientPlan& each : plan_.clients) {
+    for (const Wish& wish : each.wishes)
+      shortest = std::min<Nanos>(shortest, wish.ttl.count() * ms);
+  }
+  const Nanos waited = world_.now() - wanted_.at(client);
+  const auto rounds = 15 + 3 * waited / shortest;
+  const auto keys = static_cast<Nanos>(2 * plan_.servers);
+  if (bids_.at(client) > rounds * keys) {
+    throw Violation{
+        fmt::format("client {} asked {} times in {} ms", client, bids_.at(client), waited / ms)};
+  }
+}
+
+/// Those who want it of a quorum may be in each other's way.
 void Judge::see_idle_quorum(const Job& job) {
   if (plan_.servers == 1 || job.client == 0) return;
+  see_bids(job.client);
   Nanos wanted = wanted_.at(job.client);
   for (std::size_t i = 0; i < job.keys.size(); ++i) {
     Majority& lock = majorities_[job.keys[i]];
     if (lock.token != job.tokens[i]) return;
     lock.has_job = true;
+    see_order_quorum(job, job.keys[i]);
     // Of several locks the next one is asked for when the one before is there.
     const Nanos had = i + 1 == job.keys.size() ? world_.now() : lock.since;
     const Nanos idle = had - std::max(wanted, lock.free_since);

@@ -71,6 +71,9 @@ Nanos Judge::lease_end(const Server& server, const std::string& ttl_ms) const {
 }
 
 void Judge::see_order(const Lock& lock, const std::string& id) {
+  // There a ticket is a time of a client, and may be earlier than that of one who was woken: see
+  // see_order_quorum().
+  if (plan_.servers > 1) return;
   const auto own = lock.waiters.find(id);
   for (const auto& [other, waiter] : lock.waiters) {
     if (other == id || is_unwell(waiter)) continue;
@@ -147,6 +150,9 @@ std::optional<Nanos> Judge::looked_after_since(const Lock& lock, bool ended_by_i
 }
 
 void Judge::see_idle(const Lock& lock, const std::string& id) {
+  // One server of several may be left to a holder of the others, which does not look at it: see
+  // see_idle_quorum().
+  if (plan_.servers > 1) return;
   if (lock.taken && world_.now() < lock.ends) return;  // another one of several
   const Nanos idle_since = lock.taken ? lock.ends : lock.idle_since;
   const bool ended_by_itself = lock.taken || lock.ended_by_itself;
@@ -318,6 +324,8 @@ void Judge::forced(const Server& server, Lock& lock, const std::map<std::string,
   if (reply.elements[0].text != "removed") return;
   for (const std::string& token : shown) {
     forced_.emplace(token, world_.now());
+    // One server of several may lose it to the operator before it has granted it: it is waited for.
+    if (plan_.servers > 1) forced_at_[token].insert(server.number);
     const auto held = before.find(token);
     if (held == before.end()) continue;
     forced_at_[token].insert(server.number);
@@ -341,7 +349,8 @@ void Judge::asked_to_stop(const Lock& lock, const Words& words, const Reply& rep
   if (!all && plan_.servers == 1 && reply.integer < holding) return;  // which ones, it does not say
   std::for_each(begin, words.end(), [&](const std::string& each) {
     // One server of several does not have all that most of them may have.
-    if (all || lock.holders.contains(each)) told_to_stop_.emplace(each, world_.now());
+    const bool there = lock.holders.contains(each) || lock.waiters.contains(each);
+    if (all || there) told_to_stop_.emplace(each, world_.now());
   });
 }
 

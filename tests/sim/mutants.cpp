@@ -261,6 +261,38 @@ struct ForgetsTheSlot final : Passing {
   }
 };
 
+/// What a minority granted stays as long as its lease.
+struct KeepsAMinority final : Passing {
+  using Passing::Passing;
+  Release release(const LockName& name, const Token& token, const Parting& parting,
+                  const CallLimit& limit) override {
+    if (!parting.end) return Released{};
+    return inner_->release(name, token, parting, limit);
+  }
+};
+
+/// The last who came is the first.
+struct LastComeFirst final : Passing {
+  using Passing::Passing;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    Claim other = claim;
+    other.newcomer = false;
+    if (other.ticket > 0) other.ticket = 4'000'000'000'000'000 - claim.ticket;
+    return inner_->try_acquire(other, limit);
+  }
+};
+
+/// Asks again and again.
+struct Polls final : Passing {
+  using Passing::Passing;
+  Turn await_turn(const Claim&, const CallLimit& limit) override {
+    const auto until = Deadline::after(base::now(), Millis{100});
+    os::wait_any({limit.interrupt}, std::min(until, limit.until));
+    if (until.passed(base::now())) return ClaimAgain{};
+    return StillWaiting{};
+  }
+};
+
 template <class Mistake>
 Sabotage in_store() {
   Sabotage sabotage;
@@ -303,12 +335,12 @@ const std::vector<Mutant>& mutants() {
        "begin_run(token, number, ARGV[11] or '', 0 * "},
       {"what is taken away by force is not ended", "force-release",
        "    drop(owner)\n    end_run(shown, told)\n", "    drop(owner)\n"},
-      {"a fence is the server's time", "", "math.max(last_fence + 1, now_us)", "now_us"},
+      {"a fence is the server's time", "", "math.max(last_fence + 1, wish)", "wish"},
       {"a fence only counts, and forgets with the server's data", "",
-       "math.max(last_fence + 1, now_us)", "last_fence + 1"},
+       "math.max(last_fence + 1, wish)", "last_fence + 1"},
       {"a reservation is confirmed with the fence of the holder before", "",
-       "local number, permit = math.max(last_fence + 1, now_us), 0",
-       "local number, permit = owner == id and last_fence or math.max(last_fence + 1, now_us), 0"},
+       "local number, permit = math.max(last_fence + 1, wish), 0",
+       "local number, permit = owner == id and last_fence or math.max(last_fence + 1, wish), 0"},
       {"a release does not look whose the lock is", "", "local holds = owner == id or number",
        "local holds = owner or number"},
       {"a hand-off reserves nothing", "",
@@ -458,9 +490,16 @@ const std::vector<Mutant>& mutants() {
       {"a retry of --supersede does not say so (fault 12)", "supersede", "", "",
        in_store<ForgetsItsTry>()},
       {"a server of a quorum says yes to everybody", "quorum", "", "", in_nodes<YesMan>(2)},
+      {"a server gives the fence that a client wants", "quorum", "math.max(last_fence + 1, wish)",
+       "tonumber(ARGV[15] or 0) > 0 and tonumber(ARGV[15]) or wish"},
       {"the servers of a quorum release nothing", "quorum", "", "", in_nodes<NeverReleases>(0)},
       {"the servers of a quorum give low fences", "quorum", "", "", in_nodes<LowFences>(0)},
       {"a quorum is asked too seldom", "quorum", "", "", in_store<SleepsTooLong>()},
+      {"who waits on a quorum hears no wake", "quorum", "", "", in_nodes<SleepsTooLong>(0)},
+      {"who waits on a quorum polls", "quorum", "", "", in_store<Polls>()},
+      {"a minority of a quorum is not given back", "quorum-crowd", "", "",
+       in_nodes<KeepsAMinority>(0)},
+      {"the last who came to a quorum is the first", "quorum", "", "", in_nodes<LastComeFirst>(0)},
       {"a server of a quorum forgets --min-hold", "quorum-min-hold", "", "",
        in_nodes<ForgetsMinHold>(1)},
       {"a cancelled run leaves its slot open", "slot-cancel", "", "", in_store<CancelLeavesOpen>()},

@@ -131,12 +131,11 @@ std::vector<std::string> one_or_both(Random& random) {
   return random.pick(sets);
 }
 
-/// Those who want it of three servers. They wait without a queue, so few are as good as many.
+/// Those who want it of three servers.
 void add_bidders(Plan& plan, Random& random, const std::function<void(Wish&)>& adapt) {
   plan.servers = 3;
   add_clients(plan, random, 3, [&](Wish& wish) {
     wish.work = some(random, 0, 3'000);
-    // Who waits asks ten times a second: for as long as a crashed one keeps it, at most.
     if (wish.ttl > Millis{8'000}) wish.ttl /= 4;
     adapt(wish);
   });
@@ -334,6 +333,17 @@ const std::vector<Shape> all_shapes{
        add_slots(plan, random, 0);
        add_operator(plan, random, random.chance(70) ? Kind::cancel : Kind::force_release);
      }},
+    // All at once.
+    {"quorum-crowd",
+     [](Plan& plan, Random& random) {
+       plan.servers = 3;
+       add_clients(plan, random, 10, [&](Wish& wish) {
+         if (random.chance(70)) wish.after = Millis{0};
+         wish.work = some(random, 0, 300);
+         if (wish.ttl < Millis{3'000}) wish.ttl *= 3;
+         if (wish.ttl > Millis{8'000}) wish.ttl /= 3;
+       });
+     }},
     // Readers and writers behind them: a reader and the first writer go without a word.
     {"dead-readers",
      [](Plan& plan, Random& random) {
@@ -449,6 +459,14 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
     }
   }
   if (plan.servers > 1 && more.chance(10)) plan.servers = 5;
+  // Their tickets are times.
+  Random clocks{seed * 0x9E3779B97F4A7C15U + 3};
+  if (plan.servers > 1 && clocks.chance(40)) {
+    const auto most = clocks.chance(50) ? 3'000'000 : 100'000;
+    for (std::size_t i = 0; i <= plan.clients.size(); ++i) {
+      plan.client_clocks.push_back(clocks.between(-most, most));
+    }
+  }
   // What a slow server hears late is about a try that is over.
   if (plan.servers > 1 && more.chance(30)) {
     Incident late{Kind::disturbance, 0, 15 * s};

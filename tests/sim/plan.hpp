@@ -69,6 +69,7 @@ struct Plan {
   std::string shape;
   std::size_t servers = 1;
   std::vector<Micros> clocks;  // of the servers, by how much they differ from the first; or none
+  std::vector<Micros> client_clocks;  // the same, by the client's number
   std::vector<ClientPlan> clients;
   std::vector<Incident> incidents;
   base::Millis history{0};  // that every run asks for

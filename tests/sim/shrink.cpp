@@ -64,6 +64,7 @@ class Search {
   /// What remains, without what does not matter to it.
   void simpler() {
     take([](Plan& plan) { plan.clocks.clear(); });
+    take([](Plan& plan) { plan.client_clocks.clear(); });
     for (std::size_t i = 0; i < plan_.clients.size(); ++i) {
       for (std::size_t n = 0; n < plan_.clients[i].wishes.size(); ++n) {
         const auto change = [&](auto&& act) {

@@ -162,8 +162,9 @@ int __real_gethostname(char* name, size_t size);
 
 int __wrap_clock_gettime(clockid_t clock, timespec* time) {
   World* world = World::current();
-  if (world == nullptr || clock != CLOCK_BOOTTIME) return __real_clock_gettime(clock, time);
-  const auto now = world->machine_time();
+  const bool known = clock == CLOCK_BOOTTIME || clock == CLOCK_REALTIME;
+  if (world == nullptr || !known) return __real_clock_gettime(clock, time);
+  const auto now = clock == CLOCK_BOOTTIME ? world->machine_time() : world->wall_time();
   *time = {now / sim::second, now % sim::second};
   return 0;
 }

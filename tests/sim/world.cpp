@@ -47,6 +47,13 @@ Nanos World::machine_time() const {
   return now() + 1000 * 1'000'000'000LL;
 }
 
+Nanos World::wall_time() const {
+  const Fiber* const fiber = scheduler_.running();
+  const auto number = fiber == nullptr ? 0 : static_cast<std::size_t>(fiber->process().number);
+  const Micros apart = number < clocks_.size() ? clocks_[number] : 0;
+  return epoch * 1000 + now() + apart * 1000;
+}
+
 void World::fill_randomly(unsigned char* bytes, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) {
     bytes[i] = same_random_ ? 7 : static_cast<unsigned char>(random_.bits());

@@ -113,6 +113,10 @@ class World {
   void fill_randomly(unsigned char* bytes, std::size_t size);
   /// CLOCK_BOOTTIME, for whoever runs.
   [[nodiscard]] Nanos machine_time() const;
+  /// CLOCK_REALTIME, for whoever runs.
+  [[nodiscard]] Nanos wall_time() const;
+  /// By how much those of the processes differ from it, by their number.
+  void set_clocks(std::vector<Micros> apart) { clocks_ = std::move(apart); }
 
   // The calls, as syscalls.cpp has them.
   int add(std::shared_ptr<Descriptor> descriptor);
@@ -161,6 +165,7 @@ class World {
   std::shared_ptr<ScriptEngine> engine_;
   Random random_;
   Scheduler scheduler_;
+  std::vector<Micros> clocks_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<Open> descriptors_;
   std::vector<Waiter> waiting_;

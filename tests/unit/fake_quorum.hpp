@@ -29,6 +29,7 @@ struct Server {
   enum class State { up, silent, refusing, denying } state = State::up;
   Millis delay{0};  // before it answers
   Fence clock = 100;
+  bool agrees = false;  // its clock, with that of the client
   std::mutex mutex{};
   std::optional<Token> owner{};
   std::optional<Token> granted_to{};  // with the fence
@@ -60,8 +61,10 @@ class Node final : public LockStore {
         return Busy{Holder{Holder::Kind::holder, server_.owner->text(), std::nullopt, std::nullopt},
                     0};
       }
-      if (!server_.owner || server_.granted_to != claim.token) {
-        server_.fence = std::max(server_.fence + 1, server_.clock);
+      const bool again = server_.owner && server_.granted_to == claim.token;
+      if (!again) {
+        server_.fence =
+            std::max({server_.fence + 1, server_.clock, server_.agrees ? claim.wish : 0});
       }
       server_.owner = server_.granted_to = claim.token;
       Lease lease{claim.name,    claim.token, claim.ttl, validity(asked_at, claim.ttl),
@@ -72,7 +75,7 @@ class Node final : public LockStore {
         lease.attempt = slot.attempt;
         lease.failures = slot.failures;
       }
-      return Granted{std::move(lease)};
+      return Granted{std::move(lease), "", again};
     });
   }
   Turn await_turn(const Claim& /*claim*/, const CallLimit& /*limit*/) override {

@@ -211,12 +211,18 @@ TEST_CASE("a missing answer is a silent fault") {
   CHECK(summary(answers).why == "2 of 3 servers: no answer in time");
 }
 
-TEST_CASE("grants with the same number are alike") {
+TEST_CASE("grants with the same number are alike if one was given before") {
   using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
-  CHECK(alike({grant(1), grant(2), grant(3)}).empty());
-  CHECK(alike({grant(1), busy("other"), grant(1)}) == Pairs{{0, 2}});
-  CHECK(alike({std::nullopt, grant(4), grant(4)}) == Pairs{{1, 2}});
-  CHECK(alike({grant(4), grant(4), grant(4)}) == Pairs{{0, 1}, {0, 2}, {1, 2}});
+  const auto again = [](Fence fence) {
+    auto granted = std::get<Granted>(grant(fence));
+    granted.again = true;
+    return Attempt{std::move(granted)};
+  };
+  CHECK(alike({grant(1), again(2), again(3)}).empty());
+  CHECK(alike({grant(1), busy("other"), again(1)}) == Pairs{{0, 2}});
+  CHECK(alike({std::nullopt, again(4), grant(4)}) == Pairs{{1, 2}});
+  CHECK(alike({again(4), grant(4), again(4)}) == Pairs{{0, 1}, {0, 2}, {1, 2}});
+  CHECK(alike({grant(4), grant(4), grant(4)}).empty());
 }
 
 TEST_CASE("the fence of a grant is the number of a majority, otherwise the lowest") {
@@ -251,6 +257,42 @@ TEST_CASE("why a lock cannot be had is known when a majority told, or too few ar
   CHECK(quorum::reason_is_known({refused, held, held}));
   CHECK(quorum::reason_is_known({refused, refused, std::nullopt}));
   CHECK_FALSE(quorum::reason_is_known({refused, std::nullopt, std::nullopt}));
+}
+
+TEST_CASE("a node is open to us where nobody is in line") {
+  const auto with = [](Holder::Kind kind, std::size_t waiting) -> std::optional<Attempt> {
+    return Busy{Holder{kind, "other", std::nullopt, std::nullopt}, waiting};
+  };
+  using Kind = Holder::Kind;
+  CHECK(open_to_us({grant(1), with(Kind::holder, 0), std::nullopt}) == 2);
+  CHECK(open_to_us({with(Kind::holder, 1), with(Kind::kept, 0), with(Kind::reserved, 0)}) == 0);
+}
+
+TEST_CASE("a report names those who wait at a majority, in the order that a majority has") {
+  const auto name = *LockName::from("key");
+  const auto report = [&](const std::string& holder, const std::vector<std::string>& line) {
+    LockReport result{name, Mode{}, {}, 1, {}};
+    if (!holder.empty()) {
+      result.holders.push_back({{Holder::Kind::holder, holder, std::nullopt, std::nullopt}, 1});
+    }
+    for (const auto& each : line)
+      result.waiters.push_back({Token::foreign(each), Mode{}, Millis{7}});
+    return result;
+  };
+  const auto line = [&](const std::vector<LockReport>& reports) {
+    std::string tokens;
+    for (const auto& each : merged(name, reports, 3).waiters) tokens += each.token.text();
+    return tokens;
+  };
+  CHECK(line({report("h", {"a", "b"}), report("h", {"a", "b"}), report("h", {"a", "b"})}) == "ab");
+  CHECK(line({report("h", {"b", "a"}), report("h", {"a", "b"}), report("h", {"a", "b"})}) == "ab");
+  // One server has not heard that it left, or the others not that it came.
+  CHECK(line({report("h", {"z", "a"}), report("h", {"a"}), report("h", {"a"})}) == "a");
+  // The third may have it, too.
+  CHECK(line({report("h", {"z", "a"}), report("h", {"a"})}) == "az");
+  // Who has the lock on one of them waits on the others; who has it on two holds it.
+  CHECK(line({report("b", {"a"}), report("h", {"a", "b"}), report("h", {"a", "b"})}) == "ab");
+  CHECK(line({report("a", {"b"}), report("a", {"b"}), report("h", {"a", "b"})}) == "b");
 }
 
 TEST_CASE("a report names the holders that a majority has or may have") {

@@ -50,6 +50,18 @@ TEST_CASE("a lease that not all servers have is refreshed soon") {
   CHECK(part->valid_until > Deadline::after(base::now(), Millis{8'000}));
 }
 
+TEST_CASE("servers whose clocks agree with ours give one number, and are told of no other") {
+  Fleet fleet{3};
+  for (auto& server : fleet.servers) server.agrees = true;
+  const auto store = fleet.open();
+  const auto lease = leased(store->try_acquire(claim_of("one"), within(2'000)));
+  REQUIRE(lease);
+  for (auto& server : fleet.servers) {
+    CHECK(server.fence == lease->fence);
+    CHECK(server.asked["raise"] == 0);
+  }
+}
+
 TEST_CASE("a second client is told who has the lock, and leaves nothing behind") {
   Fleet fleet{3};
   const auto first = claim_of("one");
@@ -68,13 +80,61 @@ TEST_CASE("a second client is told who has the lock, and leaves nothing behind")
   for (const auto& server : fleet.servers) CHECK(server.owner == first.token);
 }
 
-TEST_CASE("a waiter asks again after a while, unless its limit ends before") {
+TEST_CASE("who stands in no queue asks again after a while, unless its limit ends before") {
   Fleet fleet{3};
+  for (auto& server : fleet.servers) server.owner = claim_of("other").token;
   const auto store = fleet.open();
-  CHECK(std::holds_alternative<StillWaiting>(store->await_turn(claim_of("one"), within(10))));
+  const auto claim = claim_of("one", OnBusy::queue);
   const auto began = base::now();
-  CHECK(std::holds_alternative<ClaimAgain>(store->await_turn(claim_of("one"), within(5'000))));
-  CHECK(since(began) >= Millis{49});
+  CHECK(std::holds_alternative<Queued>(store->try_acquire(claim, within(2'000))));
+  CHECK(std::holds_alternative<StillWaiting>(store->await_turn(claim, within(10))));
+  CHECK(std::holds_alternative<ClaimAgain>(store->await_turn(claim, within(5'000))));
+  CHECK(since(began) >= Millis{199});
+}
+
+TEST_CASE("what a minority granted to a waiter is kept for a moment, then given back") {
+  Fleet fleet{3};
+  fleet.servers[0].owner = fleet.servers[1].owner = claim_of("other").token;
+  const auto store = fleet.open();
+  const auto claim = claim_of("one", OnBusy::queue);
+  CHECK(std::holds_alternative<Queued>(store->try_acquire(claim, within(2'000))));
+  CHECK(fleet.servers[2].owner == claim.token);
+  // The release of the others comes: the same token has them all.
+  fleet.servers[0].owner.reset();
+  fleet.servers[1].owner.reset();
+  const auto lease = leased(store->try_acquire(claim, within(2'000)));
+  REQUIRE(lease);
+  CHECK(lease->token == claim.token);
+  for (const auto& server : fleet.servers) CHECK(server.owner == claim.token);
+
+  fleet.servers[0].owner = fleet.servers[1].owner = claim_of("other").token;
+  CHECK(std::holds_alternative<Queued>(store->try_acquire(claim, within(2'000))));
+  for (int turns = 0; turns < 3 && fleet.servers[2].owner; ++turns) {
+    (void)store->await_turn(claim, within(5'000));
+  }
+  CHECK_FALSE(fleet.servers[2].owner);
+}
+
+TEST_CASE("a waiter has another token where a giving back was perhaps not heard") {
+  Fleet fleet{3};
+  const auto other = claim_of("other");
+  fleet.servers[0].owner = fleet.servers[1].owner = other.token;
+  const auto store = fleet.open();
+  const auto claim = claim_of("one", OnBusy::queue);
+  CHECK(std::holds_alternative<Queued>(store->try_acquire(claim, within(2'000))));
+  CHECK(fleet.servers[2].owner == claim.token);
+  fleet.servers[2].state = Server::State::silent;
+  const int before = fleet.servers[2].asked["release"];
+  for (int turns = 0; turns < 3 && fleet.servers[2].asked["release"] == before; ++turns) {
+    (void)store->await_turn(claim, within(5'000));
+  }
+  fleet.servers[2].state = Server::State::up;
+  fleet.servers[0].owner.reset();
+  fleet.servers[1].owner.reset();
+  const auto lease = leased(store->try_acquire(claim, within(2'000)));
+  REQUIRE(lease);
+  CHECK(lease->token != claim.token);
+  CHECK(lease->token.same_claim(claim.token));
 }
 
 TEST_CASE("each try has another token, unless the token names other locks, too") {

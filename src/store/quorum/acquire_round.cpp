@@ -15,6 +15,14 @@ constexpr Millis for_a_last_word{500};
 // That the lock cannot be had is known before it is known why: whether others have it (75) or too
 // few servers are there (69). A busy machine needs as long for an answer.
 constexpr Millis to_learn_why{500};
+// A waiter that gets no majority has to hear the others; a late node is asked again with its next
+// bid.
+constexpr Millis for_a_late_queue{100};
+// The fence that all nodes are asked to give, so that nobody has to be told of a higher one: they
+// do where their clocks and ours agree so well, less the way there. It must not lie in their past
+// (for
+// --min-hold it is the time of the grant).
+constexpr std::uint64_t ahead_us = 50'000;
 // The next try of the same client finds what is left.
 constexpr Millis for_a_next_try{50};
 
@@ -41,9 +49,14 @@ enum class Patience {
 std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>& from,
                                    const Claim& claim, Patience patience, const CallLimit& limit) {
   FanOut<Release> fan_out{from, nodes.size(),
-                          [&](std::size_t node, const CallLimit& share) {
-                            return nodes[node].release(claim.name, claim.token, no_run(claim),
-                                                       share);
+                          [&](std::size_t node, const CallLimit& share) -> Release {
+                            if (claim.on_busy == OnBusy::give_up) {
+                              return nodes[node].release(claim.name, claim.token, no_run(claim),
+                                                         share);
+                            }
+                            // It may stand in the queue, and those behind it are to hear of it.
+                            nodes[node].withdraw(claim, share);
+                            return Released{};
                           },
                           limit};
   const auto began = base::now();
@@ -110,6 +123,7 @@ Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
   Claim marked = claim;
   marked.token = claim.token.another();
   marked.slot.reset();
+  marked.on_busy = OnBusy::give_up;
   (void)second.release(claim.name, claim.token, no_run(claim), limit);
   (void)second.try_acquire(marked, limit);
   const auto seen = first.check(claim.name, claim.token, limit);
@@ -154,9 +168,13 @@ Fault counted_twice(const Nodes::Pair& pair) {
 Attempt enter(LockStore& node, const Claim& claim, const CallLimit& limit) {
   auto attempt = node.try_acquire(claim, limit);
   const auto* busy = std::get_if<Busy>(&attempt);
-  if (busy == nullptr || !busy->holder) return attempt;
+  const auto* queued = std::get_if<Queued>(&attempt);
+  const auto holder = busy != nullptr     ? busy->holder
+                      : queued != nullptr ? queued->holder
+                                          : std::nullopt;
+  if (!holder || holder->token == claim.token.text()) return attempt;
   Claim earlier = claim;
-  earlier.token = Token::foreign(busy->holder->token);
+  earlier.token = Token::foreign(holder->token);
   if (!earlier.token.same_claim(claim.token)) return attempt;
   node.withdraw(earlier, limit);
   return node.try_acquire(claim, limit);
@@ -173,29 +191,45 @@ void raise(Nodes& nodes, const Claim& claim, const Lease& lease,
   (void)confirm(nodes, claim, lease, grants, 0, limit);
 }
 
+std::vector<std::size_t> give_back(Nodes& nodes, const std::vector<std::size_t>& granted,
+                                   const Claim& claim, const CallLimit& limit) {
+  Claim alone = claim;
+  alone.on_busy = OnBusy::give_up;  // a release is confirmed
+  return take_back(nodes, granted, alone, Patience::next_try, limit);
+}
+
 void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
   (void)take_back(nodes, nodes.all(), claim, Patience::answered, limit);
 }
 
 AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, const Claim& claim,
-                           const CallLimit& limit) {
+                           const std::optional<Token>& earlier, const CallLimit& limit) {
   const auto began = base::now();
-  Claim alone{claim.name, claim.token, claim.ttl, OnBusy::give_up};
+  Claim alone{claim.name, claim.token, claim.ttl, claim.on_busy};
+  alone.ticket = claim.ticket;
+  alone.newcomer = claim.newcomer;
+  alone.wish = base::wall_us() + ahead_us;
   alone.history = claim.history;
   alone.waited = claim.waited;
   alone.slot = claim.slot;
   alone.reason = claim.reason;
-  FanOut<Attempt> fan_out{
-      asked, nodes.size(),
-      [&](std::size_t node, const CallLimit& share) { return enter(nodes[node], alone, share); },
-      limit};
+  FanOut<Attempt> fan_out{asked, nodes.size(),
+                          [&](std::size_t node, const CallLimit& share) {
+                            if (earlier) {
+                              Claim off = alone;
+                              off.token = *earlier;
+                              nodes[node].withdraw(off, share);
+                            }
+                            return enter(nodes[node], alone, share);
+                          },
+                          limit};
   auto first = fan_out.wait([](const auto& all) {
     return count<SlotDone>(all) > 0 || decided<Granted>(all, late(all).size());
   });
   if (const auto pair = same_server(nodes, alone, first, limit)) {
     fan_out.end();
-    return {
-        counted_twice(*pair), take_back(nodes, nodes.all(), alone, Patience::answered, limit), {}};
+    auto unheard = take_back(nodes, nodes.all(), alone, Patience::answered, limit);
+    return {counted_twice(*pair), std::move(unheard), {}, {}};
   }
   auto lease = slot_done(first) ? std::nullopt : granted(first);
   const auto most = majority(nodes.size());
@@ -206,7 +240,13 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   // The late nodes answer meanwhile.
   auto confirmed =
       lease ? confirm(nodes, alone, *lease, first, most, limit) : std::vector<std::size_t>{};
-  fan_out.linger(nodes.last_call(Nodes::Question::claim, began));
+  const auto until = nodes.last_call(Nodes::Question::claim, began);
+  const bool is_in_line = !lease && claim.on_busy == OnBusy::queue;
+  const auto at_most =
+      is_in_line ? Deadline::after(base::now(), for_a_late_queue) : Deadline::never();
+  fan_out.linger([&](std::size_t node, std::optional<Moment> connected) {
+    return std::min(until(node, connected), at_most);
+  });
   auto answers = fan_out.end();
   nodes.remember(answers, began);
   for (const auto node : nodes.all()) {
@@ -221,19 +261,30 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
     if (count<Granted>(answers) < nodes.size()) {
       lease->asked_at -= std::max(lease->ttl.length() / 3 - until_healing, Millis{0});
     }
-    return {Granted{*std::move(lease)}, {}, without(nodes.all(), confirmed)};
+    return {Granted{*std::move(lease)}, {}, without(nodes.all(), confirmed), std::move(answers)};
+  }
+  auto outcome = why_not(answers);
+  if (claim.on_busy == OnBusy::queue && !done) {
+    // A silent node may have it, too: a later bid finds that, or the end of the wait takes it back.
+    std::vector<std::size_t> unheard;
+    if (std::holds_alternative<Fault>(outcome)) {
+      std::vector<std::size_t> granted;
+      for (const auto node : nodes.all()) {
+        if (given<Granted>(answers[node]) != nullptr) granted.push_back(node);
+      }
+      unheard = give_back(nodes, granted, alone, limit);
+    }
+    return {std::move(outcome), std::move(unheard), {}, std::move(answers)};
   }
   std::vector<std::size_t> perhaps;
   for (const auto node : nodes.all()) {
-    if (may_have_it(answers[node])) perhaps.push_back(node);
+    const bool is_queued = given<Queued>(answers[node]) != nullptr;
+    if (may_have_it(answers[node]) || is_queued) perhaps.push_back(node);
   }
-  auto outcome = why_not(answers);
   auto patience = Patience::answered;
   if (std::holds_alternative<Fault>(outcome)) patience = Patience::too_few_answered;
-  // The next try of the same client finds what is left, and takes it back then.
-  if (claim.on_busy != OnBusy::give_up && !done) patience = Patience::next_try;
   auto unsettled = take_back(nodes, perhaps, alone, patience, limit);
-  return {std::move(outcome), std::move(unsettled), {}};
+  return {std::move(outcome), std::move(unsettled), {}, std::move(answers)};
 }
 
 }  // namespace store::quorum

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <tuple>
 
 namespace store::quorum {
 namespace {
@@ -25,7 +26,17 @@ int rank(const Fault& fault) {
 
 /// How many know the lock, whatever they said of it.
 std::size_t told(const Answers<Attempt>& answers) {
-  return count<Busy>(answers) + count<Granted>(answers) + count<ModeConflict>(answers);
+  return count<Busy>(answers) + count<Queued>(answers) + count<Granted>(answers) +
+         count<ModeConflict>(answers);
+}
+
+/// Who has the lock, says a node that did not grant it.
+const Holder* holder_in(const std::optional<Attempt>& answer) {
+  if (const auto* busy = given<Busy>(answer)) return busy->holder ? &*busy->holder : nullptr;
+  if (const auto* queued = given<Queued>(answer)) {
+    return queued->holder ? &*queued->holder : nullptr;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -99,12 +110,21 @@ Attempt why_not(const Answers<Attempt>& answers) {
   const auto most = majority(answers.size());
   std::map<std::string, std::size_t> nodes_of;
   for (const auto& each : answers) {
-    const auto* busy = given<Busy>(each);
-    if (busy == nullptr || !busy->holder) continue;
-    if (++nodes_of[busy->holder->token] >= most) return Busy{busy->holder, 0};
+    const auto* holder = holder_in(each);
+    if (holder == nullptr) continue;
+    if (++nodes_of[holder->token] >= most) return Busy{*holder, 0};
   }
   if (told(answers) >= most) return Busy{std::nullopt, 0};
   return summary(answers);
+}
+
+std::size_t open_to_us(const Answers<Attempt>& answers) {
+  return static_cast<std::size_t>(
+      std::count_if(answers.begin(), answers.end(), [](const auto& each) {
+        const auto* busy = given<Busy>(each);
+        if (busy == nullptr) return given<Granted>(each) != nullptr;
+        return busy->waiting == 0 && busy->holder && busy->holder->kind == Holder::Kind::holder;
+      }));
 }
 
 Fault summary(const std::vector<Fault>& all, std::size_t of) {
@@ -136,9 +156,8 @@ std::vector<std::pair<std::size_t, std::size_t>> alike(const Answers<Attempt>& a
     const auto* first = given<Granted>(answers[one]);
     for (std::size_t other = one + 1; first != nullptr && other < answers.size(); ++other) {
       const auto* second = given<Granted>(answers[other]);
-      if (second != nullptr && second->lease.fence == first->lease.fence) {
-        pairs.emplace_back(one, other);
-      }
+      if (second == nullptr || second->lease.fence != first->lease.fence) continue;
+      if (first->again || second->again) pairs.emplace_back(one, other);
     }
   }
   return pairs;
@@ -151,6 +170,17 @@ std::optional<Fence> fence_among(const std::vector<Fence>& numbers, std::size_t 
     if (static_cast<std::size_t>(times) >= majority(of)) return number;
   }
   return *std::min_element(numbers.begin(), numbers.end());
+}
+
+std::size_t ahead(const Answers<Attempt>& answers) {
+  std::vector<std::size_t> numbers;
+  for (const auto& each : answers) {
+    if (const auto* queued = given<Queued>(each)) numbers.push_back(queued->ahead);
+    if (given<Granted>(each) != nullptr) numbers.push_back(0);
+  }
+  if (numbers.empty()) return 0;
+  std::sort(numbers.begin(), numbers.end());
+  return numbers[std::min(numbers.size(), majority(answers.size())) - 1];
 }
 
 std::optional<StillOurs> standing(const Answers<Standing>& answers) {
@@ -222,6 +252,49 @@ std::vector<Run> merged_runs(const std::vector<LockReport>& reports, std::size_t
   return result;
 }
 
+/// Those who stand in the queues of a majority, or may. Who has the lock on some of them only is
+/// the first one there.
+std::vector<Waiter> merged_waiters(const std::vector<LockReport>& reports, std::size_t of,
+                                   const std::vector<HolderReport>& holders) {
+  struct InLine {
+    Waiter waiter;
+    std::vector<std::size_t> ranks;
+  };
+  std::map<std::string, InLine> seen;
+  for (const LockReport& report : reports) {
+    for (std::size_t rank = 0; rank < report.waiters.size(); ++rank) {
+      const Waiter& one = report.waiters[rank];
+      auto& same = seen.try_emplace(one.token.text(), InLine{one, {}}).first->second;
+      same.waiter.waiting_for = std::max(same.waiter.waiting_for, one.waiting_for);
+      same.ranks.push_back(rank + 1);
+    }
+  }
+  for (const LockReport& report : reports) {
+    for (const HolderReport& one : report.holders) {
+      const auto same = seen.find(one.holder.token);
+      if (same != seen.end()) same->second.ranks.push_back(0);
+    }
+  }
+  for (const HolderReport& one : holders) seen.erase(one.holder.token);
+  const auto most = majority(of);
+  const auto silent = of - reports.size();
+  std::vector<InLine> line;
+  for (auto& [token, one] : seen) {
+    if (one.ranks.size() + silent < most) continue;
+    std::sort(one.ranks.begin(), one.ranks.end());
+    one.ranks.resize(std::min(one.ranks.size(), most));
+    line.push_back(std::move(one));
+  }
+  const auto place = [most](const InLine& one) {
+    return std::tuple{one.ranks.size() < most, one.ranks.back(), -one.waiter.waiting_for};
+  };
+  std::sort(line.begin(), line.end(),
+            [&](const InLine& one, const InLine& other) { return place(one) < place(other); });
+  std::vector<Waiter> result;
+  for (InLine& each : line) result.push_back(std::move(each.waiter));
+  return result;
+}
+
 }  // namespace
 
 LockReport merged(const LockName& name, const std::vector<LockReport>& reports, std::size_t of) {
@@ -248,6 +321,7 @@ LockReport merged(const LockName& name, const std::vector<LockReport>& reports, 
   }
   // A node that granted late gave a number that no lease carries.
   if (!result.holders.empty()) result.fence = result.holders.front().fence;
+  result.waiters = merged_waiters(reports, of, result.holders);
   result.runs = merged_runs(reports, of, result.holders);
   return result;
 }

@@ -106,6 +106,13 @@ std::optional<SlotDone> slot_done(const Answers<Attempt>& answers);
 /// without a holder if the claims of several clients share the nodes, or a Fault.
 Attempt why_not(const Answers<Attempt>& answers);
 
+/// How many nodes may yet become ours: those that granted, and those where others are on their way
+/// as we are, and nobody is in line before us.
+std::size_t open_to_us(const Answers<Attempt>& answers);
+
+/// Not more than so many are before us in the queues of a majority, or of all that we stand in.
+std::size_t ahead(const Answers<Attempt>& answers);
+
 /// One fault for all: the kind that matters most, and how many nodes it is about.
 Fault summary(const std::vector<Fault>& all, std::size_t of);
 
@@ -122,8 +129,8 @@ Fault summary(const Answers<Answer>& answers) {
   return summary(faults, answers.size());
 }
 
-/// Pairs of nodes that granted with the same number. One server that is asked under two names does
-/// so. Two servers do if both are at the same number and ahead of their clocks.
+/// Pairs of nodes that granted with the same number, and one of them had done so before. One server
+/// that is asked under two names does so. Two servers do where a client asks both once more.
 std::vector<std::pair<std::size_t, std::size_t>> alike(const Answers<Attempt>& answers);
 
 /// The fence of one grant, among the numbers that the nodes gave it: the majority's. If too few
@@ -135,7 +142,7 @@ std::optional<Fence> fence_among(const std::vector<Fence>& numbers, std::size_t 
 std::optional<StillOurs> standing(const Answers<Standing>& answers);
 
 /// One report from those of several nodes: the holders that a majority of `of` nodes has, or may
-/// have, because a node that did not answer may hold it as well.
+/// have, because a node that did not answer may hold it as well; and the waiters, in the same way.
 LockReport merged(const LockName& name, const std::vector<LockReport>& reports, std::size_t of);
 
 }  // namespace store::quorum

@@ -12,8 +12,8 @@
 
 namespace store::quorum {
 
-/// No queue: the nodes would not agree on the first waiter.
-inline constexpr Features features{Feature::steps, Feature::min_hold, Feature::local_gate};
+inline constexpr Features features{Feature::steps, Feature::min_hold, Feature::local_gate,
+                                   Feature::tell_waiters};
 
 /// Source: https://redis.io/docs/latest/develop/use/patterns/distributed-locks/, with a fence: the
 /// highest of the granting majority, confirmed by a majority of nodes that still hold the lock for

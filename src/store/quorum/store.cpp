@@ -1,11 +1,11 @@
 #include "store/quorum/quorum.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "os/host.hpp"
 #include "os/poll.hpp"
 #include "store/quorum/acquire_round.hpp"
+#include "store/quorum/place.hpp"
 
 namespace store::quorum {
 namespace {
@@ -21,9 +21,6 @@ constexpr Millis for_healing{100};
 constexpr int most_splits = 6;
 constexpr std::int64_t shortest_pause = 5;
 constexpr std::int64_t longest_pause = 40;
-// Between a waiter's questions.
-constexpr std::int64_t soonest = 50;
-constexpr std::int64_t latest = 150;
 
 // A node that does not answer must not keep us from hearing the others.
 constexpr Millis to_connect{300};
@@ -70,8 +67,7 @@ class QuorumListener final : public Listener {
         const auto said = static_cast<std::size_t>(std::count(lost_.begin(), lost_.end(), true));
         if (said < majority(nodes_.size())) continue;
       }
-      if (!notice->reply_to.empty()) notice->reply_to = std::to_string(i) + " " + notice->reply_to;
-      heard = std::move(notice);
+      heard = wrapped(*std::move(notice), i);
     }
     watch();
     return heard;
@@ -89,17 +85,6 @@ class QuorumListener final : public Listener {
   os::PollSet ready_{{}};
 };
 
-/// A notice of a QuorumListener: the node it came from, and what it was there.
-std::pair<std::size_t, Notice> unwrapped(const Notice& notice) {
-  Notice original = notice;
-  std::size_t node = ~std::size_t{0};
-  const auto space = notice.reply_to.find(' ');
-  if (space == std::string::npos) return {node, original};
-  std::from_chars(notice.reply_to.data(), notice.reply_to.data() + space, node);
-  original.reply_to = notice.reply_to.substr(space + 1);
-  return {node, original};
-}
-
 class QuorumStore final : public LockStore {
  public:
   explicit QuorumStore(std::vector<std::unique_ptr<LockStore>> nodes)
@@ -116,6 +101,13 @@ class QuorumStore final : public LockStore {
   void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
 
  private:
+  /// A single attempt, or a few where claims of several clients share the nodes.
+  Attempt try_alone(const Claim& claim, const CallLimit& limit);
+  /// One round of a waiter, who is in the queues then.
+  Attempt bid(const Claim& claim, const CallLimit& limit);
+  void note_grant(const Claim& claim, const AcquireRound& round);
+  /// These nodes may hear at any time that the claim by the last token is off.
+  void note_unsettled(const Claim& claim, const std::vector<std::size_t>& unsettled);
   void stop_asking(const std::vector<std::size_t>& unsettled);
   /// Gives the lock to nodes that lost their data, or that never heard us. Only the holder of a
   /// majority may do that: otherwise a lost lock would come back to life node by node.
@@ -127,7 +119,9 @@ class QuorumStore final : public LockStore {
   std::optional<Fence> fence_of(const LockName& name, const Token& token, const CallLimit& limit);
 
   Nodes nodes_;
-  std::optional<Token> token_;            // of the last try
+  std::optional<Token> token_;  // of the last try
+  bool spent_ = false;          // it is off, and a node may yet hear of that
+  Place place_;
   std::vector<std::size_t> settled_;      // the nodes that may be asked with it
   std::optional<Lease> lease_;            // of the last grant
   std::optional<Claim> granted_;          // what was granted
@@ -136,32 +130,72 @@ class QuorumStore final : public LockStore {
 };
 
 Attempt QuorumStore::try_acquire(const Claim& claim, const CallLimit& limit) {
+  if (settled_.size() < majority(nodes_.size())) {
+    return TokenExhausted{"too few servers have heard that an earlier try was given up"};
+  }
+  return claim.on_busy == OnBusy::queue ? bid(claim, limit) : try_alone(claim, limit);
+}
+
+Attempt QuorumStore::try_alone(const Claim& claim, const CallLimit& limit) {
   for (int tries = 1;; ++tries) {
     // A late server may take back the grant of a try after the next try has begun. So that one has
     // another token, or does not ask this server.
     Claim now = claim;
     if (token_ && !claim.token_stays) now.token = token_->another();
     token_ = now.token;
-    if (settled_.size() < majority(nodes_.size())) {
-      return TokenExhausted{"too few servers have heard that an earlier try was given up"};
-    }
-    auto [attempt, unsettled, unconfirmed] = acquire_round(nodes_, settled_, now, limit);
-    if (const auto* granted = std::get_if<Granted>(&attempt)) {
-      lease_ = granted->lease;
-      granted_ = now;
-      released_.clear();
-      unconfirmed_ = std::move(unconfirmed);
-    }
-    if (claim.token_stays) stop_asking(unsettled);
-    const auto* busy = std::get_if<Busy>(&attempt);
-    const bool split = busy != nullptr && !busy->holder;
-    if (!split || tries == most_splits || limit.until.passed(base::now())) {
-      if (busy == nullptr || claim.on_busy == OnBusy::give_up) return attempt;
-      return Queued{busy->holder, 0, std::nullopt};
+    auto round = acquire_round(nodes_, settled_, now, std::nullopt, limit);
+    note_grant(now, round);
+    if (claim.token_stays) stop_asking(round.unsettled);
+    const auto* busy = std::get_if<Busy>(&round.attempt);
+    const bool split =
+        busy != nullptr && !busy->holder && open_to_us(round.answers) >= majority(nodes_.size());
+    const bool too_few = settled_.size() < majority(nodes_.size());
+    if (!split || too_few || tries == most_splits || limit.until.passed(base::now())) {
+      return std::move(round.attempt);
     }
     const Millis pause{os::random_between(shortest_pause, longest_pause)};
     os::wait_any({limit.interrupt}, Deadline::after(base::now(), pause));
   }
+}
+
+Attempt QuorumStore::bid(const Claim& claim, const CallLimit& limit) {
+  // The place in the queue is the ticket's. The token stays until a node has perhaps not heard that
+  // it is off there: what it hears late is not to be about the next bid.
+  Claim now = place_.in_queue(claim);
+  std::optional<Token> earlier;
+  if (token_ && !claim.token_stays) {
+    if (spent_) earlier = std::exchange(token_, token_->another());
+    now.token = *token_;
+  }
+  token_ = now.token;
+  spent_ = false;
+  const auto began = base::now();
+  auto round = acquire_round(nodes_, settled_, now, earlier, limit);
+  note_grant(now, round);
+  note_unsettled(claim, round.unsettled);
+  const auto* busy = std::get_if<Busy>(&round.attempt);
+  if (busy == nullptr) return std::move(round.attempt);
+  place_.note(round.answers, busy->holder.has_value(), began);
+  Queued place{busy->holder, ahead(round.answers), std::nullopt};
+  for (const auto& each : round.answers) {
+    const auto* queued = given<Queued>(each);
+    if (queued != nullptr && queued->typical_run) place.typical_run = queued->typical_run;
+  }
+  return place;
+}
+
+void QuorumStore::note_grant(const Claim& claim, const AcquireRound& round) {
+  const auto* granted = std::get_if<Granted>(&round.attempt);
+  if (granted == nullptr) return;
+  lease_ = granted->lease;
+  granted_ = claim;
+  released_.clear();
+  unconfirmed_ = round.unconfirmed;
+}
+
+void QuorumStore::note_unsettled(const Claim& claim, const std::vector<std::size_t>& unsettled) {
+  if (claim.token_stays) stop_asking(unsettled);
+  if (!unsettled.empty()) spent_ = true;
 }
 
 void QuorumStore::stop_asking(const std::vector<std::size_t>& unsettled) {
@@ -170,17 +204,19 @@ void QuorumStore::stop_asking(const std::vector<std::size_t>& unsettled) {
   });
 }
 
-Turn QuorumStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
-  const auto next = Deadline::after(base::now(), Millis{os::random_between(soonest, latest)});
-  os::wait_any({limit.interrupt}, std::min(next, limit.until));
-  if (next.passed(base::now())) return ClaimAgain{};
-  return StillWaiting{};
+Turn QuorumStore::await_turn(const Claim& claim, const CallLimit& limit) {
+  Claim now = claim;
+  if (token_) now.token = *token_;
+  const auto granted = place_.to_give_back();
+  if (!granted.empty()) note_unsettled(claim, give_back(nodes_, granted, now, limit));
+  return place_.sleep(nodes_, now, limit);
 }
 
 void QuorumStore::withdraw(const Claim& claim, const CallLimit& limit) {
   Claim last = claim;
   if (token_) last.token = *token_;
   take_back(nodes_, last, limit);
+  spent_ = true;
 }
 
 Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,

@@ -78,14 +78,22 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
       lost_try_ ? std::max(base::ceil<Millis>(asked_at - *lost_try_), Millis{1}) : Millis{0};
   // Once we are in the queue, those who came after us must not be sent away.
   const bool first_time = ticket_.empty();
-  auto answer = run(scripts::enter, claim.name,
-                    {queue_id(claim.token, claim.mode), count(claim.ttl.length()),
-                     count(redis::claim), claim.on_busy == OnBusy::queue ? count(grace) : "0",
-                     ticket_, claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
-                     first_time ? claim.supersede : "", count(again), count(claim.history),
-                     fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""),
-                     claim.spare_holders ? "waiting" : "", claim.reason},
-                    limit, claim.slot);
+  std::vector<std::string> arguments{
+      queue_id(claim.token, claim.mode),
+      count(claim.ttl.length()),
+      count(redis::claim),
+      claim.on_busy == OnBusy::queue ? count(grace) : "0",
+      claim.ticket > 0 ? std::to_string(claim.ticket) : ticket_,
+      claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
+      first_time ? claim.supersede : "",
+      count(again),
+      count(claim.history),
+      fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""),
+      claim.spare_holders ? "waiting" : "",
+      claim.reason};
+  if (claim.newcomer || claim.wish > 0) arguments.emplace_back(claim.newcomer ? "new" : "");
+  if (claim.wish > 0) arguments.push_back(std::to_string(claim.wish));
+  auto answer = run(scripts::enter, claim.name, arguments, limit, claim.slot);
   if (!answer) {
     if (answer.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
     return std::move(answer).error();
@@ -105,7 +113,7 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
     lease.failures = number_in(reply[3]);
     lease.permit = number_in(reply[4]);
     lease.resource = claim.mode.name_of(lease.permit);
-    return Granted{std::move(lease), *std::move(flaw)};
+    return Granted{std::move(lease), *std::move(flaw), reply[5].integer() == 1};
   }
   if (outcome == "done") return done_in(reply);
   if (outcome == "mismatch") {
@@ -121,6 +129,7 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   if (outcome != "queued") return nonsense();
   ticket_ = reply[7].text();
   place_ = Queued{holder(10), others, std::nullopt};
+  place_.ticket = unsigned_in(reply[7]).value_or(0);
   if (const auto look_in = reply[8]; look_in.integer() >= 0) place_.look_in = length_in(look_in);
   if (reply[9].is_integer() && reply[9].integer() >= 0) place_.typical_run = length_in(reply[9]);
   return place_;

@@ -4,8 +4,10 @@
 --       9 ms since our first try whose answer was lost, 0: none was
 --       10 ms to remember the run for, 0: not at all   11 what the claim says of it
 --       12 'waiting': those who hold are not superseded   13 what the lock is wanted for, or ''
+--       14 'new': nobody has had the ticket yet, it is the time of the client's clock
+--       15 the fence that it is to have, so that the servers of a quorum give the same one; if they can
 -- result  {'granted', fence, the number of the run for the slot or 0, how many of these failed,
---          which of the permits or 0}
+--          which of the permits or 0, 1 if it had the lock before}
 --         {'busy', token, PTTL, held ms, kind, more holders, waiters, reason}
 --         {'queued', token, PTTL, held ms, kind, more holders, waiters ahead, ticket,
 --          ms until something can happen of which nobody tells, or -1, ms that a run takes, or -1, reason}
@@ -21,13 +23,13 @@ local state, attempt, failures, rest = slot_state()
 
 if owner == id and last_token == token then
   redis.call('PEXPIRE', lock, ttl)
-  return {'granted', digits(last_fence), slot and attempt or 0, failures, 0}
+  return {'granted', digits(last_fence), slot and attempt or 0, failures, 0, 1}
 end
 local mine = mode and redis.call('ZSCORE', grants, token)
 if mine then
   redis.call('ZADD', held, now + ttl, token)
   settle()
-  return {'granted', digits(tonumber(mine)), slot and attempt or 0, failures, permit_of(token)}
+  return {'granted', digits(tonumber(mine)), slot and attempt or 0, failures, permit_of(token), 1}
 end
 
 -- Nothing is left to do: whoever waits leaves, and the turn goes on.
@@ -99,13 +101,28 @@ if ARGV[8] ~= '' and not heard then
   first = first_waiter()
 end
 
+-- By the clock of a client: who comes at the same time as others stands among them, on each server of a quorum
+-- in the same place. A clock that is behind does not bring it before those who were here.
+local hint = ARGV[6]
+if ARGV[14] == 'new' and first then
+  local there = redis.call('ZSCORE', queue, id)
+  local last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2])
+  if there then
+    hint = digits(tonumber(there))
+  elseif tonumber(hint) < last - TOGETHER then
+    hint = digits(last + 1)
+  end
+end
+
 local my_turn = not first or first == id
 -- One that was away for so long that it lost its place comes back before those who came after it.
-if not my_turn and ARGV[6] ~= '' then
-  my_turn = tonumber(ARGV[6]) < tonumber(redis.call('ZSCORE', queue, first))
+if not my_turn and hint ~= '' then
+  my_turn = tonumber(hint) < tonumber(redis.call('ZSCORE', queue, first))
 end
 if owner == id or my_turn and (not owner or want == mode and room()) then
-  local number, permit = math.max(last_fence + 1, now_us), 0
+  local wish = tonumber(ARGV[15] or 0)
+  if wish < now_us or wish > now_us + AHEAD then wish = now_us end
+  local number, permit = math.max(last_fence + 1, wish), 0
   redis.call('SET', fence, digits(number) .. ' ' .. token, 'PX', DAY + ttl)
   local was_told = owner == id
   if want == 'exclusive' then
@@ -137,7 +154,7 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
     set_slot('running', attempt, failures, token, history + ttl)
   end
   begin_run(token, number, ARGV[11] or '', history, ttl, slot and digits(attempt) or '', ARGV[13] or '')
-  return {'granted', digits(number), slot and attempt or 0, failures, permit}
+  return {'granted', digits(number), slot and attempt or 0, failures, permit, 0}
 end
 
 -- Free, but others were here first: the holder's lease ended, or the first one did not confirm.
@@ -153,7 +170,7 @@ if grace == 0 or crowded then
 end
 
 if not ticket then
-  ticket = ARGV[6]
+  ticket = hint
   if ticket == '' then
     local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
     ticket = digits(math.max(last and last + 1 or 0, now_us))

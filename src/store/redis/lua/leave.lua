@@ -27,7 +27,8 @@ if how == 'release' or holds or slot_is_ours or last_token == token then
   local asked = tonumber(ARGV[6] or 0)
   local history = asked + min_hold
   local known = ARGV[12] ~= '' and ARGV[12]
-  local numbered = end_run(token, ARGV[7] or '', history, asked > 0 and number and tonumber(number), known)
+  local remembers = asked > 0 and number and tonumber(number)
+  local numbered = end_run(token, ARGV[7] or '', history, remembers, known, attempt > 0 and digits(attempt))
   if slot_is_ours or missed then
     local failed, retries = tonumber(ARGV[11]), tonumber(ARGV[9])
     end_slot(token, attempt, failed, ARGV[8], retries, ARGV[7], history, numbered)

@@ -17,6 +17,8 @@ local HEARTBEAT = 12000      -- ms; every waiter looks as often (wait.hpp)
 local LOOKERS = 9            -- of these next ones: what stands on one host dies together
 local REMEMBERED = 50        -- runs of a lock
 local AUDIENCE = 1000        -- waiters who are told at once that a slot is done
+local TOGETHER = 1000000     -- µs; who comes with the time of its own clock may be before those who came so long before
+local AHEAD = 100000         -- µs; a fence is a time on our clock, or of one that is ahead by so much
 local PERMITS = 2 ^ 53       -- above every fence; the score of the permit n is this and 2 n, which a double holds
 
 local time = redis.call('TIME')
@@ -289,20 +291,22 @@ end
 -- `told` is '' for a run that never was; `history` is 0 or nil for one who does not say. `granted` is
 -- the fence of one among several that has the lock still: where more have begun since than are
 -- remembered, its line is gone, and it is not to be forgotten because it took long. `known` is the
--- fence as its holder knows it, if it says so. Returns the fence of the run, if that is known.
-local function end_run(token, told, history, granted, known)
+-- fence as its holder knows it, if it says so; so is `attempt`, which a server of a quorum that missed
+-- a run has counted too low. Returns the fence of the run, if that is known.
+local function end_run(token, told, history, granted, known, attempt)
   local number = known or token == last_token and digits(last_fence)  -- in a quorum it was raised since
   for rank = 0, REMEMBERED - 1 do
     local line = redis.pcall('LINDEX', runs, rank)
     if type(line) ~= 'string' then break end
     local remembered_as, whose = line:match('^(%d+)\t([^\t]*)\t')
     if whose == token then
-      local begun, reason = line:match('^%d+\t[^\t]*(\t%d+\t[^\t]*\t[^\t]*\t[^\t]*)(\t?[^\t]*)$')
+      local begun, its, reason = line:match('^%d+\t[^\t]*(\t%d+\t[^\t]*\t[^\t]*\t)([^\t]*)(\t?[^\t]*)$')
       if begun and told == '' then
         redis.pcall('LREM', runs, 1, line)
       elseif begun then
         redis.pcall('LSET', runs, rank,
-          table.concat({number or remembered_as, '\t', token, begun, '\t', digits(now), '\t', told, reason}))
+          table.concat({number or remembered_as, '\t', token, begun, its ~= '' and attempt or its, '\t', digits(now),
+            '\t', told, reason}))
       end
       if begun and (history or 0) > 0 then redis.call('PEXPIRE', runs, history) end
       return number or remembered_as

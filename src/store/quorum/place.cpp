@@ -1,0 +1,124 @@
+#include "store/quorum/place.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "os/host.hpp"
+#include "os/poll.hpp"
+
+namespace store::quorum {
+namespace {
+
+// A release reaches the nodes one after the other, and so do its wakes.
+constexpr Millis for_the_other_wakes{2};
+// What a minority granted is kept for two rounds and so long: the release of the others may be on
+// its way. At random, so that two who have a node each do not let go of them together.
+constexpr std::int64_t shortest_keep = 10;
+constexpr std::int64_t longest_keep = 40;
+// Then the node's next waiter has it. Until the next bid.
+constexpr std::int64_t soonest_bid = 5;
+constexpr std::int64_t latest_bid = 40;
+// Between the bids of one that stands in too few queues to be told, as between the looks at a lock
+// of another kind of client.
+constexpr std::int64_t soonest_look = 200;
+constexpr std::int64_t latest_look = 500;
+
+Deadline in(std::int64_t least, std::int64_t most) {
+  return Deadline::after(base::now(), Millis{os::random_between(least, most)});
+}
+
+}  // namespace
+
+Claim Place::in_queue(Claim claim) {
+  if (ticket_ == 0) ticket_ = base::wall_us();
+  claim.ticket = ticket_;
+  claim.newcomer = newcomer_;
+  return claim;
+}
+
+void Place::note(const Answers<Attempt>& answers, bool has_holder, Moment began) {
+  has_holder_ = has_holder;
+  queued_.clear();
+  kept_.clear();
+  std::uint64_t given_ticket = 0;
+  for (std::size_t node = 0; node < answers.size(); ++node) {
+    if (given<Granted>(answers[node]) != nullptr) kept_.push_back(node);
+    const auto* queued = given<Queued>(answers[node]);
+    if (queued == nullptr) continue;
+    queued_.push_back(node);
+    given_ticket = std::max(given_ticket, queued->ticket);
+  }
+  if (newcomer_ && given_ticket > 0) {
+    ticket_ = given_ticket;
+    newcomer_ = false;
+  }
+  keep_until_ = bid_again_ = Deadline::never();
+  const auto most = majority(answers.size());
+  if (kept_.size() >= most) {  // granted, and the fence was not confirmed
+    bid_again_ = in(soonest_bid, latest_bid);
+  } else if (queued_.size() + kept_.size() < most) {
+    bid_again_ = in(soonest_look, latest_look);
+  }
+  if (kept_.empty()) return;
+  const auto now = base::now();
+  keep_until_ = Deadline::at(in(shortest_keep, longest_keep).moment() + 2 * (now - began));
+}
+
+std::vector<std::size_t> Place::to_give_back() {
+  if (!keep_until_.passed(base::now())) return {};
+  keep_until_ = Deadline::never();
+  // While another one has a majority, there is nothing to bid for.
+  if (!has_holder_) bid_again_ = in(soonest_bid, latest_bid);
+  return std::exchange(kept_, {});
+}
+
+Turn Place::sleep(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
+  const auto until = std::min({limit.until, keep_until_, bid_again_});
+  Answers<Turn> turns(nodes.size());
+  if (queued_.empty()) {
+    os::wait_any({limit.interrupt}, until);
+  } else {
+    FanOut<Turn> fan_out{queued_,
+                         nodes.size(),
+                         [&](std::size_t node, const CallLimit& share) {
+                           return nodes[node].await_turn(claim, share);
+                         },
+                         {until, limit.interrupt}};
+    const auto& first =
+        fan_out.wait([&](const auto& all) { return late(all).size() < all.size(); });
+    if (count<ClaimAgain>(first) > 0) {
+      fan_out.linger(Deadline::after(base::now(), for_the_other_wakes));
+    }
+    turns = fan_out.end();
+  }
+  std::optional<Fault> denied;
+  for (const auto node : nodes.all()) {
+    if (const auto* notice = given<Notice>(turns[node])) return wrapped(*notice, node);
+    const auto* fault = given<Fault>(turns[node]);
+    if (fault == nullptr) continue;
+    denied = *fault;  // it lets nobody sleep there
+    std::erase(queued_, node);
+  }
+  if (count<ClaimAgain>(turns) > 0 || bid_again_.passed(base::now())) return ClaimAgain{};
+  if (denied && queued_.size() + kept_.size() < majority(nodes.size())) return *denied;
+  return StillWaiting{};
+}
+
+Notice wrapped(Notice notice, std::size_t node) {
+  if (!notice.reply_to.empty()) {
+    notice.reply_to = std::to_string(node) + " " + notice.reply_to;
+  }
+  return notice;
+}
+
+std::pair<std::size_t, Notice> unwrapped(const Notice& notice) {
+  Notice original = notice;
+  std::size_t node = ~std::size_t{0};
+  const auto space = notice.reply_to.find(' ');
+  if (space == std::string::npos) return {node, original};
+  std::from_chars(notice.reply_to.data(), notice.reply_to.data() + space, node);
+  original.reply_to = notice.reply_to.substr(space + 1);
+  return {node, original};
+}
+
+}  // namespace store::quorum
