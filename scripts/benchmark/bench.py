@@ -1,12 +1,13 @@
 """What rlock costs, as ratios to flock(1) in the same run. Called by scripts/bench.
 
-usage: bench.py [uncontended|handoff|idle|takeover|share|gate|quorum|guardian]...      default: all of them
+usage: bench.py [uncontended|handoff|idle|takeover|share|gate|quorum|crowd|guardian]...      default: all of them
        bench.py against      BENCH_AGAINST is the other program
 """
 
 import sys
 
 from bars.against import against
+from bars.crowd import crowd
 from bars.gate import gate
 from bars.guardian import guardian
 from bars.handoff import handoff
@@ -17,7 +18,7 @@ from bars.takeover import takeover
 from bars.uncontended import uncontended
 
 KNOWN = {"uncontended": uncontended, "handoff": handoff, "idle": idle, "takeover": takeover,
-         "share": share, "gate": gate, "quorum": quorum, "guardian": guardian}
+         "share": share, "gate": gate, "quorum": quorum, "crowd": crowd, "guardian": guardian}
 ALL = list(KNOWN)
 KNOWN["against"] = against
 

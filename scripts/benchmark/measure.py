@@ -29,7 +29,7 @@ def in_turns(*commands, rounds=400, shuffle=False):
         for place, command in shuffled(order) if shuffle else order:
             begin = time.perf_counter()
             pid = os.posix_spawnp(command[0], command, ENV,
-                                  file_actions=[(os.POSIX_SPAWN_DUP2, null, 2)])
+                                  file_actions=[(os.POSIX_SPAWN_DUP2, null, 1), (os.POSIX_SPAWN_DUP2, null, 2)])
             _, status = os.waitpid(pid, 0)
             times[place] = time.perf_counter() - begin
             assert status == 0, command
@@ -86,12 +86,22 @@ def tree(pid):
     return [pid] + [each for child in children(pid) for each in tree(child)]
 
 
-def pss_kb(pid):
+def memory_kb(pid, kind):
     try:
         with open(f"/proc/{pid}/smaps_rollup") as file:
-            return int(re.search(r"^Pss:\s+(\d+)", file.read(), re.M).group(1))
+            return int(re.search(rf"^{kind}:\s+(\d+)", file.read(), re.M).group(1))
     except (FileNotFoundError, ProcessLookupError, AttributeError):
         return 0
+
+
+def pss_kb(pid):
+    """Its share of all pages."""
+    return memory_kb(pid, "Pss")
+
+
+def dirty_kb(pid):
+    """Of the pages that it has alone, those that are no file's."""
+    return memory_kb(pid, "Private_Dirty")
 
 
 def cpu_ns(pid):

@@ -66,7 +66,7 @@ def handoff():
         ratio = statistics.median(gaps_rlock) / statistics.median(gaps_flock)
         name = f"hand-off, {waiters if waiters > 2 else 1} waiting"
         row(f"{name}: to flock's ({statistics.median(gaps_rlock):.2f} ms)", f"{ratio:.2f}",
-            "<= 1.5", ratio <= 1.5)
+            "<= 1.4", ratio <= 1.4)
         most = max(commands)
         row(f"{name}: client commands each", f"{most:.1f}", "<= 10", most <= 10)
     row("hand-off: order of the queue kept", "always" if fifo else "NO", "always", fifo)
