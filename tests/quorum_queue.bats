@@ -86,18 +86,35 @@ commands_heard() {
     awk -F '[=,]' '/^cmdstat_(evalsha|eval|blpop)/ { calls += $2 } END { print calls + 0 }'
 }
 
-@test "a server that is silent at the hand-off does not keep the next one from its turn" {
+@test "a server that is silent at the hand-off does not keep the next ones from their turns" {
   start_quorum
-  local stopped released
+  local released
   hold holder -k "$K"
-  crowd 3
-  stopped=$(<"${NODES[0]}/pid")
-  kill -STOP "$stopped"
+  crowd 20
+  pause_redis "${NODES[0]}"
   released=$(now_ms)
   let_go holder
-  all_ran 3
-  assert_less $(($(now_ms) - released)) 8000 # less than a heartbeat
-  kill -CONT "$stopped"
+  all_ran 20
+  assert_less $(($(now_ms) - released)) 4000 # each of them would have waited half a second for it
+  resume_redis "${NODES[0]}"
+}
+
+@test "where a server is silent and each of two others has another one's grant, somebody gives back" {
+  start_quorum
+  local round number began
+  pause_redis "${NODES[0]}"
+  for round in {1..8}; do
+    began=$(now_ms)
+    for number in 1 2 3 4; do
+      start "r$round.$number" -k "$K" -w 60s -q --connect-timeout 20s -- true
+    done
+    for number in 1 2 3 4; do
+      finish "r$round.$number"
+      assert_success
+    done
+    assert_less $(($(now_ms) - began)) 10000 # a silent server has 20 s
+  done
+  resume_redis "${NODES[0]}"
 }
 
 @test "a server that lost its data gets its queue back, and nobody loses its place" {

@@ -245,6 +245,7 @@ TEST_CASE("a majority holds a lock as long as the shortest node of its longest m
   CHECK(held->fence == 5);
   CHECK(standing({ours(100, 5), ours(300, 5), elsewhere})->until == at_ms(100));
   CHECK_FALSE(standing({ours(100, 5), elsewhere, std::nullopt}));
+  CHECK(standing({ours(100, 5), ours(300, 5), ours(200, std::nullopt)})->until == at_ms(100));
   held = standing({ours(100, std::nullopt), ours(100, std::nullopt), elsewhere});
   REQUIRE(held);
   CHECK_FALSE(held->fence);

@@ -92,6 +92,54 @@ TEST_CASE("who stands in no queue asks again after a while, unless its limit end
   CHECK(since(began) >= Millis{199});
 }
 
+TEST_CASE("a silent server does not keep those who have some of the others from giving back") {
+  for (const auto on_busy : {OnBusy::queue, OnBusy::give_up}) {
+    Fleet fleet{3};
+    fleet.servers[0].state = Server::State::silent;
+    fleet.servers[1].owner = claim_of("other").token;
+    const auto store = fleet.open();
+    const auto began = base::now();
+    CHECK_FALSE(leased(store->try_acquire(claim_of("one", on_busy), within(10'000))));
+    CHECK(since(began) < Millis{5'000});
+    const auto waiting = base::now();
+    for (int turns = 0; turns < 3 && fleet.servers[2].owner; ++turns) {
+      (void)store->await_turn(claim_of("one", OnBusy::queue), within(5'000));
+    }
+    CHECK_FALSE(fleet.servers[2].owner);
+    CHECK(since(waiting) < Millis{1'000});
+  }
+}
+
+TEST_CASE("a server that fell silent while one waited costs the grant a moment only") {
+  Fleet fleet{3};
+  fleet.servers[1].owner = fleet.servers[2].owner = claim_of("other").token;
+  const auto store = fleet.open();
+  const auto claim = claim_of("one", OnBusy::queue);
+  CHECK(std::holds_alternative<Queued>(store->try_acquire(claim, within(2'000))));
+  fleet.servers[0].state = Server::State::silent;
+  fleet.servers[1].owner.reset();
+  fleet.servers[2].owner.reset();
+  const auto began = base::now();
+  CHECK(leased(store->try_acquire(claim, within(5'000))));
+  CHECK(since(began) < Millis{300});  // one that answers every question has 500 ms
+}
+
+TEST_CASE("a release is one where fewer than a majority may have the lock still") {
+  Fleet fleet{3};
+  const auto store = fleet.open();
+  const auto lease = leased(store->try_acquire(claim_of("one"), within(2'000)));
+  REQUIRE(lease);
+  fleet.servers[0].owner = claim_of("other").token;
+  fleet.servers[1].state = Server::State::silent;
+  const auto began = base::now();
+  CHECK(std::holds_alternative<Released>(
+      store->release(lease->name, lease->token, {}, within(5'000))));
+  CHECK(since(began) < Millis{2'000});
+  fleet.servers[2].owner = claim_of("other").token;
+  CHECK(std::holds_alternative<NotOurs>(
+      store->release(lease->name, claim_of("another").token, {}, within(1'000))));
+}
+
 TEST_CASE("what a minority granted to a waiter is kept for a moment, then given back") {
   Fleet fleet{3};
   fleet.servers[0].owner = fleet.servers[1].owner = claim_of("other").token;

@@ -15,9 +15,10 @@ constexpr Millis for_a_last_word{500};
 // That the lock cannot be had is known before it is known why: whether others have it (75) or too
 // few servers are there (69). A busy machine needs as long for an answer.
 constexpr Millis to_learn_why{500};
-// A waiter that gets no majority has to hear the others; a late node is asked again with its next
-// bid.
-constexpr Millis for_a_late_queue{100};
+// Most have answered, and several clients have some of them each: a late node may settle that, and
+// a silent one must not keep them from giving back. A waiter has to hear the others, to sleep
+// there; a late node is asked again with its next bid.
+constexpr Millis for_a_late_node{100};
 // The fence that all nodes are asked to give, so that nobody has to be told of a higher one: they
 // do where their clocks and ours agree so well, less the way there. It must not lie in their past
 // (for
@@ -138,11 +139,21 @@ Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
   return sees_the_mark ? Servers::one : Servers::unclear;
 }
 
-/// Two nodes that are one server, which would count twice. Costs nothing unless two nodes gave the
-/// same number. Nodes that cannot be told apart do not count.
+/// Two nodes that are one server, which would count twice. Costs nothing unless two nodes say that
+/// the same grant was given before. Nodes that cannot be told apart do not count.
 std::optional<Nodes::Pair> same_server(Nodes& nodes, const Claim& claim, Answers<Attempt>& answers,
                                        const CallLimit& limit) {
-  for (const auto& pair : alike(answers)) {
+  const auto pairs = alike(answers);
+  // A later question finds the same number on both as well.
+  for (std::size_t one = 0; one < answers.size(); ++one) {
+    for (std::size_t other = one + 1; other < answers.size(); ++other) {
+      const Nodes::Pair pair{one, other};
+      const bool both = given<Granted>(answers[one]) && given<Granted>(answers[other]);
+      const bool is_alike = std::find(pairs.begin(), pairs.end(), pair) != pairs.end();
+      if (both && !is_alike) nodes.note_distinct(pair);
+    }
+  }
+  for (const auto& pair : pairs) {
     const bool both = given<Granted>(answers[pair.first]) && given<Granted>(answers[pair.second]);
     if (!both || nodes.differ(pair)) continue;
     switch (told_apart(nodes, pair, claim, answers, limit)) {
@@ -223,9 +234,11 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
                             return enter(nodes[node], alone, share);
                           },
                           limit};
-  auto first = fan_out.wait([](const auto& all) {
+  const auto is_decided = [](const auto& all) {
     return count<SlotDone>(all) > 0 || decided<Granted>(all, late(all).size());
-  });
+  };
+  fan_out.wait([&](const auto& all) { return is_decided(all) || most_told(all); });
+  auto first = fan_out.wait(is_decided, Deadline::after(base::now(), for_a_late_node));
   if (const auto pair = same_server(nodes, alone, first, limit)) {
     fan_out.end();
     auto unheard = take_back(nodes, nodes.all(), alone, Patience::answered, limit);
@@ -240,10 +253,12 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   // The late nodes answer meanwhile.
   auto confirmed =
       lease ? confirm(nodes, alone, *lease, first, most, limit) : std::vector<std::size_t>{};
-  const auto until = nodes.last_call(Nodes::Question::claim, began);
-  const bool is_in_line = !lease && claim.on_busy == OnBusy::queue;
+  const bool waits = claim.on_busy == OnBusy::queue;
+  using Question = Nodes::Question;
+  const auto until =
+      nodes.last_call(waits && lease ? Question::granted_bid : Question::claim, began);
   const auto at_most =
-      is_in_line ? Deadline::after(base::now(), for_a_late_queue) : Deadline::never();
+      waits && !lease ? Deadline::after(base::now(), for_a_late_node) : Deadline::never();
   fan_out.linger([&](std::size_t node, std::optional<Moment> connected) {
     return std::min(until(node, connected), at_most);
   });

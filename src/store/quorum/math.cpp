@@ -99,6 +99,10 @@ std::optional<SlotDone> slot_done(const Answers<Attempt>& answers) {
   return last;
 }
 
+bool most_told(const Answers<Attempt>& answers) {
+  return told(answers) >= majority(answers.size());
+}
+
 bool reason_is_known(const Answers<Attempt>& answers) {
   const auto most = majority(answers.size());
   return count<SlotDone>(answers) > 0 || told(answers) >= most ||
@@ -185,13 +189,16 @@ std::size_t ahead(const Answers<Attempt>& answers) {
 
 std::optional<StillOurs> standing(const Answers<Standing>& answers) {
   std::vector<Deadline> ends;
+  std::vector<Deadline> without_fence;
   std::vector<Fence> numbers;
   for (const auto& each : answers) {
     const auto* ours = given<StillOurs>(each);
     if (ours == nullptr) continue;
-    ends.push_back(ours->until);
+    (ours->fence ? ends : without_fence).push_back(ours->until);
     if (ours->fence) numbers.push_back(*ours->fence);
   }
+  // Where others know the fence, one that does not has only reserved it for us.
+  if (ends.empty()) ends = std::move(without_fence);
   const auto most = majority(answers.size());
   if (ends.size() < most) return std::nullopt;
   // A majority lasts as long as its shortest node, and this is the majority that lasts longest.

@@ -92,6 +92,9 @@ Answers<Attempt> since(const Answers<Attempt>& first, Answers<Attempt> all);
 /// number of the run for a slot.
 std::optional<Lease> granted(const Answers<Attempt>& answers);
 
+/// Whether a majority said something of the lock, whatever that was.
+bool most_told(const Answers<Attempt>& answers);
+
 /// Whether why_not() has what it needs for another answer than a fault, or will never have that.
 bool reason_is_known(const Answers<Attempt>& answers);
 

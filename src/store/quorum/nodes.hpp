@@ -31,10 +31,18 @@ class Nodes {
   /// of the last call, and at least `for_the_late`.
   template <class Yes, class Answer>
   Answers<Answer> ask(typename FanOut<Answer>::Ask question, Millis for_the_late,
-                      const CallLimit& limit);
-  /// Until when to wait for a node with the answer to a claim that `began` then, or to what takes
-  /// a claim back.
-  enum class Question { claim, other };
+                      const CallLimit& limit) {
+    return ask<Answer>(
+        std::move(question), [](const auto& all) { return decided<Yes>(all, late(all).size()); },
+        for_the_late, limit);
+  }
+  /// The same, until `enough(answers)`.
+  template <class Answer, class Enough>
+  Answers<Answer> ask(typename FanOut<Answer>::Ask question, const Enough& enough,
+                      Millis for_the_late, const CallLimit& limit);
+  /// Until when to wait for a node with the answer to a question that `began` then: to a claim, to
+  /// one of a waiter that the others have granted, or to what takes a claim back.
+  enum class Question { claim, granted_bid, other };
   [[nodiscard]] std::function<Deadline(std::size_t, std::optional<Moment> connected)> last_call(
       Question question, Moment began) const;
   /// Notes which nodes answered a question that `began` then.
@@ -67,22 +75,24 @@ void Nodes::remember(const Answers<Answer>& answers, Moment began) {
 
 inline std::function<Deadline(std::size_t, std::optional<Moment>)> Nodes::last_call(
     Question question, Moment began) const {
-  const auto unheard_for = question == Question::claim ? Moment::duration{0} : unheard_for_;
+  const auto unheard_for = question == Question::other ? unheard_for_ : Moment::duration{0};
   const LastCall call = quorum::last_call(began, base::now(), unheard_for);
-  return [this, call, began](std::size_t node, std::optional<Moment> connected) {
-    if (reliable_[node]) return call.for_the_reliable;
+  // It may have fallen silent long ago: a waiter asks seldom, and each of them would pay for that.
+  const bool asked_long_ago = question == Question::granted_bid;
+  return [=, this](std::size_t node, std::optional<Moment> connected) {
+    if (reliable_[node]) return asked_long_ago ? call.for_the_connected : call.for_the_reliable;
     if (!connected) return call.for_others;
     // Its answer takes as long a way as its connection took.
     return std::max(call.for_the_connected, Deadline::at(*connected + (*connected - began)));
   };
 }
 
-template <class Yes, class Answer>
-Answers<Answer> Nodes::ask(typename FanOut<Answer>::Ask question, Millis for_the_late,
-                           const CallLimit& limit) {
+template <class Answer, class Enough>
+Answers<Answer> Nodes::ask(typename FanOut<Answer>::Ask question, const Enough& enough,
+                           Millis for_the_late, const CallLimit& limit) {
   const auto began = base::now();
   FanOut<Answer> fan_out{all_, size(), std::move(question), limit};
-  fan_out.wait([](const auto& all) { return decided<Yes>(all, late(all).size()); });
+  fan_out.wait(enough);
   const auto at_least = Deadline::after(base::now(), for_the_late);
   fan_out.linger([&, until = last_call(Question::other, began)](std::size_t node,
                                                                 std::optional<Moment> connected) {

@@ -12,7 +12,9 @@ namespace {
 // A release reaches the nodes one after the other, and so do its wakes.
 constexpr Millis for_the_other_wakes{2};
 // What a minority granted is kept for two rounds and so long: the release of the others may be on
-// its way. At random, so that two who have a node each do not let go of them together.
+// its way. At random, so that two who have a node each do not let go of them together. A round in
+// which a silent node was waited for is no measure of that way.
+constexpr Millis longest_round{50};
 constexpr std::int64_t shortest_keep = 10;
 constexpr std::int64_t longest_keep = 40;
 // Then the node's next waiter has it. Until the next bid.
@@ -60,8 +62,8 @@ void Place::note(const Answers<Attempt>& answers, bool has_holder, Moment began)
     bid_again_ = in(soonest_look, latest_look);
   }
   if (kept_.empty()) return;
-  const auto now = base::now();
-  keep_until_ = Deadline::at(in(shortest_keep, longest_keep).moment() + 2 * (now - began));
+  const auto round = std::min<Moment::duration>(base::now() - began, longest_round);
+  keep_until_ = Deadline::at(in(shortest_keep, longest_keep).moment() + 2 * round);
 }
 
 std::vector<std::size_t> Place::to_give_back() {

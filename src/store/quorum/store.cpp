@@ -284,10 +284,16 @@ std::optional<Fence> QuorumStore::fence_of(const LockName& name, const Token& to
 
 Release QuorumStore::release(const LockName& name, const Token& token, const Parting& parting,
                              const CallLimit& limit) {
-  auto answers = nodes_.ask<Released, Release>(
+  const auto needed = majority(nodes_.size());
+  // With fewer than this many nodes left to us, we have no majority any more.
+  const auto given_back = [&](const auto& all) {
+    return count<Released>(all) > 0 && count<Released>(all) + count<NotOurs>(all) >= needed;
+  };
+  auto answers = nodes_.ask<Release>(
       [&](std::size_t node, const CallLimit& share) {
         return nodes_[node].release(name, token, parting, share);
       },
+      [&](const auto& all) { return decided<Released>(all, late(all).size()) || given_back(all); },
       Millis{0}, limit);
   if (is_last_grant(name, token)) {
     // Asked once more, a node that heard it the first time has it no more.
@@ -296,15 +302,12 @@ Release QuorumStore::release(const LockName& name, const Token& token, const Par
       if (given<Released>(answers[node]) != nullptr) released_.push_back(node);
     }
   }
-  const auto needed = majority(nodes_.size());
-  if (count<Released>(answers) >= needed) {
-    released_.clear();
-    return Released{};
-  }
-  if (count<NotOurs>(answers) > nodes_.size() - needed) {
+  if (count<Released>(answers) < needed && count<NotOurs>(answers) > nodes_.size() - needed) {
     return NotOurs{"a majority of the servers no longer has it"};
   }
-  return summary(answers);
+  if (!given_back(answers)) return summary(answers);
+  released_.clear();
+  return Released{};
 }
 
 Standing QuorumStore::check(const LockName& name, const Token& token, const CallLimit& limit) {
