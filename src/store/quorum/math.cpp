@@ -298,6 +298,7 @@ std::vector<Waiter> merged_waiters(const std::vector<LockReport>& reports, std::
   std::sort(line.begin(), line.end(),
             [&](const InLine& one, const InLine& other) { return place(one) < place(other); });
   std::vector<Waiter> result;
+  result.reserve(line.size());
   for (InLine& each : line) result.push_back(std::move(each.waiter));
   return result;
 }
