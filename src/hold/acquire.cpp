@@ -18,6 +18,9 @@ using store::Fault;
 constexpr Millis shortest_answer{1'000};
 // On the way out nobody should wait long for a server.
 constexpr Millis goodbye{1'000};
+// Whose turn has not come by then gives memory back while it waits, and has it back a tenth of a
+// millisecond later than others when it comes.
+constexpr Millis soon{5'000};
 constexpr Millis first_retry{50};
 constexpr Millis longest_retry{1'000};
 
@@ -201,9 +204,12 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
     const Deadline until =
         std::min({terms_.wait_ends, line_.due(), earlier_.due(), earlier_.listen_due()});
     const auto turn = [&] {
-      if (earlier_.empty()) return store_->await_turn(claim_, {until, signals_.descriptor()});
+      const bool long_wait = told_at - began_ >= soon;
+      if (earlier_.empty()) {
+        return store_->await_turn(claim_, {until, signals_.descriptor(), nullptr, long_wait});
+      }
       const os::PollSet interrupt{wakers()};
-      return store_->await_turn(claim_, {until, interrupt.descriptor()});
+      return store_->await_turn(claim_, {until, interrupt.descriptor(), nullptr, long_wait});
     }();
     if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
     if (const auto* notice = std::get_if<store::Notice>(&turn)) return obey(*notice);

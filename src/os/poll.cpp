@@ -5,8 +5,10 @@
 #include <sys/timerfd.h>
 
 #include <array>
+#include <utility>
 
 #include "os/error.hpp"
+#include "os/memory.hpp"
 
 namespace os {
 namespace {
@@ -14,6 +16,9 @@ namespace {
 // One sleep is cut into pieces of this length: ppoll() counts on CLOCK_MONOTONIC, which stands
 // still while the machine is suspended, and our deadlines do not.
 constexpr base::Millis longest_sleep{10'000};
+// In a long wait: what comes within this is an answer, and the memory is needed for the next
+// question.
+constexpr base::Millis short_sleep{100};
 
 /// To the microsecond: a poll(2) in whole milliseconds would double what a short wait costs.
 timespec timeout_of(base::Deadline until) {
@@ -36,11 +41,16 @@ bool poll_once(pollfd* fds, nfds_t count, base::Deadline until) {
 Ready wait_for(int fd, Want want, const CallLimit& limit) {
   const short events = want == Want::read ? POLLIN : POLLOUT;
   std::array<pollfd, 2> fds{pollfd{fd, events, 0}, pollfd{limit.interrupt, POLLIN, 0}};
+  bool asleep = !limit.long_wait;
   for (;;) {
-    if (poll_once(fds.data(), fds.size(), limit.until)) {
+    const auto until = asleep
+                           ? limit.until
+                           : std::min(limit.until, base::Deadline::after(base::now(), short_sleep));
+    if (poll_once(fds.data(), fds.size(), until)) {
       return fds[1].revents != 0 ? Ready::interrupted : Ready::yes;
     }
     if (limit.until.passed(base::now())) return Ready::timed_out;
+    if (!std::exchange(asleep, true)) shed_memory();
   }
 }
 

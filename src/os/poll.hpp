@@ -19,10 +19,13 @@ struct CallLimit {
   /// Told when the server's machine has taken the connection: what we send will get there, whether
   /// we hear an answer or not. Not owned, null for nobody.
   std::atomic<bool>* connected = nullptr;
+  /// Nobody expects an answer soon: who sleeps for a moment gives back memory before it sleeps on
+  /// (os/memory.hpp). Only for a process of one thread.
+  bool long_wait = false;
 
   /// The same, but at most until `deadline`.
   [[nodiscard]] CallLimit at_most(base::Deadline deadline) const {
-    return {std::min(until, deadline), interrupt, connected};
+    return {std::min(until, deadline), interrupt, connected, long_wait};
   }
   void note_connected() const {
     if (connected != nullptr) connected->store(true, std::memory_order_relaxed);

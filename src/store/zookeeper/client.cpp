@@ -139,7 +139,7 @@ void Session::step(const CallLimit& limit) {
     until = std::min(until, trial_.ends(limit.until, timeout(), now));
   }
   const auto want = (interest & ZOOKEEPER_WRITE) != 0 ? os::Want::write : os::Want::read;
-  const bool ready = os::wait_for(socket_, want, {until, limit.interrupt}) == os::Ready::yes;
+  const bool ready = os::wait_for(socket_, want, limit.at_most(until)) == os::Ready::yes;
   if (ready) receive_limit_.enforce(socket_);
   const int processed = zookeeper_process(handle_, ready ? interest : 0);
   const bool useless = is_no_zookeeper() || (!is_connected() && trial_.failed(base::now()));

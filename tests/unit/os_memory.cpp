@@ -1,0 +1,62 @@
+#include "os/memory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "base/clock.hpp"
+#include "os/poll.hpp"
+
+namespace unit::os_memory {
+
+using base::Deadline;
+using base::Millis;
+
+namespace {
+
+/// How much of what is mapped from files is in memory here and now, in KB.
+long mapped_kb() {
+  std::ifstream status{"/proc/self/status"};
+  for (std::string word; status >> word;) {
+    long size = 0;
+    if (word == "RssFile:" && status >> size) return size;
+  }
+  throw std::runtime_error{"no RssFile"};
+}
+
+/// Sleeps for a fifth of a second; what is in memory before and after.
+std::array<long, 2> around_a_sleep(bool long_wait) {
+  const long before = mapped_kb();
+  const Deadline until = Deadline::after(base::now(), Millis{200});
+  (void)os::wait_for(-1, os::Want::read, {until, -1, nullptr, long_wait});
+  return {before, mapped_kb()};
+}
+
+int depth_of(int calls) {
+  volatile char room[1024] = {};
+  room[0] = static_cast<char>(calls);
+  return calls == 0 ? 0 : 1 + depth_of(calls - 1) + room[1023];
+}
+
+}  // namespace
+
+TEST_CASE("a program that shed its memory goes on as before") {
+  std::string kept(100'000, 'x');
+  CHECK(depth_of(100) == 100);
+  os::shed_memory();
+  CHECK(depth_of(100) == 100);
+  CHECK(kept == std::string(100'000, 'x'));
+  CHECK_THROWS_AS(std::stoi("no number"), std::invalid_argument);
+}
+
+TEST_CASE("who waits for long gives back the pages of the program, and nobody else does") {
+  const auto [before_short, after_short] = around_a_sleep(false);
+  CHECK(after_short > before_short / 2);
+  const auto [before_long, after_long] = around_a_sleep(true);
+  CHECK(after_long < before_long / 2);
+}
+
+}  // namespace unit::os_memory
