@@ -72,19 +72,23 @@ inline check_exclusion() {          /* no two validities overlap */
 
 /* THE SCRIPTS of client `me` on server `at` */
 
-inline enter(me, at) {
+inline enter(me, at, agrees) {      /* all are asked for one number; whose clock agrees gives it */
   with[me].entered[at] = state[me] != resting;
   if
   :: server[at].owner == NOBODY ->
      server[at].owner = me; server[at].fence_to = me;
-     if                             /* all are asked for one number, those that have given less give it */
-     :: server[at].fence < WISH -> server[at].fence = WISH
-     :: server[at].fence++          /* or their clock does not agree */
+     if
+     :: agrees && server[at].fence < WISH -> server[at].fence = WISH
+     :: else -> server[at].fence++
      fi
   :: else
   fi
 }
 #define granted(me, at) (server[at].owner == me && server[at].fence_to == me)
+
+inline hear(me, at) {
+  if :: state[me] == asking && granted(me, at) -> with[me].number[at] = server[at].fence :: else fi
+}
 
 inline raise_fence(me, at) {
   if
@@ -143,10 +147,11 @@ proctype client(byte me) {
 /* THE NETWORK carries out what is on its way, in any order; and time passes on the servers. */
 proctype network(byte me; byte at) {
   do
-  :: d_step { with[me].asked[at] > 0 -> with[me].asked[at]--; enter(me, at) }
-  :: d_step { with[me].asked[at] > 0 -> with[me].asked[at]--; enter(me, at);
-       if :: state[me] == asking && granted(me, at) -> with[me].number[at] = server[at].fence :: else fi
-     }
+  /* Not one step with a choice in it: in a d_step the first that is possible is taken, always. */
+  :: d_step { with[me].asked[at] > 0 -> with[me].asked[at]--; enter(me, at, true) }
+  :: d_step { with[me].asked[at] > 0 -> with[me].asked[at]--; enter(me, at, false) }
+  :: d_step { with[me].asked[at] > 0 -> with[me].asked[at]--; enter(me, at, true); hear(me, at) }
+  :: d_step { with[me].asked[at] > 0 -> with[me].asked[at]--; enter(me, at, false); hear(me, at) }
   :: d_step { with[me].raise[at] -> with[me].raise[at] = false; raise_fence(me, at) }
   :: d_step { with[me].raise[at] -> with[me].raise[at] = false; raise_fence(me, at);
        if :: state[me] == confirming && raised -> with[me].confirmed[at] = true :: else fi
