@@ -3,10 +3,9 @@
 
 namespace os {
 
-/// Gives back what the kernel brings again when it is touched, or what nobody will look at: the
-/// pages of the program and its libraries, which stay in the page cache for all who run it, and
-/// those of the main thread's stack below the caller. What is touched again costs a fault for each
-/// 64 KB: a tenth of a millisecond for the next question to a server. Main thread.
+/// Gives back what the kernel brings again when it is touched: the pages of the program and its
+/// libraries, which stay in the page cache for all who run it. What is touched again costs a fault
+/// for each 64 KB: a tenth of a millisecond for the next question to a server. Any thread.
 void shed_memory();
 
 }  // namespace os

@@ -20,7 +20,7 @@ struct CallLimit {
   /// we hear an answer or not. Not owned, null for nobody.
   std::atomic<bool>* connected = nullptr;
   /// Nobody expects an answer soon: who sleeps for a moment gives back memory before it sleeps on
-  /// (os/memory.hpp). Only for a process of one thread.
+  /// (os/memory.hpp).
   bool long_wait = false;
 
   /// The same, but at most until `deadline`.
