@@ -365,7 +365,10 @@ std::optional<Change> Guardian::take() {
     } else if (change->pid == guardian_) {
       forget_guardian();
     } else if (change->pid == job_) {
-      (void)hear();  // it is our child now, so its guardian has hung up
+      // It is our child now, so its guardian is gone; of several threads, which a sanitizer starts,
+      // the last may not have closed the line yet.
+      (void)hear();
+      if (!std::exchange(hung_up_, true)) killed_ = !ended_;
       return over(*change);
     }
   }
