@@ -204,12 +204,12 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
     const Deadline until =
         std::min({terms_.wait_ends, line_.due(), earlier_.due(), earlier_.listen_due()});
     const auto turn = [&] {
-      const bool long_wait = told_at - began_ >= soon;
-      if (earlier_.empty()) {
-        return store_->await_turn(claim_, {until, signals_.descriptor(), nullptr, long_wait});
-      }
+      os::CallLimit limit{until, signals_.descriptor()};
+      limit.long_wait = told_at - began_ >= soon;
+      if (earlier_.empty()) return store_->await_turn(claim_, limit);
       const os::PollSet interrupt{wakers()};
-      return store_->await_turn(claim_, {until, interrupt.descriptor(), nullptr, long_wait});
+      limit.interrupt = interrupt.descriptor();
+      return store_->await_turn(claim_, limit);
     }();
     if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
     if (const auto* notice = std::get_if<store::Notice>(&turn)) return obey(*notice);

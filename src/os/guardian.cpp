@@ -317,7 +317,7 @@ std::optional<NotStarted> Guardian::await_start(Signals& signals) {
   const auto first = line_.take<Report>();
   const auto* report = std::get_if<Report>(&first);
   if (report == nullptr) {
-    hung_up_ = killed_ = true;  // whether there is a job will be seen when its tree is killed
+    hang_up();  // whether there is a job will be seen when its tree is killed
     return std::nullopt;
   }
   job_ = report->job;
@@ -368,7 +368,7 @@ std::optional<Change> Guardian::take() {
       // It is our child now, so its guardian is gone; of several threads, which a sanitizer starts,
       // the last may not have closed the line yet.
       (void)hear();
-      if (!std::exchange(hung_up_, true)) killed_ = !ended_;
+      hang_up();
       return over(*change);
     }
   }
@@ -391,8 +391,7 @@ std::optional<Change> Guardian::hear() {
       const bool stopped = report->kind == Report::Kind::stopped;
       return over({stopped ? Change::Kind::stopped : Change::Kind::ended, job_, report->value});
     }
-    hung_up_ = true;
-    killed_ = !ended_;
+    hang_up();
   }
   return std::nullopt;
 }

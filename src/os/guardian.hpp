@@ -127,6 +127,10 @@ class Guardian {
   std::optional<Change> hear();
   Change over(Change change);
 
+  /// Nothing more comes from the guardian, which tells of the job's end before it ends by itself.
+  void hang_up() {
+    if (!std::exchange(hung_up_, true)) killed_ = !ended_;
+  }
   void forget_guardian();
 
   GuardianLine line_;
