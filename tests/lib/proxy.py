@@ -14,7 +14,8 @@ Modes (one line each; `mode ...` in the log says that it is on):
   drop-request [TEXT]   the next request is lost before the server sees it, its connection closed
   reset                 every connection is reset now; new ones pass
   refuse                the same, and nobody listens until the next `pass`
-A request is what the client has written since the last answer: rlock sends what belongs together at once.
+A request is what the client has written since the last answer: rlock sends what belongs together at once. TEXT may
+have \\r and \\n: '\\r\\nrelease\\r\\n' is that argument of a command, and no word of a script's text.
 """
 
 import asyncio
@@ -144,7 +145,7 @@ class Proxy:
         if mode == "delay":
             self.delay = float(rest) / 1000
         elif mode in ("drop-reply", "swallow-reply", "drop-request"):
-            self.fault = (mode, rest)
+            self.fault = (mode, rest.encode().decode("unicode_escape"))
         elif mode == "refuse":
             self.close_door()
         elif mode not in ("pass", "stall", "reset"):
