@@ -263,3 +263,14 @@ token_of() {
   finish second
   assert_equal "$(paste -sd ' ' "$T/order")" 'first second'
 }
+
+@test "who waits for long on this host needs little memory, and has its turn as before" {
+  hold holder -k "$K"
+  start waiter -k "$K" -w 60s -q -- echo ran
+  wait_until in_line 1
+  gives_back_memory waiter
+  let_go holder
+  finish waiter
+  assert_success
+  assert_output ran
+}

@@ -146,22 +146,10 @@ load lib/rlock
   assert_silent
 }
 
-# program_kb PID: what of the program's own file is in its memory
-program_kb() {
-  awk -v program="$(readlink "/proc/$1/exe")" '
-    /^[0-9a-f]+-[0-9a-f]+ / { ours = $6 == program && $2 !~ /w/ }
-    /^Rss:/ && ours { sum += $2 }
-    END { print sum + 0 }' "/proc/$1/smaps"
-}
-
-needs_less_than() { (($(program_kb "$2") < $1)); }
-
 @test "who waits for long needs little memory, and has its turn as before" {
-  local at_first
   hold holder -k "$K"
   queue_up waiter "$K" 1 -- echo ran
-  at_first=$(program_kb "${PIDS[waiter]}")
-  PATIENCE=40 wait_until needs_less_than $((at_first / 2)) "${PIDS[waiter]}" # after a heartbeat, 12 s
+  gives_back_memory waiter
   let_go holder
   finish waiter
   assert_success

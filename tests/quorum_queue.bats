@@ -161,3 +161,14 @@ node_has_line() {
   assert_output ran
   [[ ! -e $T/ran ]]
 }
+
+@test "who waits for long at a quorum needs little memory, and has its turn as before" {
+  start_quorum
+  hold holder -k "$K"
+  in_line waiter 1 -- echo ran
+  gives_back_memory waiter
+  let_go holder
+  finish waiter
+  assert_success
+  assert_output ran
+}

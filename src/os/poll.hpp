@@ -19,8 +19,8 @@ struct CallLimit {
   /// Told when the server's machine has taken the connection: what we send will get there, whether
   /// we hear an answer or not. Not owned, null for nobody.
   std::atomic<bool>* connected = nullptr;
-  /// Nobody expects an answer soon: who sleeps for a moment gives back memory before it sleeps on
-  /// (os/memory.hpp).
+  /// Nobody expects an answer soon: who has slept for a moment, and is to sleep for seconds more,
+  /// gives back memory first (os/memory.hpp).
   bool long_wait = false;
 
   /// The same, but at most until `deadline`.
@@ -49,9 +49,9 @@ bool is_hung_up(int socket);
 /// Waits until one of `fds` (-1 is skipped) is readable or the deadline passed.
 void wait_any(const std::vector<int>& fds, base::Deadline until);
 
-/// The same, or until the other end of one of `pipes` is gone, even if there is still data to read;
-/// says whether one is.
-bool wait_any(const std::vector<int>& fds, const std::vector<int>& pipes, base::Deadline until);
+/// The same within the limit, or until the other end of one of `pipes` is gone, even if there is
+/// still data to read; says whether one is.
+bool wait_any(const std::vector<int>& fds, const std::vector<int>& pipes, const CallLimit& limit);
 
 /// Several descriptors behind one (epoll(7)): descriptor() is readable while one of them is. It
 /// does not own them. Those that are -1 are skipped.

@@ -133,7 +133,7 @@ class FanOut {
   }
   [[nodiscard]] bool ended() const { return interrupted_ || limit_.until.passed(base::now()); }
   void listen(Deadline until) {
-    const auto ready = os::wait_for(heard_.descriptor(), os::Want::read, {until, limit_.interrupt});
+    const auto ready = os::wait_for(heard_.descriptor(), os::Want::read, limit_.at_most(until));
     if (ready == os::Ready::interrupted) interrupted_ = true;
     take();
   }

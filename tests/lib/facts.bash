@@ -192,3 +192,20 @@ d = json.load(sys.stdin)
 v = eval(sys.argv[1])
 print(v if isinstance(v, str) else json.dumps(v))' "$expression"
 }
+
+# program_kb PID: what of the program's own file is in its memory
+program_kb() {
+  awk -v program="$(readlink "/proc/$1/exe")" '
+    /^[0-9a-f]+-[0-9a-f]+ / { ours = $6 == program && $2 !~ /w/ }
+    /^Rss:/ && ours { sum += $2 }
+    END { print sum + 0 }' "/proc/$1/smaps"
+}
+
+needs_less_than() { (($(program_kb "$2") < $1)); }
+
+# gives_back_memory NAME: half of the program at least, once it has waited for 5 s.
+gives_back_memory() {
+  local pid=${PIDS[$1]} at_first
+  at_first=$(program_kb "$pid")
+  PATIENCE=40 wait_until needs_less_than $((at_first / 2)) "$pid"
+}

@@ -351,13 +351,13 @@ TEST_CASE("a pipe is owned until its last handle is gone") {
     const auto other = pipe->duplicate();
     { const auto gone = *std::move(pipe); }
     CHECK(os::is_owned(path));
-    CHECK_FALSE(os::wait_any({}, {watched.number()}, Deadline::at(base::now())));
+    CHECK_FALSE(os::wait_any({}, {watched.number()}, {Deadline::at(base::now())}));
     CHECK(other.in_place());
     os::remove_name(path);
     CHECK_FALSE(other.in_place());
     CHECK_FALSE(os::is_owned(path));
   }
-  CHECK(os::wait_any({}, {watched.number()}, Deadline::never()));
+  CHECK(os::wait_any({}, {watched.number()}, {Deadline::never()}));
   os::post(path, "a letter to a pipe that is not there");
   CHECK_FALSE(fs::exists(path));
 }

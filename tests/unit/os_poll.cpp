@@ -81,6 +81,9 @@ TEST_CASE("a limit is the earlier of two deadlines, and keeps its interrupt") {
   CHECK(os::CallLimit{late, 7}.at_most(early).until == early);
   CHECK(os::CallLimit{early, 7}.at_most(late).until == early);
   CHECK(os::CallLimit{early, 7}.at_most(late).interrupt == 7);
+  os::CallLimit patient{late};
+  patient.long_wait = true;
+  CHECK(patient.at_most(early).long_wait);
 }
 
 TEST_CASE("waiting for any ends with the first") {
@@ -97,12 +100,13 @@ TEST_CASE("the end of a pipe is told apart from what there is to read in it") {
   const Pipe signals;
   Pipe watched;
   watched.fill();
-  CHECK_FALSE(os::wait_any({signals.reader.number()}, {watched.reader.number()}, soon()));
+  const std::vector<int> pipes{watched.reader.number()};
+  CHECK_FALSE(os::wait_any({}, pipes, {soon(), signals.reader.number()}));
   signals.fill();
-  CHECK_FALSE(
-      os::wait_any({signals.reader.number()}, {watched.reader.number()}, Deadline::never()));
+  CHECK_FALSE(os::wait_any({signals.reader.number()}, pipes, {Deadline::never()}));
+  CHECK_FALSE(os::wait_any({}, pipes, {Deadline::never(), signals.reader.number()}));
   watched.writer = os::Fd{};
-  CHECK(os::wait_any({signals.reader.number()}, {watched.reader.number()}, Deadline::never()));
+  CHECK(os::wait_any({signals.reader.number()}, pipes, {Deadline::never()}));
 }
 
 TEST_CASE("a set of descriptors is readable while one of them is") {

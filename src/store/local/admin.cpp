@@ -137,9 +137,9 @@ LastWord LocalAdmin::await_last_word(const LockName& /*name*/, const CallLimit& 
   std::vector<int> pipes;
   pipes.reserve(told_.size());
   for (const auto& fd : told_) pipes.push_back(fd.number());
-  if (!os::wait_any({limit.interrupt}, pipes, limit.until)) return LastWord::silence;
+  if (!os::wait_any({}, pipes, limit)) return LastWord::silence;
   const auto ended = std::find_if(told_.begin(), told_.end(), [](const os::Fd& fd) {
-    return os::wait_any({}, {fd.number()}, Deadline::at(base::now()));
+    return os::wait_any({}, {fd.number()}, {Deadline::at(base::now())});
   });
   if (ended != told_.end()) told_.erase(ended);
   return LastWord::stopped;

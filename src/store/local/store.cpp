@@ -89,8 +89,7 @@ Turn PredecessorWatch::wait(os::NamedPipe& pipe, const CallLimit& limit,
   std::vector<int> pipes;
   pipes.reserve(watched_.size());
   for (const auto& fd : watched_) pipes.push_back(fd.number());
-  const bool one_ended =
-      os::wait_any({pipe.descriptor(), limit.interrupt}, pipes, std::min(limit.until, look_at_));
+  const bool one_ended = os::wait_any({pipe.descriptor()}, pipes, limit.at_most(look_at_));
   bool told = false;
   for (const auto& line : pipe.take()) {
     if (auto notice = notice_in(line)) return *std::move(notice);

@@ -80,12 +80,11 @@ Turn Place::sleep(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
   if (queued_.empty()) {
     os::wait_any({limit.interrupt}, until);
   } else {
-    FanOut<Turn> fan_out{queued_,
-                         nodes.size(),
+    FanOut<Turn> fan_out{queued_, nodes.size(),
                          [&](std::size_t node, const CallLimit& share) {
                            return nodes[node].await_turn(claim, share);
                          },
-                         {until, limit.interrupt}};
+                         limit.at_most(until)};
     const auto& first =
         fan_out.wait([&](const auto& all) { return late(all).size() < all.size(); });
     if (count<ClaimAgain>(first) > 0) {
