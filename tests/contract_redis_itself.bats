@@ -402,6 +402,24 @@ cancelled() {
   [[ ! -e $T/ran ]]
 }
 
+@test "--supersede=waiting: one whose turn has come, and who is stopped, is sent away as well" {
+  if ! can --supersede; then
+    refused --supersede=waiting
+    return 0
+  fi
+  hold holder -k "$K"
+  stand_in_line older "$K" -- touch "$T/ran"
+  signal STOP older
+  let_go holder
+  assert_success
+  attempt -q -k "$K" -w 60s --supersede=waiting -- echo newest
+  assert_output newest
+  signal CONT older
+  finish older
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+}
+
 @test "keys of every kind" {
   local key
   for key in 'a/b' '.' '..' 'with blank' '%41' 'ü€' '-x' "$(printf 'x%.0s' {1..80})"; do

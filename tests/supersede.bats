@@ -83,7 +83,32 @@ load lib/rlock
   assert_output ran
   signal CONT older
   finish older
-  [[ $status == 75 || -e $T/ran ]] # it heard of its turn before, and came when the lock was free again
+  assert_equal "$status" 75 # though it hears of its turn first, and the lock is free
+  [[ ! -e $T/ran ]]
+}
+
+@test "a reader that was woken and sent away does not join the other readers" {
+  own_server
+  hold holder -k "$K"
+  start first -k "$K" --shared -w 60s --ttl 60s --grace 30s -- sh -c 'trap "" TERM; "$LIB/until-file" "$T/first.go"'
+  wait_queued "$K" 1
+  queue_up older "$K" 2 --shared -- touch "$T/ran"
+  signal STOP older
+  let_go holder
+  wait_until says "$T/first.out" started
+  wait_until listening 2 # the stopped one was the last time it was asked
+  start newest -k "$K" -w 60s --supersede -- echo ran
+  wait_queued "$K" 1
+  signal CONT older
+  finish older
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+  touch "$T/first.go"
+  finish first
+  assert_equal "$status" 76
+  finish newest
+  assert_success
+  assert_output ran
 }
 
 @test "=waiting leaves the holders of permits alone" {

@@ -119,6 +119,12 @@ local my_turn = not first or first == id
 if not my_turn and hint ~= '' then
   my_turn = tonumber(hint) < tonumber(redis.call('ZSCORE', queue, first))
 end
+-- It was sent away after it had been woken, and hears of that when it waits on.
+if my_turn and first ~= id and hint ~= '' and ARGV[14] ~= 'new' then
+  for _, message in ipairs(redis.pcall('LRANGE', mailbox .. token, 0, -1)) do
+    if message:sub(1, 5) == 'stop ' then my_turn = false end
+  end
+end
 if owner == id or my_turn and (not owner or want == mode and room()) then
   local wish = tonumber(ARGV[15] or 0)
   if wish < now_us or wish > now_us + AHEAD then wish = now_us end
