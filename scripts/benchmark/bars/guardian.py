@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 from measure import ratios
 from world import DIR, HERE, RLOCK, TCP, UNIX, row
@@ -19,7 +20,7 @@ def guardian():
 
 def build(place):
     root = os.path.abspath(f"{HERE}/../..")
-    for part in ("src", "scripts", "man", "CMakeLists.txt"):
+    for part in ("src", "scripts", "man", "CMakeLists.txt", "LICENSE"):
         whole = shutil.copytree if os.path.isdir(f"{root}/{part}") else shutil.copy
         os.makedirs(place, exist_ok=True)
         whole(f"{root}/{part}", f"{place}/{part}")
@@ -31,4 +32,6 @@ def build(place):
 
 
 def quietly(*command):
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if ran.returncode != 0:
+        sys.exit(f"{ran.stdout}bench: {' '.join(command)} failed")
