@@ -201,13 +201,11 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
   for (;;) {
     // Listening for the earlier locks begins before the first wait.
     if (auto outcome = look_after_earlier()) return outcome;
-    const auto settles = Deadline::after(began_, soon);
-    const bool settled = settles.passed(base::now());
-    const auto until = std::min({terms_.wait_ends, line_.due(), earlier_.due(),
-                                 earlier_.listen_due(), settled ? Deadline::never() : settles});
+    const Deadline until =
+        std::min({terms_.wait_ends, line_.due(), earlier_.due(), earlier_.listen_due()});
     const auto turn = [&] {
       os::CallLimit limit{until, signals_.descriptor()};
-      limit.long_wait = settled;
+      limit.long_from = Deadline::after(began_, soon);
       if (earlier_.empty()) return store_->await_turn(claim_, limit);
       const os::PollSet interrupt{wakers()};
       limit.interrupt = interrupt.descriptor();

@@ -39,17 +39,23 @@ bool poll_once(pollfd* fds, nfds_t count, base::Deadline until) {
   return ready > 0;
 }
 
+/// When who sleeps within the limit gives back memory.
+base::Deadline sheds_at(const CallLimit& limit) {
+  if (limit.long_from.is_never()) return limit.long_from;
+  const auto earliest = std::max(limit.long_from, base::Deadline::after(base::now(), short_sleep));
+  return limit.until.earlier_by(long_sleep) < earliest ? base::Deadline::never() : earliest;
+}
+
 /// Whether one of them, of which the limit's interrupt is one, is ready before the limit's moment.
 bool poll_within(pollfd* fds, nfds_t count, const CallLimit& limit) {
-  bool asleep = !limit.long_wait || limit.until.earlier_by(long_sleep).passed(base::now());
-  for (;;) {
-    const auto until = asleep
-                           ? limit.until
-                           : std::min(limit.until, base::Deadline::after(base::now(), short_sleep));
-    if (poll_once(fds, count, until)) return true;
+  auto sheds = sheds_at(limit);
+  while (!poll_once(fds, count, std::min(limit.until, sheds))) {
     if (limit.until.passed(base::now())) return false;
-    if (!std::exchange(asleep, true)) shed_memory();
+    if (!sheds.passed(base::now())) continue;
+    shed_memory();
+    sheds = base::Deadline::never();
   }
+  return true;
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ struct CallLimit {
   /// Told when the server's machine has taken the connection: what we send will get there, whether
   /// we hear an answer or not. Not owned, null for nobody.
   std::atomic<bool>* connected = nullptr;
-  /// Nobody expects an answer soon: who has slept for a moment, and is to sleep for seconds more,
-  /// gives back memory first (os/memory.hpp).
-  bool long_wait = false;
+  /// From then on the wait is a long one, in which nobody expects an answer soon: who sleeps, and
+  /// is to sleep for seconds more, gives back memory first (os/memory.hpp).
+  base::Deadline long_from = base::Deadline::never();
 
   /// The same, but at most until `deadline`.
   [[nodiscard]] CallLimit at_most(base::Deadline deadline) const {
-    return {std::min(until, deadline), interrupt, connected, long_wait};
+    return {std::min(until, deadline), interrupt, connected, long_from};
   }
   void note_connected() const {
     if (connected != nullptr) connected->store(true, std::memory_order_relaxed);

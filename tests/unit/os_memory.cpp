@@ -29,12 +29,12 @@ long mapped_kb() {
 
 /// Sleeps for a fifth of a second, though the limit may be a later one; what is in memory before
 /// and after.
-std::array<long, 2> around_a_sleep(bool long_wait, Millis limit) {
+std::array<long, 2> around_a_sleep(Deadline long_from, Millis limit) {
   os::Timer timer;
   const long before = mapped_kb();
   timer.set(Deadline::after(base::now(), Millis{200}));
   const Deadline until = Deadline::after(base::now(), limit);
-  (void)os::wait_for(timer.descriptor(), os::Want::read, {until, -1, nullptr, long_wait});
+  (void)os::wait_for(timer.descriptor(), os::Want::read, {until, -1, nullptr, long_from});
   return {before, mapped_kb()};
 }
 
@@ -49,11 +49,12 @@ TEST_CASE("a program that shed its memory goes on as before") {
 
 TEST_CASE("who waits for long gives back the pages of the program, and nobody else does") {
   constexpr Millis long_time{60'000};
-  const auto [before_question, after_question] = around_a_sleep(false, long_time);
+  const auto at_once = Deadline::at(base::now());
+  const auto [before_question, after_question] = around_a_sleep(Deadline::never(), long_time);
   CHECK(after_question > before_question / 2);
-  const auto [before_moment, after_moment] = around_a_sleep(true, Millis{1'000});
+  const auto [before_moment, after_moment] = around_a_sleep(at_once, Millis{1'000});
   CHECK(after_moment > before_moment / 2);
-  const auto [before_long, after_long] = around_a_sleep(true, long_time);
+  const auto [before_long, after_long] = around_a_sleep(at_once, long_time);
   CHECK(after_long < before_long / 2);
 }
 

@@ -82,8 +82,8 @@ TEST_CASE("a limit is the earlier of two deadlines, and keeps its interrupt") {
   CHECK(os::CallLimit{early, 7}.at_most(late).until == early);
   CHECK(os::CallLimit{early, 7}.at_most(late).interrupt == 7);
   os::CallLimit patient{late};
-  patient.long_wait = true;
-  CHECK(patient.at_most(early).long_wait);
+  patient.long_from = early;
+  CHECK(patient.at_most(early).long_from == early);
 }
 
 TEST_CASE("waiting for any ends with the first") {
