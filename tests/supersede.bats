@@ -87,6 +87,21 @@ load lib/rlock
   [[ ! -e $T/ran ]]
 }
 
+@test "one that was woken, did not come in time and comes back at last was sent away as well" {
+  own_server
+  hold holder -k "$K"
+  queue_up older "$K" 1 -- touch "$T/ran"
+  signal STOP older
+  let_go holder
+  wait_free "$K" # it has two seconds
+  attempt -k "$K" --supersede=waiting -- echo ran
+  assert_output ran
+  signal CONT older
+  finish older
+  assert_equal "$status" 75
+  [[ ! -e $T/ran ]]
+}
+
 @test "a reader that was woken and sent away does not join the other readers" {
   own_server
   hold holder -k "$K"
@@ -96,7 +111,7 @@ load lib/rlock
   signal STOP older
   let_go holder
   wait_until says "$T/first.out" started
-  wait_until listening 2 # the stopped one was the last time it was asked
+  wait_until listening 2 # the stopped one listened the last time it asked
   start newest -k "$K" -w 60s --supersede -- echo ran
   wait_queued "$K" 1
   signal CONT older

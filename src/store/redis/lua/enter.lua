@@ -18,7 +18,7 @@
 -- a reservation, or keeps its place.
 local id, ttl, claim, grace = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local want, token = mode_of(id), token_of(id)
-local purged = purge()
+local purged, dead = purge()
 local state, attempt, failures, rest = slot_state()
 
 if owner == id and last_token == token then
@@ -93,6 +93,10 @@ if ARGV[8] ~= '' and not heard then
       redis.call('DEL', lock)
       owner = false
     end
+  end
+  -- Those that seem dead may come back.
+  for _, other in ipairs(again == 0 and dead or {}) do
+    if other ~= id then post(token_of(other), stop) end
   end
   for _, holder in ipairs(ARGV[12] == 'waiting' and {} or holders()) do
     local number = mode and redis.call('ZSCORE', grants, holder) or last_fence
