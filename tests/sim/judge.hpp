@@ -47,6 +47,7 @@ class Judge final : public Observer {
 
   void wants(int client) {
     wanted_[client] = world_.now();
+    ++runs_[client];
     bids_[client] = 0;
   }
   void begins(Job& job);
@@ -225,6 +226,7 @@ class Judge final : public Observer {
   std::map<std::pair<std::string, std::string>, SlotRuns> slots_;  // by key and slot
   std::map<int, Nanos> bids_;    // how often it has asked the servers since
   std::map<int, Nanos> wanted_;  // since when a client wants what it wants
+  std::map<int, int> runs_;      // of a client, up to this one
   std::map<int, Nanos> unwell_;  // were crashed, or paused; until when
   Nanos worse_since_ = 0;        // when the last one was
   Nanos forced_last_ = 0;

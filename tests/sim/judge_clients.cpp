@@ -166,13 +166,16 @@ void Judge::dismissed(int client, const std::string& why) {
     if (std::any_of(told_to_stop_.begin(), told_to_stop_.end(), is_of_client)) return;
     throw Violation{fmt::format("client {} is stopped, and nobody asked for it", client)};
   }
-  if (newer == client) throw Violation{fmt::format("client {} sends itself away", client)};
-  // Where a connection always comes about, a try that was not heard was lost on its way.
+  // Where a connection always comes about, a try that was not heard was lost on its way. Elsewhere
+  // it may arrive when the run that sent it is over, and mean whoever has the lock by then.
   const bool only_cuts =
       std::all_of(plan_.incidents.begin(), plan_.incidents.end(), [](const Incident& each) {
         return each.kind == Incident::Kind::crash ||
                (each.disturbance && each.disturbance->kind <= Disturbance::Kind::cut_answers);
       });
+  if (newer == client && (only_cuts || runs_[client] == 1)) {
+    throw Violation{fmt::format("client {} sends itself away", client)};
+  }
   if (only_cuts && wanted_[client] > wanted_[newer] + at_once) {
     throw Violation{
         fmt::format("client {} is sent away by client {}, which is the older one", client, newer)};
