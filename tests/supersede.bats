@@ -113,7 +113,7 @@ load lib/rlock
   wait_until says "$T/first.out" started
   wait_until listening 2 # the stopped one listened the last time it asked
   start newest -k "$K" -w 60s --supersede -- echo ran
-  wait_queued "$K" 1
+  wait_until says "$T/newest.err" 'waiting for'
   signal CONT older
   finish older
   assert_equal "$status" 75
