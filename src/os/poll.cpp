@@ -5,7 +5,6 @@
 #include <sys/timerfd.h>
 
 #include <array>
-#include <utility>
 
 #include "os/error.hpp"
 #include "os/memory.hpp"

@@ -18,7 +18,7 @@
 -- a reservation, or keeps its place.
 local id, ttl, claim, grace = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local want, token = mode_of(id), token_of(id)
-local purged, dead = purge()
+local dead = purge()
 local state, attempt, failures, rest = slot_state()
 
 if owner == id and last_token == token then
@@ -174,7 +174,7 @@ local ticket = redis.call('ZSCORE', queue, id)
 local waiting = redis.call('ZCARD', queue)
 local crowded = not ticket and ARGV[6] == '' and waiting >= (tonumber(ARGV[7]) or math.huge)
 if grace == 0 or crowded then
-  if purged > 0 then tell_first(claim) end
+  if #dead > 0 then tell_first(claim) end
   local holder, left, since, kind, more = occupant()
   return {'busy', string.sub(holder, 1, 400), left, since, kind, more, waiting, reason_of(holder)}
 end
@@ -194,9 +194,9 @@ local rank = redis.call('ZRANK', queue, id)
 local ahead = rank > 0 and first_waiter()
 -- There is room for the first one, which did not come for it.
 local not_come = ahead and mode and mode == mode_of(ahead) and room()
-if not_come and purged > 0 then
+if not_come and #dead > 0 then
   roll_call(math.floor(claim / 4), id)
-elseif not_come or ahead and purged > 0 then
+elseif not_come or ahead and #dead > 0 then
   tell_first(claim)
 end
 

@@ -93,7 +93,7 @@ local function holders()
 end
 
 -- Waiters whose heartbeat stopped, and the holders among several whose lease ended; at most 64 each
--- in a call, so that no call is slow. Says how many waiters, and which.
+-- in a call, so that no call is slow. Says which waiters.
 local function purge()
   local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, 64)
   for _, id in ipairs(dead) do
@@ -108,7 +108,7 @@ local function purge()
     end
     if #ended > 0 or redis.call('ZCARD', held) == 0 then settle() end
   end
-  return #dead, dead
+  return dead
 end
 
 -- False if the message could not be put there.
