@@ -11,6 +11,7 @@
 #include "cmd/present.hpp"
 #include "hold/progress.hpp"
 #include "os/host.hpp"
+#include "os/poll.hpp"
 #include "os/stdio.hpp"
 #include "store/backend.hpp"
 
@@ -147,8 +148,11 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
       print(fmt::format("'{}': {} has {}\n", key, token.shown(),
                         word ? "stopped its job and released" : "released"));
     }
+    const bool nobody_went = now_left.size() == left.size();
     left = now_left;
     if (left.empty()) return ExitCode::ok;
+    // A server may cut each wait.
+    if (nobody_went) os::wait_any({}, next);
     if (until.passed(base::now())) break;
     if (!say_at.passed(base::now())) continue;
     say_at = base::Deadline::never();
@@ -177,6 +181,7 @@ int wait_for_departure(const CancelPlan& plan, store::LockAdmin& admin, const st
       print(fmt::format("'{}': {} waits no more\n", key, token.shown()));
       return ExitCode::ok;
     }
+    os::wait_any({}, next);  // a server may cut each wait
     if (!until.passed(base::now())) continue;
     base::log::error("'{}': {} still waits, {} after it was asked to go", key, token.shown(),
                      base::format_duration(plan.wait));

@@ -5,6 +5,8 @@
 #include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "base/text.hpp"
+#include "hold/wait_pace.hpp"
 
 namespace hold {
 namespace {
@@ -21,8 +23,6 @@ constexpr Millis goodbye{1'000};
 // Whose turn has not come by then gives memory back while it waits, and has it back a tenth of a
 // millisecond later than others when it comes.
 constexpr Millis soon{5'000};
-constexpr Millis first_retry{50};
-constexpr Millis longest_retry{1'000};
 
 /// One of the locks that we had before is not ours any more, or cannot be had with the token that
 /// they share.
@@ -56,6 +56,10 @@ class Acquirer {
   std::optional<Outcome> recover(const store::Fault& fault);
   std::optional<Outcome> accept(store::Granted granted);
   std::optional<Outcome> obey(const store::Notice& notice);
+  /// After a wait that has brought nothing.
+  std::optional<Outcome> rest_after(const store::Turn& turn, base::Moment began);
+  /// A pause, unless something happens.
+  std::optional<Outcome> rest(Millis pause);
   /// Refreshes what is due and hears what others want of those; nothing if all is well.
   std::optional<Outcome> look_after_earlier();
   /// A run that we are part of holds it alone. By its name alone that is not always seen: one
@@ -73,7 +77,7 @@ class Acquirer {
   HeldLocks& earlier_;
   os::Signals& signals_;
   WaitingLine line_;
-  base::Millis retry_;
+  WaitPace pace_;
   base::Moment began_;
   base::Deadline attempt_ends_;
   bool asked_again_ = false;  // a single attempt whose answer was lost asks once more
@@ -88,7 +92,6 @@ Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& 
       earlier_{earlier},
       signals_{signals},
       line_{claim.name, claim.mode},
-      retry_{first_retry},
       began_{base::now()},
       attempt_ends_{Deadline::after(began_, terms.longest_answer)} {}
 
@@ -192,7 +195,6 @@ std::optional<Acquirer::Outcome> Acquirer::accept(store::Granted granted) {
 }
 
 std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
-  retry_ = first_retry;
   if (is_outer(place.holder)) {
     return withdrawn(GaveUp{claim_.name, place.holder, place.ahead, GaveUp::Why::nested});
   }
@@ -203,6 +205,7 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
     if (auto outcome = look_after_earlier()) return outcome;
     const Deadline until =
         std::min({terms_.wait_ends, line_.due(), earlier_.due(), earlier_.listen_due()});
+    const auto began = base::now();
     const auto turn = [&] {
       os::CallLimit limit{until, signals_.descriptor()};
       limit.long_from = Deadline::after(began_, soon);
@@ -212,7 +215,10 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
       return store_->await_turn(claim_, limit);
     }();
     if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
-    if (const auto* notice = std::get_if<store::Notice>(&turn)) return obey(*notice);
+    if (const auto* notice = std::get_if<store::Notice>(&turn)) {
+      auto outcome = obey(*notice);
+      return outcome ? std::move(outcome) : rest_after(turn, began);
+    }
     if (const auto* fault = std::get_if<Fault>(&turn)) return recover(*fault);
     if (terms_.wait_ends.passed(base::now())) {
       auto holder = place.holder;
@@ -221,7 +227,13 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
       }
       return withdrawn(GaveUp{claim_.name, std::move(holder), place.ahead, GaveUp::Why::timed_out});
     }
-    if (std::holds_alternative<store::ClaimAgain>(turn)) return std::nullopt;
+    // A wait whose end was ours to choose is no sign of anything.
+    const bool ours = disturbed_ || until.passed(base::now());
+    const bool again = std::holds_alternative<store::ClaimAgain>(turn);
+    if (again || !ours) {
+      if (auto outcome = rest_after(turn, began)) return outcome;
+    }
+    if (again) return std::nullopt;
     if (line_.due().passed(base::now())) line_.tick(base::now());
   }
 }
@@ -233,6 +245,37 @@ std::optional<Acquirer::Outcome> Acquirer::obey(const store::Notice& notice) {
   store_->confirm_stopped(claim_.name, notice, limit);
   if (stop) return Dismissed{claim_.name, notice.why};
   // Only what was reserved for us was taken away: our place may be gone with it, our wish is not.
+  return std::nullopt;
+}
+
+std::optional<Acquirer::Outcome> Acquirer::rest_after(const store::Turn& turn, base::Moment began) {
+  const auto now = base::now();
+  const auto* again = std::get_if<store::ClaimAgain>(&turn);
+  const bool cut = again != nullptr && !again->cut.empty();
+  const Millis pause = pace_.after_wait(began, now, cut);
+  if (cut) {
+    base::log::Entry{"wait-cut"}
+        .with("key", claim_.name.text())
+        .trace("the wait was cut short: {}; asking again in {}", again->cut,
+               base::format_duration(pause));
+  }
+  if (cut && pace_.is_to_be_said(now)) {
+    base::log::Entry{"wait-cut"}
+        .with("key", claim_.name.text())
+        .notice(
+            "waiting for '{}': the server, or a proxy before it, ends each wait at once ({}); "
+            "asking once a second",
+            base::printable(claim_.name.text()), again->cut);
+  }
+  return rest(pause);
+}
+
+std::optional<Acquirer::Outcome> Acquirer::rest(Millis pause) {
+  if (pause <= Millis{0}) return std::nullopt;
+  const Deadline next =
+      std::min({terms_.wait_ends, Deadline::after(base::now(), pause), earlier_.due()});
+  os::wait_any(wakers(), next);
+  if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
   return std::nullopt;
 }
 
@@ -249,14 +292,11 @@ std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
     return std::nullopt;
   }
   line_.update(fault, base::now());
+  const Millis pause = pace_.after_fault();
   base::log::Entry{"retry"}
       .with("key", claim_.name.text())
-      .trace("asking again in {}: {}", base::format_duration(retry_), fault.why);
-  const Deadline next =
-      std::min({terms_.wait_ends, Deadline::after(base::now(), retry_), earlier_.due()});
-  retry_ = std::min(retry_ * 2, longest_retry);
-  os::wait_any(wakers(), next);
-  if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+      .trace("asking again in {}: {}", base::format_duration(pause), fault.why);
+  if (auto outcome = rest(pause)) return outcome;
   if (terms_.wait_ends.passed(base::now())) return withdrawn(fault);
   return std::nullopt;
 }
@@ -341,7 +381,9 @@ Acquisition acquire(const Opener& open_store, const Wanted& wanted, os::Signals&
   const Acquirer::Terms terms{Deadline::after(base::now(), wanted.wait), wanted.grace,
                               wanted.longest_answer, wanted.outer};
   auto claims = wanted.claims;
+  WaitPace pace;
   for (;;) {
+    const auto began = base::now();
     auto taken = take_all(open_store, claims, terms, signals);
     if (auto* all = std::get_if<HeldLocks>(&taken)) return std::move(*all);
     if (auto* not_acquired = std::get_if<NotAcquired>(&taken)) return std::move(*not_acquired);
@@ -354,6 +396,9 @@ Acquisition acquire(const Opener& open_store, const Wanted& wanted, os::Signals&
     const store::Token fresh = claims.front().token.another();
     for (store::Claim& claim : claims) claim.token = fresh;
     base::log::detail("a lock was lost while another was waited for ({}); once more", lost.why);
+    const Millis pause = pace.after_wait(began, base::now(), true);
+    os::wait_any({signals.descriptor()},
+                 std::min(terms.wait_ends, Deadline::after(base::now(), pause)));
   }
 }
 }  // namespace hold

@@ -272,10 +272,15 @@ struct Notice {
 };
 
 /// It may be our turn.
-struct ClaimAgain {};
+struct ClaimAgain {
+  /// Unless empty: the wait was cut short, why, and the next one may end in the same way. A caller
+  /// pauses before it claims again, longer each time.
+  std::string cut{};
+};
 /// CallLimit ended; we go on queueing.
 struct StillWaiting {};
-/// A fault is one that no claim would show; whatever else goes wrong is ClaimAgain.
+/// A fault is one that no claim would show; anything else that goes wrong is a ClaimAgain that was
+/// cut short.
 using Turn = std::variant<ClaimAgain, StillWaiting, Notice, Fault>;
 
 /// A line to the server on which a holder hears notices. May move to another thread; one thread at

@@ -12,6 +12,9 @@ Modes (one line each; `mode ...` in the log says that it is on):
   drop-reply [TEXT]     the next answer (to a request that contains TEXT) is lost and its connection closed
   swallow-reply [TEXT]  the next answer is lost, the connection stays open and silent
   drop-request [TEXT]   the next request is lost before the server sees it, its connection closed
+  cut TEXT              each request that contains TEXT is lost, its connection closed, until the next mode
+  say TEXT=ANSWER       each request that contains TEXT (none: each) gets that answer at once, until the next mode
+  forget                what is connected now stays open and silent for good; new connections pass
   reset                 every connection is reset now; new ones pass
   refuse                the same, and nobody listens until the next `pass`
 A request is what the client has written since the last answer: rlock sends what belongs together at once. TEXT may
@@ -37,6 +40,7 @@ class Proxy:
         self.gate.set()
         self.delay = 0.0
         self.fault = None  # (kind, text): what happens once, to the next match
+        self.rule = None  # (text, answer): what happens to each match; no answer: the connection is closed
         self.pairs = {}
         self.count = 0
         self.listener = None
@@ -77,7 +81,7 @@ class Proxy:
             self.log(f"server {number} {error}")
             client_writer.transport.abort()
             return
-        pair = {"client": client_writer, "server": server_writer, "asked": b"", "silent": False}
+        pair = {"client": client_writer, "server": server_writer, "asked": b"", "silent": False, "forgotten": False}
         self.pairs[number] = pair
         tasks = [
             asyncio.ensure_future(self.requests(number, pair, client_reader)),
@@ -93,9 +97,16 @@ class Proxy:
             self.log(f"request {number} {show(data)}")
             pair["asked"] = (pair["asked"] + data)[-CHUNK:]
             await self.gate.wait()
+            if pair["forgotten"]:
+                continue
             if self.strikes("drop-request", data):
                 self.log(f"dropped request {number}")
                 return
+            if self.rule and self.rule[0] in data:
+                self.log(f"ruled {number}")
+                if not self.rule[1] or not await write(pair["client"], self.rule[1]):
+                    return
+                continue
             if not await write(pair["server"], data):
                 return
 
@@ -109,7 +120,7 @@ class Proxy:
                 self.log(f"swallowed reply {number}")
                 pair["silent"] = True
             pair["asked"] = b""
-            if pair["silent"]:
+            if pair["silent"] or pair["forgotten"]:
                 continue
             if self.delay:
                 await asyncio.sleep(self.delay)
@@ -138,6 +149,7 @@ class Proxy:
         mode, _, rest = line.partition(" ")
         self.delay = 0.0
         self.fault = None
+        self.rule = None
         if mode == "stall":
             self.gate.clear()
         else:
@@ -146,6 +158,12 @@ class Proxy:
             self.delay = float(rest) / 1000
         elif mode in ("drop-reply", "swallow-reply", "drop-request"):
             self.fault = (mode, rest.encode().decode("unicode_escape"))
+        elif mode in ("cut", "say"):
+            text, _, answer = rest.encode().decode("unicode_escape").encode("latin-1").partition(b"=")
+            self.rule = (text, answer)
+        elif mode == "forget":
+            for pair in self.pairs.values():
+                pair["forgotten"] = True
         elif mode == "refuse":
             self.close_door()
         elif mode not in ("pass", "stall", "reset"):

@@ -42,6 +42,7 @@ void Place::note(const Answers<Attempt>& answers, bool has_holder, Moment began)
   has_holder_ = has_holder;
   queued_.clear();
   kept_.clear();
+  cut_.clear();
   std::uint64_t given_ticket = 0;
   for (std::size_t node = 0; node < answers.size(); ++node) {
     if (given<Granted>(answers[node]) != nullptr) kept_.push_back(node);
@@ -93,15 +94,27 @@ Turn Place::sleep(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
     turns = fan_out.end();
   }
   std::optional<Fault> denied;
+  bool woken = false;
   for (const auto node : nodes.all()) {
     if (const auto* notice = given<Notice>(turns[node])) return wrapped(*notice, node);
+    const auto* again = given<ClaimAgain>(turns[node]);
+    woken = woken || (again != nullptr && again->cut.empty());
+    if (again != nullptr && !again->cut.empty()) {
+      cut_ = again->cut;
+      std::erase(queued_, node);  // until the next bid
+    }
     const auto* fault = given<Fault>(turns[node]);
     if (fault == nullptr) continue;
     denied = *fault;  // it lets nobody sleep there
     std::erase(queued_, node);
   }
-  if (count<ClaimAgain>(turns) > 0 || bid_again_.passed(base::now())) return ClaimAgain{};
-  if (denied && queued_.size() + kept_.size() < majority(nodes.size())) return *denied;
+  if (woken) return ClaimAgain{};
+  if (bid_again_.passed(base::now())) return ClaimAgain{std::exchange(cut_, {})};
+  const bool too_few = queued_.size() + kept_.size() < majority(nodes.size());
+  if (denied && too_few) return *denied;
+  if (!cut_.empty() && too_few && bid_again_.is_never()) {
+    bid_again_ = in(soonest_look, latest_look);
+  }
   return StillWaiting{};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "store/quorum/nodes.hpp"
@@ -33,6 +34,7 @@ class Place {
   std::vector<std::size_t> kept_;    // those that have granted it
   Deadline keep_until_ = Deadline::never();
   Deadline bid_again_ = Deadline::never();
+  std::string cut_;  // why a node let us not wait, since the last bid
 };
 
 /// A notice that came from a node, as confirm_stopped() takes it; and that, as the node gave it.

@@ -27,16 +27,15 @@ WaitTime poll_foreign(std::optional<Millis> expires_in) {
 
 // A server whose timer is late by this much beyond its tick is taken for silent.
 constexpr Millis late_for_waiter{2'000};
-// Before a claim that may end like the last one.
-constexpr Millis pause{100};
-
 // BLPOP comes back empty after this and is sent again: a connection that died unnoticed is found.
 constexpr Millis listening{60'000};
 constexpr Millis late_for_listener{5'000};
 // Between attempts to connect: a refresh would find out the same, so there is no hurry.
 constexpr Millis reconnect{1'000};
-// After a redirection: nodes that disagree for a moment must not keep us busy.
+// After a redirection, doubling up to `reconnect`: nodes that disagree must not keep us busy.
 constexpr Millis redirection{20};
+// So many waits may end at once: a wake from when we were waiting may be in the mailbox.
+constexpr int most_at_once = 3;
 
 class RedisListener final : public Listener {
  public:
@@ -48,8 +47,7 @@ class RedisListener final : public Listener {
 
   void listen(const CallLimit& limit) override {
     client_.drop();
-    const bool failed = !client_.send(blocking_pop(mailbox_, listening), limit);
-    due_ = Deadline::after(base::now(), failed ? reconnect : listening + late_for_listener);
+    block(limit);
   }
 
   std::optional<Notice> take() override {
@@ -61,21 +59,39 @@ class RedisListener final : public Listener {
     if (!answer || (*answer)->is_error()) {
       const bool redirected = answer && client_.follow((*answer)->text());
       if (!redirected) client_.leave();
-      due_ = Deadline::after(base::now(), redirected ? redirection : reconnect);
+      if (waited()) redirection_ = redirection;
+      due_ = Deadline::after(base::now(), redirected ? redirection_ : reconnect);
+      redirection_ = std::min(redirection_ * 2, reconnect);
       return std::nullopt;
     }
     auto notice = notice_in((**answer)[1].text());
-    if (!notice) {  // a minute without any, or a wake from when we were waiting
-      const bool failed = !client_.send(blocking_pop(mailbox_, listening), at_once);
-      due_ = Deadline::after(base::now(), failed ? reconnect : listening + late_for_listener);
+    if (notice) return notice;
+    // A minute without any, or a wake from when we were waiting. A server that answers each wait at
+    // once would have us ask as fast as it answers.
+    at_once_ = waited() ? 0 : at_once_ + 1;
+    if (at_once_ <= most_at_once) {
+      block(at_once);
+    } else {
+      client_.drop();
+      due_ = Deadline::after(base::now(), reconnect);
     }
-    return notice;
+    return std::nullopt;
   }
 
  private:
+  void block(const CallLimit& limit) {
+    const bool failed = !client_.send(blocking_pop(mailbox_, listening), limit);
+    blocked_at_ = base::now();
+    due_ = Deadline::after(blocked_at_, failed ? reconnect : listening + late_for_listener);
+  }
+  [[nodiscard]] bool waited() const { return base::now() - blocked_at_ >= reconnect; }
+
   Client client_;
   std::string mailbox_;
   Deadline due_;
+  Moment blocked_at_{};
+  Millis redirection_{redirection};
+  int at_once_ = 0;
 };
 
 }  // namespace
@@ -93,11 +109,15 @@ WaitTime wait_time_for(const Queued& place) {
   return until_expiry(*place.look_in);
 }
 
-bool BlockingWait::block(const std::string& mailbox, WaitTime time, const CallLimit& limit) {
-  if (!client_.send(blocking_pop(mailbox, time.server_timeout), limit)) return false;
-  cut_ = Deadline::after(base::now(), time.cut.value_or(time.server_timeout + late_for_waiter));
+Result<base::Done> BlockingWait::block(const std::string& mailbox, WaitTime time,
+                                       const CallLimit& limit) {
+  auto sent = client_.send(blocking_pop(mailbox, time.server_timeout), limit);
+  if (!sent) return sent;
+  const auto now = base::now();
+  cut_ = Deadline::after(now, time.cut.value_or(time.server_timeout + late_for_waiter));
+  too_soon_ = Deadline::after(now, time.server_timeout / 2);
   blocked_ = true;
-  return true;
+  return sent;
 }
 
 void BlockingWait::unblock() {
@@ -107,30 +127,35 @@ void BlockingWait::unblock() {
 }
 
 Turn BlockingWait::sleep(const std::string& mailbox, const Queued& place, const CallLimit& limit) {
-  if (!blocked_ && !block(mailbox, wait_time_for(place), limit)) return ClaimAgain{};
+  if (!blocked_) {
+    const auto blocked = block(mailbox, wait_time_for(place), limit);
+    if (!blocked && ended(limit)) return StillWaiting{};
+    if (!blocked) return ClaimAgain{blocked.error().why};
+  }
   auto answer = client_.receive(limit.at_most(cut_));
   if (answer && !*answer) {
     if (cut_.passed(base::now())) return ClaimAgain{};
     return StillWaiting{};
   }
   blocked_ = false;
-  if (!answer) return ClaimAgain{};
+  if (!answer) return ClaimAgain{answer.error().why};
   const Reply& reply = **answer;
   if (reply.is_error()) {
     client_.drop();
     auto fault = classify(reply.text());
-    // A client that may not block would claim again and again, as fast as the server answers. All
-    // other errors, such as UNBLOCKED or MOVED, show or mend themselves with the next claim; or do
-    // not while a slot moves and our place is here, but our mailbox there.
+    // No claim shows that this client may not block. All other errors, such as UNBLOCKED or MOVED,
+    // show or mend themselves with the next claim; or do not while a slot moves and our place is
+    // here, but our mailbox there.
     if (fault.kind == Fault::Kind::denied) return fault;
-    const Deadline paused = Deadline::after(base::now(), pause);
-    os::wait_any({limit.interrupt}, std::min(paused, limit.until));
-    return ClaimAgain{};
+    return ClaimAgain{std::move(fault.why)};
   }
   const std::string_view message = reply[1].text();
   if (auto notice = notice_in(message)) return *std::move(notice);
   if (message == "next" && block(mailbox, {second_look, std::nullopt}, limit)) {
     return StillWaiting{};
+  }
+  if (message.empty() && !too_soon_.passed(base::now())) {
+    return ClaimAgain{"a blocking read came back empty before its time"};
   }
   return ClaimAgain{};
 }

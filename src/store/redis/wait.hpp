@@ -42,10 +42,11 @@ class BlockingWait {
   void unblock();
 
  private:
-  bool block(const std::string& mailbox, WaitTime time, const CallLimit& limit);
+  Result<base::Done> block(const std::string& mailbox, WaitTime time, const CallLimit& limit);
 
   Client& client_;
-  bool blocked_ = false;  // the client is blocked
+  bool blocked_ = false;                   // the client is blocked
+  Deadline too_soon_ = Deadline::never();  // an empty answer before that did not wait
   Deadline cut_ = Deadline::never();
 };
 

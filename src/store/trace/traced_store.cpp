@@ -78,7 +78,10 @@ std::string shown(const Notice& notice) {
 /// Nothing where nothing has happened.
 std::string shown(const Turn& turn) {
   return base::match(
-      turn, [](const ClaimAgain&) { return std::string{"time to ask again"}; },
+      turn,
+      [](const ClaimAgain& again) {
+        return again.cut.empty() ? std::string{"time to ask again"} : "cut short: " + again.cut;
+      },
       [](const StillWaiting&) { return std::string{}; },
       [](const Notice& notice) { return shown(notice); },
       [](const Fault& fault) { return shown(fault); });

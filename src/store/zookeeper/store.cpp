@@ -127,8 +127,9 @@ Turn ZooKeeperStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) 
     if (slot_changed && !session_->expired()) {
       // Many hear that it is done, of whom each is to say but one word more.
       const auto done = look_at_slot(*session_, position_, limit);
-      if (done && !*done && before == Session::Change::none) continue;
+      if (done && !*done && before == Session::Change::none) return StillWaiting{};
     }
+    if (session_->expired()) return ClaimAgain{"the session has expired"};
     return ClaimAgain{};
   }
 }
