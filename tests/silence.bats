@@ -152,3 +152,30 @@ struck() {
   assert_one_stderr_line "it had lost the lock '$K' before"
   assert_equal "$(redis get "$K")" other
 }
+
+@test "a release on a connection that died without a word goes out on a new one" {
+  own_server
+  start_proxy
+  hold holder -k "$K" -t 60s
+  start waiter -S "unix://$SERVER/redis.sock" -k "$K" -t 60s -w 60s -q -- echo ran
+  wait_queued "$K" 1
+  proxy forget
+  let_go holder
+  assert_success
+  assert_silent
+  finish waiter
+  assert_output ran
+  stop_proxy
+}
+
+@test "several locks whose connections all died are all released on new ones" {
+  own_server
+  start_proxy
+  hold holder -k "$K:a" -k "$K:b" -k "$K:c" -k "$K:d" -t 60s
+  proxy forget
+  let_go holder
+  assert_success
+  assert_silent
+  free "$K:a" && free "$K:b" && free "$K:c" && free "$K:d"
+  stop_proxy
+}

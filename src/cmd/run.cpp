@@ -235,14 +235,16 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, const store::Parting
                      plan.lock.shown_keys(), base::format_duration(plan.lock.ttl.length()));
     return;
   }
+  std::size_t left = all->size();
   for (hold::ReturnedLock& returned : *all) {
+    const auto share = hold::share_of(limit, left--);
     try {
       if (returned.lost) {
         returned.held.give_up();
         // Heard as the job ended.
         if (!record.lost_why) record.lost_why = "it was lost while the job ran on";
       } else {
-        release_lock(returned.held, parting, record, limit);
+        release_lock(returned.held, parting, record, share);
       }
       if (returned.notice) returned.held.confirm_stopped(*returned.notice, limit);
     } catch (const std::system_error& error) {

@@ -40,7 +40,11 @@ store::Release Held::release(const os::CallLimit& limit, const store::Parting& p
   store::Parting numbered = parting;
   numbered.fence = lease_.fence;
   for (bool unheard = false;;) {
-    auto release = spent_->release(lease_.name, lease_.token, numbered, limit);
+    // The connection may have died without a word: the first try leaves a half for a new one.
+    const auto now = base::now();
+    const auto share =
+        unheard ? limit : limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
+    auto release = spent_->release(lease_.name, lease_.token, numbered, share);
     if (std::holds_alternative<store::NotOurs>(release) && unheard) return store::Released{};
     const auto* fault = std::get_if<store::Fault>(&release);
     if (fault == nullptr || limit.until.passed(base::now())) return release;
@@ -162,12 +166,15 @@ std::vector<ReturnedLock> HeldLocks::give_back() && {
 
 void HeldLocks::abandon() && {
   const os::CallLimit limit{Deadline::after(base::now(), Held::longest_last_word)};
-  for (ReturnedLock& each : std::move(*this).give_back()) {
+  auto all = std::move(*this).give_back();
+  std::size_t left = all.size();
+  for (ReturnedLock& each : all) {
+    const auto share = share_of(limit, left--);
     try {
       if (each.lost) {
         each.held.give_up();
       } else {
-        (void)each.held.release(limit);
+        (void)each.held.release(share);
       }
       if (each.notice) each.held.confirm_stopped(*each.notice, limit);
     } catch (const std::system_error&) {

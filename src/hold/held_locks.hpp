@@ -33,7 +33,8 @@ class Held {
 
   /// Spends it, as `parting` says; without one it is free at once, and nothing is remembered.
   /// Tried again after a silent fault, with the same token, until limit ends: an answer that was
-  /// lost makes the second try find nothing of ours, which then is success.
+  /// lost makes the second try find nothing of ours, which then is success. The first try has half
+  /// of the time.
   store::Release release(const os::CallLimit& limit, const store::Parting& parting = {});
 
   std::unique_ptr<store::Listener> listener() {
@@ -106,6 +107,16 @@ class Pace {
   base::Millis retry_{first_retry};
   base::Deadline next_ = base::Deadline::never();
 };
+
+/// For the first of so many that are released one after the other. Where connections have died, the
+/// first one that is tried takes half of the time to find that out; from then on each has an even
+/// share.
+inline os::CallLimit share_of(const os::CallLimit& limit, std::size_t left) {
+  const auto now = base::now();
+  const auto rest = limit.until.left(now);
+  if (left < 2 || rest > Held::longest_last_word / 2) return limit;
+  return limit.at_most(base::Deadline::after(now, rest / static_cast<base::Millis::rep>(left)));
+}
 
 /// What became of one lock that was cared for.
 struct ReturnedLock {

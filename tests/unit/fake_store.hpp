@@ -31,6 +31,7 @@ struct Script {
   std::vector<std::string> calls;
   std::vector<std::string> tokens;   // of the claims
   std::vector<base::Deadline> dues;  // of the answers to them
+  std::vector<base::Deadline> release_dues;
   os::Fd bell{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
 
   /// Leaves a notice for whoever listens.
@@ -103,7 +104,8 @@ class Store final : public store::LockStore {
     return answer;
   }
   store::Release release(const store::LockName& name, const store::Token& /*token*/,
-                         const store::Parting& parting, const os::CallLimit& /*limit*/) override {
+                         const store::Parting& parting, const os::CallLimit& limit) override {
+    script_.release_dues.push_back(limit.until);
     record(parting.min_hold.count() > 0 ? "keep" : "release", name);
     if (script_.releases.empty()) return store::Released{};
     auto answer = std::move(script_.releases.front());

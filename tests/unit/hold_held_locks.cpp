@@ -91,6 +91,25 @@ TEST_CASE("a release is tried again after a silent fault, whose success it may h
   CHECK(std::holds_alternative<store::NotOurs>(held(script, "a").release(soon())));
 }
 
+TEST_CASE("the first try of a release leaves half of the time for another connection") {
+  Script script;
+  script.releases = {Fault{Fault::Kind::silent, ""}};
+  const auto limit = soon();
+  CHECK(std::holds_alternative<store::Released>(held(script, "a").release(limit)));
+  REQUIRE(script.release_dues.size() == 2);
+  CHECK(script.release_dues[0] <= Deadline::after(base::now(), Millis{100}));
+  CHECK(script.release_dues[1] == limit.until);
+}
+
+TEST_CASE(
+    "of several locks the first has all of the time, and each an even share once half is over") {
+  const os::CallLimit all{Deadline::after(base::now(), Held::longest_last_word)};
+  CHECK(hold::share_of(all, 4).until == all.until);
+  const os::CallLimit rest{Deadline::after(base::now(), Millis{900})};
+  CHECK(hold::share_of(rest, 3).until <= Deadline::after(base::now(), Millis{300}));
+  CHECK(hold::share_of(rest, 1).until == rest.until);
+}
+
 TEST_CASE("a silent fault may have been the release, whatever fault came after it") {
   Script script;
   script.releases = {Fault{Fault::Kind::silent, ""}, Fault{Fault::Kind::unavailable, ""},

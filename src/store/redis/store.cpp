@@ -189,7 +189,14 @@ Result<Reply> RedisStore::leave(const LockName& name, const std::string& id, con
 
 void RedisStore::withdraw(const Claim& claim, const CallLimit& limit) {
   // If it is not heard, our place ends with the grace, a lock granted unheard with its lease.
-  (void)leave(claim.name, queue_id(claim.token, claim.mode), "cancel", no_run(claim), limit);
+  const auto cancel = [&](const CallLimit& share) {
+    return leave(claim.name, queue_id(claim.token, claim.mode), "cancel", no_run(claim), share);
+  };
+  // The connection may have died without a word: half of the time is for a new one.
+  const auto now = base::now();
+  const auto answer = cancel(limit.at_most(Deadline::after(now, limit.until.left(now) / 2)));
+  const bool unheard = !answer && answer.error().kind == Fault::Kind::silent;
+  if (unheard && !ended(limit)) (void)cancel(limit);
 }
 
 NotOurs not_ours(std::int64_t code) {
