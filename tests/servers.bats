@@ -249,3 +249,24 @@ took() {
   attempt -k "$K" --connect-timeout 50ms -- true
   assert_equal "$status" 64
 }
+
+@test "a waiter outlasts a proxy that cannot reach its server, in whatever words it says so" {
+  local words
+  own_server
+  start_proxy
+  for words in 'no upstream host' 'upstream failure' 'ERR Connection refused' 'ERR server closed connection' \
+    'Connection timed out' 'ERR No route to host'; do
+    proxy say "=-$words\\r\\n"
+    attempt -k "$K" -- touch "$T/ran"
+    assert_equal "$status" 69
+    assert_one_stderr_line "$words"
+    start waiter -k "$K" -w 60s -- echo ran
+    wait_until says "$T/waiter.err" "$words"
+    proxy pass
+    finish waiter
+    assert_success
+    assert_output ran
+  done
+  [[ ! -e $T/ran ]]
+  stop_proxy
+}

@@ -67,6 +67,16 @@ bool mentions_any(std::string_view error, const std::array<std::string_view, N>&
                      [&](std::string_view code) { return mentions(error, code); });
 }
 
+/// Whether the error has one of these, which are in small letters, whatever its own are.
+template <std::size_t N>
+bool says_any(std::string_view error, const std::array<std::string_view, N>& words) {
+  std::string small{error.substr(0, longest_words)};
+  std::transform(small.begin(), small.end(), small.begin(),
+                 [](unsigned char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view each) { return small.find(each) != small.npos; });
+}
+
 /// Without the script's name and line, which tell a user nothing: older servers say them before the
 /// error's own words, newer ones behind them.
 std::string_view without_script(std::string_view error) {
@@ -131,6 +141,18 @@ Fault classify(std::string_view error) {
                                                             "NOREPLICAS",
                                                             "BUSY",
                                                             "ERR max number of clients"};
+  // What a proxy (Envoy, twemproxy, Codis, Predixy) says of a server that it cannot reach.
+  static constexpr std::array<std::string_view, 11> server_away{"upstream",
+                                                                "connection refused",
+                                                                "connection reset",
+                                                                "connection timed out",
+                                                                "connection closed",
+                                                                "closed connection",
+                                                                "connection is closed",
+                                                                "host is down",
+                                                                "no route to host",
+                                                                "unreachable",
+                                                                "broken pipe"};
   // Before AUTH Redis reads no command of more than 10 words, and says so in place of NOAUTH.
   if (error.starts_with("NOAUTH") || error.find("unauthenticated") != std::string_view::npos) {
     return {Fault::Kind::denied,
@@ -153,7 +175,7 @@ Fault classify(std::string_view error) {
   auto kind = Fault::Kind::unusable;
   if (denied_in_script || mentions_any(error, denials)) {
     kind = Fault::Kind::denied;
-  } else if (mentions_any(error, excuses)) {
+  } else if (mentions_any(error, excuses) || says_any(error, server_away)) {
     kind = Fault::Kind::unavailable;
   }
   // From within a script not every server says which right it is.
