@@ -198,3 +198,33 @@ while True:
     [[ $stderr != *geh* && $stderr != *eim* ]] || fail "$stderr"
   done
 }
+
+@test "a master that does not know ROLE, or allows it to nobody, is asked by INFO, and then believed" {
+  local port
+  port=$(free_port)
+  own_server --bind 127.0.0.1 --port "$port" --rename-command ROLE ''
+  MASTER_PORT=$port
+  SENTINELS=()
+  start_sentinel
+  attempt -S "redis+sentinel://127.0.0.1:$SENTINEL_PORT/main" -k "$K" -- echo ran
+  assert_success
+  assert_output ran
+  redis acl setuser few on '>word' '~*' '&*' +@all -info >/dev/null
+  attempt -S "redis+sentinel://few:word@127.0.0.1:$SENTINEL_PORT/main" -k "$K" -- echo ran
+  assert_success
+  attempt list -S "redis+sentinel://127.0.0.1:$SENTINEL_PORT/main"
+  assert_success
+}
+
+@test "a replica that does not know ROLE is no master" {
+  local port
+  port=$(free_port)
+  own_server --bind 127.0.0.1 --port "$port" --rename-command ROLE ''
+  MASTER_PORT=$port
+  SENTINELS=()
+  start_sentinel
+  redis replicaof 127.0.0.1 1 >/dev/null
+  attempt -S "redis+sentinel://127.0.0.1:$SENTINEL_PORT/main" -k "$K" -- echo ran
+  assert_equal "$status" 69
+  assert_stderr_line 'is named as the master, but is not one (yet)'
+}

@@ -185,6 +185,15 @@ Fault classify(std::string_view error) {
   return {kind, "the server says: " + base::printable(error, longest_words) + more};
 }
 
+bool refuses_command(const Fault& fault) {
+  // In the words of Redis, from within a script, of Envoy, and of managed servers.
+  static constexpr std::array<std::string_view, 6> refusals{
+      "unknown command",     "unknown redis command", "unsupported command",
+      "command not allowed", "is not allowed",        "not support"};
+  if (fault.kind == Fault::Kind::denied) return true;
+  return fault.kind == Fault::Kind::unusable && says_any(fault.why, refusals);
+}
+
 Fault named(const RedisServer::Tcp& where, Fault fault) {
   fault.why = fmt::format("{}:{}: {}", base::printable(where.host, longest_host),
                           base::printable(where.port, longest_host), fault.why);

@@ -128,6 +128,9 @@ bool ended(const CallLimit& limit);
 
 /// What an error answer of the server means.
 Fault classify(std::string_view error);
+/// Whether the server does not let us use a command: by an ACL, or because it does not know it, as
+/// where its name was taken away and on managed servers and proxies that forbid it.
+bool refuses_command(const Fault& fault);
 
 /// What went wrong at `where`, which is one of several servers.
 Fault named(const RedisServer::Tcp& where, Fault fault);

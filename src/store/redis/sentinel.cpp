@@ -32,14 +32,17 @@ Result<Tcp> ask_for_master(const Tcp& sentinel, const std::string& name,
   return Tcp{std::string{reply[0].text()}, std::string{reply[1].text()}};
 }
 
-/// A server that does not allow the question is believed: a replica refuses to write anyway.
+/// A server that allows neither question is believed: a replica refuses to write anyway.
 Result<base::Done> must_be_master(Connection& server, const CallLimit& limit) {
   auto answer = server.ask({"ROLE"}, limit);
-  if (!answer) {
-    if (answer.error().kind == Fault::Kind::denied) return base::Done{};
-    return std::move(answer).error();
+  bool is_master = answer && (*answer)[0].text() == "master";
+  if (!answer && refuses_command(answer.error())) {
+    answer = server.ask({"INFO", "replication"}, limit);
+    if (!answer && refuses_command(answer.error())) return base::Done{};
+    is_master = answer && answer->text().find("role:master") != std::string_view::npos;
   }
-  if ((*answer)[0].text() == "master") return base::Done{};
+  if (!answer) return std::move(answer).error();
+  if (is_master) return base::Done{};
   return Fault{Fault::Kind::unavailable, "is named as the master, but is not one (yet)"};
 }
 
