@@ -126,3 +126,31 @@ load lib/rlock
   refute_output --regexp '"(SET|DEL|PEXPIRE|ZADD|ZREM|RPUSH|set|del|pexpire|zadd|zrem|rpush)"'
   let_go holder
 }
+
+@test "a lock whose holder got it after now, as the server's clock went back, is held for an unknown time" {
+  local token mode
+  own_server
+  hold holder -k "$K"
+  token=$(redis get "$K")
+  redis set "$(companion "$K" fence)" "$(($(now_us) + 3600000000)) $token" >/dev/null
+  attempt inspect "$K"
+  assert_success
+  assert_line --regexp "^since +unknown: the server's clock has gone back$"
+  assert_equal "$(json '[d["held_ms"], d["holders"][0]["since"]]' inspect --json "$K")" '[null, null]'
+  attempt list "$K"
+  assert_line --regexp "^$K +held +- "
+  start waiter -k "$K" -w 60s -- true
+  wait_until says "$T/waiter.err" waiting
+  [[ $(<"$T/waiter.err") != *' for '[0-9]* ]]
+  signal TERM waiter
+  finish waiter
+  let_go holder
+  for mode in --shared '--permits 2'; do
+    # shellcheck disable=SC2086
+    hold holder -k "$K:$mode" $mode
+    redis zadd "$(companion "$K:$mode" grants)" "$(($(now_us) + 3600000000))" \
+      "$(redis zrange "$(companion "$K:$mode" grants)" 0 0)" >/dev/null
+    assert_equal "$(json '[d["held_ms"], d["holders"][0]["since"]]' inspect --json "$K:$mode")" '[null, null]'
+    let_go holder
+  done
+}

@@ -224,7 +224,13 @@ std::string as_table(const LockReport& report, const Look& look) {
   for (const auto& [holder, fence, permit] : report.holders) {
     row("holder", shown_holder(holder));
     row("token", base::printable(holder.token, longest_token));
-    if (holder.held_for) row("since", since(*holder.held_for));
+    const bool is_foreign = holder.kind == Holder::Kind::foreign;
+    const bool is_reserved = holder.kind == Holder::Kind::reserved;
+    if (holder.held_for) {
+      row("since", since(*holder.held_for));
+    } else if (!is_foreign && !is_reserved) {
+      row("since", "unknown: the server's clock has gone back");
+    }
     row("until", until(holder));
     if (const auto reason = reason_of(report, holder.token); !reason.empty()) {
       row("reason", base::printable(reason));

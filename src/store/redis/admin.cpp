@@ -82,7 +82,8 @@ std::vector<HolderReport> holders_in(const Reply& reply) {
     one.holder.kind = several[i + 4].integer() == 1 ? Holder::Kind::kept : Holder::Kind::holder;
     one.holder.token = several[i].text();
     one.holder.expires_in = length_in(several[i + 1]);
-    one.holder.held_for = length_in(several[i + 2]);
+    one.holder.held_for.reset();
+    if (several[i + 2].integer() >= 0) one.holder.held_for = length_in(several[i + 2]);
     holders.push_back(std::move(one));
   }
   return holders;

@@ -327,7 +327,11 @@ local function reason_of(holder)
   return token == holder and reason or ''
 end
 
-local function age_ms(number) return math.max(0, math.floor((now_us - number) / 1000)) end
+-- -1, unknown: the clock went back. (The clocks of a quorum, whose highest number all take over, may differ a little.)
+local function age_ms(number)
+  local age = math.floor((now_us - number) / 1000)
+  return age < -1000 and -1 or math.max(0, age)
+end
 
 -- token of the holder (the first of several), PTTL, ms since its grant or -1, kind, how many more hold
 -- kind is none, holder, kept, reserved or foreign
