@@ -373,3 +373,95 @@ connections_of_all_but() {
   attempt -k "{$K}:tagged" -- echo ran
   assert_success
 }
+
+# hold_everywhere COUNT: so many locks, and at least one on each of the three masters.
+hold_everywhere() {
+  local count=$1 number
+  KEYS=()
+  for ((number = 1; number <= count; number++)); do
+    hold "$number" -k "$K:$number" -t 60s
+    KEYS+=("$K:$number")
+  done
+  assert_equal "$(for number in "${KEYS[@]}"; do owner_of "$number"; done | sort -u | wc -l)" 3
+}
+
+let_all_go() {
+  local number
+  for ((number = 1; number <= ${#KEYS[@]}; number++)); do
+    let_go "$number"
+  done
+}
+
+@test "a list by way of a node that leaves all names out has the locks of all nodes" {
+  start_cluster
+  configure_all cluster-preferred-endpoint-type unknown-endpoint
+  RLOCK_SERVER=redis://127.0.0.1:${PORTS[0]}
+  hold_everywhere 8
+  run json '[each["key"] for each in d["locks"]]' list --json
+  assert_output "$("$PYTHON" -c 'import json, sys; print(json.dumps(sorted(sys.argv[1:])))' "${KEYS[@]}")"
+  attempt metrics
+  assert_success
+  assert_equal "$(grep -c '^rlock_holders{' <<<"$output")" 8
+  let_all_go
+  attempt log
+  assert_success
+  assert_equal "$(grep -c "$K:" <<<"$output")" 8
+}
+
+@test "a list says which hostname a node of the Cluster lacks, or takes its address" {
+  start_cluster
+  configure_all cluster-preferred-endpoint-type hostname
+  RLOCK_SERVER=redis://127.0.0.1:${PORTS[0]}
+  attempt list
+  assert_success
+  assert_stderr_line 'no lock is held or waited for'
+}
+
+@test "a list without one node of the Cluster is not taken for all: the node is named, 69" {
+  local owner
+  start_cluster
+  without_full_coverage
+  without_failover
+  hold_everywhere 8
+  owner=$(owner_of "$K:1")
+  RLOCK_SERVER=redis://127.0.0.1:${PORTS[(owner + 1) % 3]}
+  kill_redis "${NODES[owner]}"
+  attempt list
+  assert_equal "$status" 69
+  assert_stderr_line "this is not all: 127.0.0.1:${PORTS[owner]}: "
+  [[ $output == *"$K:"* && $output != *"$K:1 "* ]]
+  attempt log
+  assert_equal "$status" 69
+  assert_stderr_line "this is not all: 127.0.0.1:${PORTS[owner]}: "
+  attempt metrics
+  assert_equal "$status" 69
+  assert_output ''
+  attempt doctor
+  assert_equal "$status" 1
+  assert_output --partial "127.0.0.1:${PORTS[owner]}: "
+  assert_line --regexp '^fail +cluster '
+  end_leftovers
+}
+
+@test "a list of a Cluster by a user who may not ask for its nodes says that it may not be all" {
+  local number
+  start_cluster
+  for number in {0..5}; do
+    node_cli "${PORTS[number]}" acl setuser few on '>word' '~*' +@all -cluster >/dev/null
+  done
+  attempt list -S "redis://few:word@127.0.0.1:${PORTS[0]}"
+  assert_equal "$status" 77
+  assert_stderr_line 'this is not all'
+  for number in {0..5}; do
+    node_cli "${PORTS[number]}" acl setuser few -info >/dev/null
+  done
+  attempt list -S "redis://few:word@127.0.0.1:${PORTS[0]}"
+  assert_success
+  assert_stderr_line 'this may not be all: not allowed to ask whether this is a Cluster (+cluster|slots)'
+}
+
+@test "doctor says how many masters of a Cluster answer" {
+  start_cluster
+  attempt doctor
+  assert_line --regexp '^ok +cluster +3 masters answer; '
+}

@@ -416,3 +416,15 @@ has_fence() {
   local number=$1 fence=$2
   [[ $(node "$number" get "{$K}:rlock:fence") == "$fence "* ]]
 }
+
+@test "a list without a silent server says that it may not be all" {
+  start_quorum 3
+  hold holder -k "$K" -t 60s
+  pause_redis "${NODES[2]}"
+  attempt list --connect-timeout 1s
+  assert_success
+  assert_output --partial "$K"
+  assert_stderr_line 'this may not be all: 1 of 3 servers: '
+  resume_redis "${NODES[2]}"
+  let_go holder
+}

@@ -213,7 +213,7 @@ std::vector<std::string> keys_of_server(const std::string& prefix, Commands comm
                                    patience, {base::Deadline::after(base::now(), patience)});
     std::vector<std::string> keys;
     if (!found) return keys;
-    for (const auto& each : *found) {
+    for (const auto& each : found->locks) {
       // What is shown in another way than it is typed cannot be offered.
       if (base::is_printable(each.name.text())) keys.push_back(each.name.text());
     }

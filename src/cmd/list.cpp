@@ -65,20 +65,23 @@ void sort(Reports& reports, Order order) {
                    [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
-store::Result<Reports> listed(const ListPlan& plan, store::LockAdmin& admin, int interrupt = -1) {
+store::Result<store::Listing> listed(const ListPlan& plan, store::LockAdmin& admin,
+                                     int interrupt = -1) {
   std::map<store::LockName, store::LockReport> found;  // what two patterns match, once
+  store::Listing all;
   for (const std::string& pattern : plan.patterns) {
     auto answer = plan.server.list(admin, pattern, store::Listed::in_use, interrupt);
     if (!answer) return std::move(answer).error();
-    for (store::LockReport& each : *answer) {
+    for (store::LockReport& each : answer->locks) {
       if (concerns(plan, each)) found.emplace(each.name, std::move(each));
     }
+    if (answer->missing) all.missing = std::move(answer->missing);
+    if (!answer->doubt.empty()) all.doubt = std::move(answer->doubt);
   }
-  Reports reports;
-  reports.reserve(found.size());
-  for (auto& [name, report] : found) reports.push_back(std::move(report));
-  sort(reports, plan.order);
-  return reports;
+  all.locks.reserve(found.size());
+  for (auto& [name, report] : found) all.locks.push_back(std::move(report));
+  sort(all.locks, plan.order);
+  return all;
 }
 
 /// "no lock that matches 'batch' is held or waited for".
@@ -121,7 +124,7 @@ class OwnScreen {
 
 /// What is on the screen now, in place of what was: each line wipes the rest of its row, so that
 /// nothing flickers.
-std::string redrawn(const ListPlan& plan, const store::Result<Reports>& answer) {
+std::string redrawn(const ListPlan& plan, const store::Result<store::Listing>& answer) {
   const auto size = os::stdout_size().value_or(os::TerminalSize{24, 80});
   Look look = plan.look;
   // A cursor behind the last column stays on it, where wiping the rest would wipe a character.
@@ -130,12 +133,19 @@ std::string redrawn(const ListPlan& plan, const store::Result<Reports>& answer) 
   std::string text =
       fmt::format("every {}, ^C ends: {}", base::format_duration(watch_pause), plan.server.shown);
   text = base::fit_columns(text, columns) + "\n";
+  const auto say = [&](const std::string& words) {
+    text += base::fit_columns(base::one_line(words), columns) + "\n";
+  };
   if (!answer) {
-    text += base::fit_columns(base::one_line(plan.server.said_of(answer.error())), columns) + "\n";
-  } else if (answer->empty()) {
-    text += base::fit_columns(nothing_found(plan), columns) + "\n";
+    say(plan.server.said_of(answer.error()));
   } else {
-    text += as_table(*answer, look);
+    if (answer->missing) say(not_whole(*answer->missing));
+    if (!answer->doubt.empty()) say(answer->doubt);
+    if (answer->locks.empty()) {
+      say(nothing_found(plan));
+    } else {
+      text += as_table(answer->locks, look);
+    }
   }
   std::string screen = "\x1b[H";
   std::size_t row = 1;
@@ -194,13 +204,13 @@ int execute(const ListPlan& plan) {
   const auto answer = listed(plan, *admin);
   if (!answer) return report_fault(plan.server, answer.error());
   if (plan.json) {
-    print(as_json(*answer));
-  } else if (answer->empty()) {
+    print(as_json(answer->locks));
+  } else if (answer->locks.empty()) {
     base::log::notice("{}", nothing_found(plan));
   } else {
-    print(as_table(*answer, plan.look));
+    print(as_table(answer->locks, plan.look));
   }
-  return ExitCode::ok;
+  return report_gaps(plan.server, *answer);
 }
 
 Order order_in(const Settings& settings) {

@@ -34,34 +34,34 @@ struct LogPlan {
   Look look;
 };
 
-store::Result<std::vector<store::LockReport>> remembered(const LogPlan& plan,
-                                                         store::LockAdmin& admin) {
+store::Result<store::Listing> remembered(const LogPlan& plan, store::LockAdmin& admin) {
   if (!plan.key) return plan.server.list(admin, plan.pattern, store::Listed::remembered);
   auto report = plan.server.report_on(admin, *plan.key);
   if (!report) return std::move(report).error();
-  return std::vector{*std::move(report)};
+  return store::Listing{{*std::move(report)}};
 }
 
 int execute(const LogPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
-  auto reports = remembered(plan, *admin);
-  if (!reports) return report_fault(plan.server, reports.error());
-  for (store::LockReport& report : *reports) {
+  auto listing = remembered(plan, *admin);
+  if (!listing) return report_fault(plan.server, listing.error());
+  auto& reports = listing->locks;
+  for (store::LockReport& report : reports) {
     if (plan.failed) std::erase_if(report.runs, std::not_fn(is_failure));
     if (plan.last && report.runs.size() > *plan.last) {
       report.runs.erase(report.runs.begin() + *plan.last, report.runs.end());
     }
   }
-  std::erase_if(*reports, [](const auto& each) { return each.runs.empty(); });
+  std::erase_if(reports, [](const auto& each) { return each.runs.empty(); });
   if (plan.json) {
-    print(log_json(*reports));
-  } else if (reports->empty()) {
+    print(log_json(reports));
+  } else if (reports.empty()) {
     base::log::notice("the server remembers no {}run of '{}'", plan.failed ? "failed " : "",
                       shown_word(plan.pattern));
   } else {
-    print(log_table(*reports, plan.key ? KeyColumn::no : KeyColumn::yes, plan.look));
+    print(log_table(reports, plan.key ? KeyColumn::no : KeyColumn::yes, plan.look));
   }
-  return ExitCode::ok;
+  return report_gaps(plan.server, *listing);
 }
 
 /// The operand, if it has nothing of a glob, or -k; nothing means the pattern.

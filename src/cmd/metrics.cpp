@@ -25,9 +25,10 @@ struct MetricsPlan {
 
 using Found = std::map<store::LockName, LockReport>;
 
-/// Adds the locks that match; those that are there already stay.
+/// Adds the locks that match; those that are there already stay. `doubt`: see store::Listing.
 std::optional<store::Fault> add_matching(const MetricsPlan& plan, store::LockAdmin& admin,
-                                         const std::string& pattern, Found& all) {
+                                         const std::string& pattern, Found& all,
+                                         std::string& doubt) {
   const auto name = store::LockName::from(pattern);
   if (name && pattern.find_first_of("*?[\\") == std::string::npos) {
     auto report = plan.server.report_on(admin, *name);
@@ -39,7 +40,9 @@ std::optional<store::Fault> add_matching(const MetricsPlan& plan, store::LockAdm
   for (const auto which : {store::Listed::remembered, store::Listed::in_use}) {
     auto reports = plan.server.list(admin, pattern, which);
     if (!reports) return std::move(reports).error();
-    for (auto& each : *reports) all.try_emplace(each.name, std::move(each));
+    if (reports->missing) return std::move(reports->missing);
+    for (auto& each : reports->locks) all.try_emplace(each.name, std::move(each));
+    doubt = std::move(reports->doubt);
   }
   return std::nullopt;
 }
@@ -200,11 +203,13 @@ std::string text_of(const Found& reports) {
 int execute(const MetricsPlan& plan) {
   const auto admin = store::open_admin(plan.server.spec);
   Found reports;
+  std::string doubt;
   for (const auto& pattern : plan.patterns) {
-    if (const auto fault = add_matching(plan, *admin, pattern, reports)) {
+    if (const auto fault = add_matching(plan, *admin, pattern, reports, doubt)) {
       return report_fault(plan.server, *fault);
     }
   }
+  say_doubt(doubt);
   print(text_of(reports));
   return ExitCode::ok;
 }

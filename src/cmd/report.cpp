@@ -116,6 +116,20 @@ int report_fault(const ServerChoice& server, const store::Fault& fault) {
   }
 }
 
+std::string not_whole(const store::Fault& missing) {
+  return "this is not all: " + missing.why;
+}
+
+int report_gaps(const ServerChoice& server, const store::Listing& listing) {
+  say_doubt(listing.doubt);
+  if (!listing.missing) return ExitCode::ok;
+  return report_fault(server, {listing.missing->kind, not_whole(*listing.missing)});
+}
+
+void say_doubt(const std::string& doubt) {
+  if (!doubt.empty()) base::log::notice("this may not be all: {}", doubt);
+}
+
 int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
   return base::match(
       why,

@@ -9,6 +9,7 @@
 
 #include "cmd/exit_code.hpp"
 #include "hold/acquire.hpp"
+#include "store/lock_admin.hpp"
 
 namespace cmd {
 
@@ -41,6 +42,12 @@ std::string shown_option(std::string_view word);
 
 /// The server did not do as asked: one line on stderr; returns the exit code.
 int report_fault(const ServerChoice& server, const store::Fault& fault);
+/// "this is not all: why"
+std::string not_whole(const store::Fault& missing);
+/// After a listing was printed: says what it lacks, on stderr; returns the exit code, which is not
+/// 0 if locks are missing.
+int report_gaps(const ServerChoice& server, const store::Listing& listing);
+void say_doubt(const std::string& doubt);
 /// The lock was not acquired: one line on stderr (none for a signal); returns the exit code.
 int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why);
 

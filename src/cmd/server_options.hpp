@@ -49,10 +49,9 @@ struct ServerChoice {
   }
   /// A scan of a large server takes a while: a million keys about a second. `interrupt` ends it as
   /// soon as it can be read from.
-  [[nodiscard]] store::Result<std::vector<store::LockReport>> list(store::LockAdmin& admin,
-                                                                   const std::string& pattern,
-                                                                   store::Listed which,
-                                                                   int interrupt = -1) const {
+  [[nodiscard]] store::Result<store::Listing> list(store::LockAdmin& admin,
+                                                   const std::string& pattern, store::Listed which,
+                                                   int interrupt = -1) const {
     constexpr base::Millis all_within{30'000};
     return admin.list(pattern, which, longest_answer,
                       {base::Deadline::after(base::now(), all_within), interrupt});

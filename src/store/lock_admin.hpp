@@ -44,6 +44,13 @@ inline bool is_listed(const LockReport& report, Listed which) {
   return !report.holders.empty() || !report.waiters.empty();
 }
 
+/// The locks that a pattern matches.
+struct Listing {
+  std::vector<LockReport> locks;
+  std::optional<Fault> missing{};  // locks that are elsewhere are not among them, and why
+  std::string doubt{};             // unless empty: what may be missing, and why
+};
+
 struct Removed {};
 /// Nobody holds it (any more), or somebody else does: nothing was changed.
 struct Changed {
@@ -64,9 +71,9 @@ class LockAdmin {
 
   virtual Result<LockReport> inspect(const LockName& name, const CallLimit& limit) = 0;
   /// Sorted by name; `pattern` is a glob (* ? [a-z] \). The list may take long, but `each_answer`
-  /// of it no longer than that.
-  virtual Result<std::vector<LockReport>> list(const std::string& pattern, Listed which,
-                                               Millis each_answer, const CallLimit& limit) = 0;
+  /// of it no longer than that. One that is not whole says so.
+  virtual Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
+                               const CallLimit& limit) = 0;
   /// Removes those of the holders `shown` that still hold it, tells them (with `by`, who did it)
   /// and hands the lock to the queue.
   virtual Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,

@@ -20,8 +20,8 @@ class LocalAdmin final : public LockAdmin {
   explicit LocalAdmin(LocalDirectory directory) : directory_{std::move(directory)} {}
 
   Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
-  Result<std::vector<LockReport>> list(const std::string& pattern, Listed which, Millis each_answer,
-                                       const CallLimit& limit) override;
+  Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
+                       const CallLimit& limit) override;
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override;
   Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& whom,
@@ -55,8 +55,8 @@ Result<LockReport> LocalAdmin::inspect(const LockName& name, const CallLimit& li
   return report;
 }
 
-Result<std::vector<LockReport>> LocalAdmin::list(const std::string& pattern, Listed which,
-                                                 Millis each_answer, const CallLimit& limit) {
+Result<Listing> LocalAdmin::list(const std::string& pattern, Listed which, Millis each_answer,
+                                 const CallLimit& limit) {
   std::vector<LockName> names;
   std::error_code error;
   for (const auto& each : std::filesystem::directory_iterator{directory_.path, error}) {
@@ -67,7 +67,7 @@ Result<std::vector<LockReport>> LocalAdmin::list(const std::string& pattern, Lis
     return Fault{Fault::Kind::denied, directory_.path + ": " + error.message()};
   }
   std::sort(names.begin(), names.end());
-  std::vector<LockReport> reports;
+  Listing listing;
   std::optional<Fault> fault;
   for (const LockName& name : names) {
     auto report = inspect(name, limit.at_most(Deadline::after(base::now(), each_answer)));
@@ -79,10 +79,10 @@ Result<std::vector<LockReport>> LocalAdmin::list(const std::string& pattern, Lis
     }
     if (which == Listed::in_use && report->runs.size() > 1)
       report->runs.erase(report->runs.begin() + 1, report->runs.end());
-    if (is_listed(*report, which)) reports.push_back(*std::move(report));
+    if (is_listed(*report, which)) listing.locks.push_back(*std::move(report));
   }
-  if (fault && reports.empty()) return *std::move(fault);
-  return reports;
+  if (fault && listing.locks.empty()) return *std::move(fault);
+  return listing;
 }
 
 Result<Removal> LocalAdmin::force_release(const LockName& name, const std::vector<Token>& shown,

@@ -28,8 +28,8 @@ class QuorumAdmin final : public LockAdmin {
   }
 
   Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
-  Result<std::vector<LockReport>> list(const std::string& pattern, Listed which, Millis each_answer,
-                                       const CallLimit& limit) override;
+  Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
+                       const CallLimit& limit) override;
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override;
   Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
@@ -65,26 +65,34 @@ Result<LockReport> QuorumAdmin::inspect(const LockName& name, const CallLimit& l
   return merged(name, reports, nodes_.size());
 }
 
-Result<std::vector<LockReport>> QuorumAdmin::list(const std::string& pattern, Listed which,
-                                                  Millis each_answer, const CallLimit& limit) {
-  const auto answers = ask<std::vector<LockReport>>(
-      [&](std::size_t node, const CallLimit& share) {
-        return nodes_[node]->list(pattern, which, each_answer, share);
+Result<Listing> QuorumAdmin::list(const std::string& pattern, Listed which, Millis each_answer,
+                                  const CallLimit& limit) {
+  const auto answers = ask<Listing>(
+      [&](std::size_t node, const CallLimit& share) -> Result<Listing> {
+        auto listing = nodes_[node]->list(pattern, which, each_answer, share);
+        // A node that does not see all of itself would seem to have lost locks.
+        if (listing && listing->missing) return *std::move(listing->missing);
+        return listing;
       },
       limit);
-  if (count<std::vector<LockReport>>(answers) < majority(nodes_.size())) return summary(answers);
+  const auto whole = count<Listing>(answers);
+  if (whole < majority(nodes_.size())) return summary(answers);
+  Listing result;
   std::map<LockName, std::vector<LockReport>> by_name;
   for (const auto& each : answers) {
-    const auto* reports = given<std::vector<LockReport>>(each);
-    if (reports == nullptr) continue;
-    for (const auto& report : *reports) {
-      by_name[report.name].push_back(report);
-    }
+    const auto* listing = given<Listing>(each);
+    if (listing == nullptr) continue;
+    for (const auto& report : listing->locks) by_name[report.name].push_back(report);
+    if (!listing->doubt.empty()) result.doubt = listing->doubt;
   }
-  std::vector<LockReport> result;
   for (const auto& [name, reports] : by_name) {
     auto report = merged(name, reports, nodes_.size());
-    if (is_listed(report, which)) result.push_back(std::move(report));
+    if (is_listed(report, which)) result.locks.push_back(std::move(report));
+  }
+  if (whole < nodes_.size()) {
+    result.doubt = summary(answers).why +
+                   ": locks and waiters that only a minority has may be shown, and some that only "
+                   "those servers know are missing";
   }
   return result;
 }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "os/host.hpp"
-#include "store/redis/client.hpp"
+#include "store/redis/cluster.hpp"
 #include "store/redis/keys.hpp"
 #include "store/redis/scripts.hpp"
 #include "store/redis/wait.hpp"
@@ -44,8 +44,8 @@ class RedisAdmin final : public LockAdmin {
   explicit RedisAdmin(const RedisServer& server) : access_{server.access}, client_{server} {}
 
   Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
-  Result<std::vector<LockReport>> list(const std::string& pattern, Listed which, Millis each_answer,
-                                       const CallLimit& limit) override;
+  Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
+                       const CallLimit& limit) override;
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override;
   Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& whom,
@@ -54,10 +54,9 @@ class RedisAdmin final : public LockAdmin {
 
  private:
   Result<LockReport> inspect(const LockName& name, std::size_t runs, const CallLimit& limit);
+  /// And into `listing`, what is missing.
   Result<std::set<LockName>> known_locks(const std::string& pattern, Listed which,
-                                         const Asking& asking);
-  /// Of a Cluster; none of anything else.
-  Result<std::vector<RedisServer>> masters(const Asking& asking);
+                                         const Asking& asking, Listing& listing);
 
   RedisServer::Access access_;
   Client client_;
@@ -122,22 +121,6 @@ Result<LockReport> RedisAdmin::inspect(const LockName& name, std::size_t runs,
   return report;
 }
 
-Result<std::vector<RedisServer>> RedisAdmin::masters(const Asking& asking) {
-  std::vector<RedisServer> result;
-  // {{first slot, last slot, {ip, port, ...}, replicas...}, ...}; an error: no Cluster, or we may
-  // not ask, and then we see what this node has.
-  auto answer = asking.ask(client_, {"CLUSTER", "SLOTS"});
-  if (!answer && answer.error().kind == Fault::Kind::silent) return std::move(answer).error();
-  for (std::size_t i = 0; answer && i < answer->size(); ++i) {
-    const Reply master = (*answer)[i][2];
-    RedisServer::Tcp address{std::string{master[0].text()}, std::to_string(master[1].integer())};
-    if (!address.host.empty()) {
-      result.push_back({RedisServer::Nodes{std::move(address)}, access_});
-    }
-  }
-  return result;
-}
-
 Fault too_long() {
   return {Fault::Kind::unusable, "an implausibly long list of locks"};
 }
@@ -172,15 +155,31 @@ Result<base::Done> scan(Client& client, const std::string& pattern, Listed which
 }
 
 Result<std::set<LockName>> RedisAdmin::known_locks(const std::string& pattern, Listed which,
-                                                   const Asking& asking) {
+                                                   const Asking& asking, Listing& listing) {
   std::set<LockName> names;
-  const auto nodes = masters(asking);
-  if (!nodes) return nodes.error();
-  for (const RedisServer& node : *nodes) {
-    Client client{node};
-    if (auto all = scan(client, pattern, which, names, asking); !all) return std::move(all).error();
+  const auto asked_at = base::now();
+  auto masters = masters_of(client_, asking.one(asked_at));
+  if (!masters) {
+    Fault fault = std::move(masters).error();
+    say_limit(fault, asked_at, asking.one(asked_at).until);
+    return fault;
   }
-  if (nodes->empty()) {
+  listing.missing = std::move(masters->missing);
+  if (masters->unknown) {
+    listing.doubt =
+        "not allowed to ask whether this is a Cluster (+cluster|slots): if it is one, the locks on "
+        "its other nodes are missing";
+  }
+  for (const auto& node : masters->nodes) {
+    Client client{RedisServer{RedisServer::Nodes{node}, access_}};
+    auto all = scan(client, pattern, which, names, asking);
+    if (all) continue;
+    Fault fault = named(node, std::move(all).error());
+    if (ended(asking.limit) || fault.kind == Fault::Kind::unusable) return fault;
+    // The others are worth showing: they may be all that there is for now.
+    listing.missing = std::move(fault);
+  }
+  if (masters->nodes.empty()) {
     if (auto all = scan(client_, pattern, which, names, asking); !all)
       return std::move(all).error();
   }
@@ -195,21 +194,21 @@ std::size_t size_of(const LockReport& report) {
   return size;
 }
 
-Result<std::vector<LockReport>> RedisAdmin::list(const std::string& pattern, Listed which,
-                                                 Millis each_answer, const CallLimit& limit) {
+Result<Listing> RedisAdmin::list(const std::string& pattern, Listed which, Millis each_answer,
+                                 const CallLimit& limit) {
   const Asking asking{each_answer, limit};
-  auto names = known_locks(pattern, which, asking);
+  Listing listing;
+  auto names = known_locks(pattern, which, asking, listing);
   if (!names) return std::move(names).error();
-  std::vector<LockReport> reports;
   std::size_t size = 0;
   for (const LockName& name : *names) {
     auto report = inspect(name, which == Listed::in_use ? 1 : most_runs, asking.one());
     if (!report) return std::move(report).error();
     size += size_of(*report);
     if (size > longest_list) return too_long();
-    if (is_listed(*report, which)) reports.push_back(*std::move(report));
+    if (is_listed(*report, which)) listing.locks.push_back(*std::move(report));
   }
-  return reports;
+  return listing;
 }
 
 void append(std::vector<std::string>& arguments, const std::vector<Token>& tokens) {

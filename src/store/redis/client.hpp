@@ -37,6 +37,8 @@ class ClusterRoute {
   [[nodiscard]] std::optional<RedisServer::Tcp> just_sent() const;
   /// Connected to this node.
   void arrive(const RedisServer::Address& node);
+  /// Where that is; empty for a Unix socket.
+  [[nodiscard]] const std::string& host() const { return host_; }
   /// Where to connect to otherwise, each once and best first: where we were sent, the nodes that
   /// were given, and those that we were sent to before.
   [[nodiscard]] RedisServer::Nodes candidates(const RedisServer::Nodes& given) const;
@@ -90,6 +92,9 @@ class Client {
   void leave();
   /// Which server the connection leads to, to compare it; empty without one.
   [[nodiscard]] std::string peer() const { return os::peer_of(descriptor()); }
+  /// The host that it leads, or led, to; empty for a Unix socket, and for a master that sentinels
+  /// named.
+  [[nodiscard]] const std::string& host() const { return route_.host(); }
   [[nodiscard]] int descriptor() const { return connection_ ? connection_->descriptor() : -1; }
 
  private:

@@ -25,8 +25,8 @@ class ZooKeeperAdmin final : public LockAdmin {
   explicit ZooKeeperAdmin(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
 
   Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
-  Result<std::vector<LockReport>> list(const std::string& pattern, Listed which, Millis each_answer,
-                                       const CallLimit& limit) override;
+  Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
+                       const CallLimit& limit) override;
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override;
   Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
@@ -89,8 +89,8 @@ Result<LockReport> ZooKeeperAdmin::inspect(const LockName& name, const CallLimit
   return report(name, Listed::remembered, limit);
 }
 
-Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern, Listed which,
-                                                     Millis each_answer, const CallLimit& limit) {
+Result<Listing> ZooKeeperAdmin::list(const std::string& pattern, Listed which, Millis each_answer,
+                                     const CallLimit& limit) {
   const auto one = [&] { return limit.at_most(Deadline::after(base::now(), each_answer)); };
   if (auto there = connect(one()); !there) return std::move(there).error();
   auto children = session_->children(ensemble_.base, one());
@@ -102,7 +102,7 @@ Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern,
     if (name && ::fnmatch(pattern.c_str(), text->c_str(), 0) == 0) names.push_back(*name);
   }
   std::sort(names.begin(), names.end());
-  std::vector<LockReport> reports;
+  Listing listing;
   for (const LockName& name : names) {
     auto report = this->report(name, which, one());
     if (!report) {
@@ -112,9 +112,9 @@ Result<std::vector<LockReport>> ZooKeeperAdmin::list(const std::string& pattern,
       base::log::error("'{}' is left out: {}", base::printable(name.text()), fault.why);
       continue;
     }
-    if (is_listed(*report, which)) reports.push_back(*std::move(report));
+    if (is_listed(*report, which)) listing.locks.push_back(*std::move(report));
   }
-  return reports;
+  return listing;
 }
 
 Result<std::vector<ZooKeeperAdmin::HeldNode>> ZooKeeperAdmin::nodes_of(
