@@ -175,3 +175,57 @@ replica_is_up() {
   attempt doctor
   assert_line --regexp '^fail +sentinel 1 +127.0.0.1:[0-9]+: .*NOQUORUM'
 }
+
+@test "what doctor may not ask it does not know: CONFIG that was taken away is no sign of no persistence" {
+  own_server --save '900 1' --rename-command CONFIG ''
+  doctor
+  assert_equal "$status" 0
+  assert_equal "$(finding persistence)" unknown
+  attempt doctor
+  assert_line --regexp '^unknown +persistence +no append-only file; whether it makes snapshots: not allowed to ask$'
+  own_server --save '900 1'
+  doctor
+  assert_equal "$(finding persistence)" warn
+  attempt doctor
+  assert_line --regexp '^warn +persistence +snapshots only$'
+}
+
+@test "a command that the server does not know is as good as one that is not allowed: the page is named" {
+  own_server --rename-command BLPOP '' --rename-command SCAN '' --rename-command LPUSH ''
+  attempt doctor
+  assert_equal "$status" 1
+  assert_output --partial 'allow +blpop'
+  assert_output --partial 'only `rlock list` needs +scan'
+  assert_output --partial '--reason need +lpush'
+  own_server --rename-command TIME ''
+  attempt doctor
+  assert_equal "$status" 1
+  assert_line --regexp '^fail +locking '
+  assert_output --partial 'rlock-protocol(7), MANAGED SERVERS'
+  own_server --rename-command EVALSHA ''
+  attempt doctor
+  assert_equal "$status" 1
+  assert_output --partial 'rlock-protocol(7), MANAGED SERVERS'
+}
+
+@test "a server that cannot save is said to have that trouble" {
+  own_server
+  start_proxy
+  proxy say 'PING=-MISCONF Redis is configured to save RDB snapshots\r\n'
+  attempt doctor
+  assert_equal "$status" 1
+  assert_line --regexp '^fail +reachable .*MISCONF'
+  assert_output --partial 'cannot save its data and takes no writes'
+  stop_proxy
+}
+
+@test "a server whose clock is an hour behind is warned of, and how to free a lock that stays" {
+  own_server
+  start_proxy
+  proxy say "\$4\\r\\nTIME=*2\\r\\n\$10\\r\\n$(($(now_ms) / 1000 - 3600))\\r\\n\$1\\r\\n0\\r\\n"
+  attempt doctor
+  assert_success
+  assert_line --regexp '^warn +clock +-36[0-9]{5} ms against this host$'
+  assert_output --partial 'rlock force-release KEY'
+  stop_proxy
+}

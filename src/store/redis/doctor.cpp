@@ -6,7 +6,7 @@
 
 #include "base/result.hpp"
 #include "base/text.hpp"
-#include "store/redis/client.hpp"
+#include "store/redis/cluster.hpp"
 #include "store/redis/keys.hpp"
 #include "store/redis/redis.hpp"
 
@@ -76,16 +76,30 @@ Finding unknown(const char* subject) {
   return {Verdict::unknown, subject, not_allowed, ""};
 }
 
+bool says(const Fault& fault, std::string_view words) {
+  return fault.why.find(words) != std::string::npos;
+}
+
+std::string advice_on_reaching(const Fault& fault) {
+  if (fault.kind == Fault::Kind::denied) {
+    return "check user and password, or the rights of that user";
+  }
+  if (says(fault, "MISCONF")) {
+    return "the server cannot save its data and takes no writes: see its log and its disk";
+  }
+  if (says(fault, "LOADING")) return "it loads its data: wait, or see its log";
+  if (says(fault, "MASTERDOWN")) return "it is a replica without its master: see replication";
+  if (fault.kind == Fault::Kind::unavailable) return "it is up, and cannot now: see its log";
+  return "check the URL, the network, and that the server is up";
+}
+
 Finding reachable(Client& client, const CallLimit& limit) {
   std::array<double, 5> times{};
   for (double& time : times) {
     const Moment before = base::now();
     const auto answer = client.ask({"PING"}, limit);
     if (!answer) {
-      const bool denied = answer.error().kind == Fault::Kind::denied;
-      return {Verdict::fail, "reachable", answer.error().why,
-              denied ? "check user and password, or the rights of that user"
-                     : "check the URL, the network, and that the server is up"};
+      return {Verdict::fail, "reachable", answer.error().why, advice_on_reaching(answer.error())};
     }
     time = std::chrono::duration<double, std::milli>(base::now() - before).count();
   }
@@ -105,9 +119,12 @@ Finding eviction(const ServerInfo& info) {
   auto policy = info.parameter("maxmemory-policy");
   if (!policy) policy = info.line("maxmemory_policy");
   if (!policy) return unknown("eviction");
-  const bool limited = info.line("maxmemory").value_or("0") != "0";
-  const std::string seen = fmt::format("maxmemory-policy is {}{}", shown(*policy),
-                                       limited ? "" : ", and there is no maxmemory");
+  const auto most = info.line("maxmemory");
+  const bool limited = !most || *most != "0";
+  const char* more = "";
+  if (!most) more = ", maxmemory is not known";
+  if (!limited) more = ", and there is no maxmemory";
+  const std::string seen = fmt::format("maxmemory-policy is {}{}", shown(*policy), more);
   if (*policy == "noeviction") return {Verdict::ok, "eviction", seen, ""};
   return {limited ? Verdict::fail : Verdict::warn, "eviction", seen,
           "a lock is a key with an expiry and may be evicted: set maxmemory-policy noeviction"};
@@ -118,8 +135,16 @@ Finding persistence(const ServerInfo& info) {
   const auto save = info.parameter("save");
   if (!append_only) return unknown("persistence");
   if (*append_only == "1") return {Verdict::ok, "persistence", "appendonly yes", ""};
-  const bool snapshots = save && !save->empty();
-  return {Verdict::warn, "persistence", snapshots ? "snapshots only" : "none",
+  if (!save) {
+    // A managed server tells what it has saved, and not whether it goes on to.
+    const auto saved = info.line("rdb_saves");
+    const bool some = saved && *saved != "0";
+    return {Verdict::unknown, "persistence",
+            fmt::format("no append-only file; {}whether it makes snapshots: {}",
+                        some ? "it has made snapshots; " : "", not_allowed),
+            "a restart of the server may lose held locks: see its settings"};
+  }
+  return {Verdict::warn, "persistence", save->empty() ? "none" : "snapshots only",
           "a restart of the server loses held locks; set appendonly yes"};
 }
 
@@ -153,9 +178,39 @@ Finding clock(Client& client, const CallLimit& limit) {
   const std::int64_t server_ms = number(0, 100'000'000'000) * 1000 + number(1, 999'999) / 1000;
   const auto offset = server_ms - std::chrono::duration_cast<Millis>(middle).count();
   const bool fine = std::abs(offset) <= tolerable_offset_ms;
-  return {fine ? Verdict::ok : Verdict::warn, "clock",
-          fmt::format("{:+} ms against this host", offset),
-          fine ? "" : "leases do not depend on it, but run NTP on both"};
+  return {
+      fine ? Verdict::ok : Verdict::warn, "clock", fmt::format("{:+} ms against this host", offset),
+      fine ? ""
+           : "run NTP on both. A clock that goes back keeps the lock of a dead holder for so much "
+             "longer, one that goes forward ends leases early; to free a lock that stays: rlock "
+             "force-release KEY"};
+}
+
+/// Of a Cluster: whether each master answers. The other findings are those of one node.
+Findings masters(Client& client, const RedisServer::Access& access, const CallLimit& limit) {
+  const auto known = masters_of(client, limit);
+  if (!known)
+    return {{Verdict::fail, "cluster", known.error().why, advice_on_reaching(known.error())}};
+  if (known->nodes.empty() && !known->missing) return {};
+  std::string silent = known->missing ? known->missing->why : "";
+  const auto nodes = known->nodes.size();
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const auto now = base::now();
+    const auto share = limit.until.left(now) / static_cast<Millis::rep>(nodes - i + 1);
+    const CallLimit turn = limit.at_most(Deadline::after(now, share));
+    const auto& node = known->nodes[i];
+    auto opened = Connection::open(node, access, turn);
+    const auto answer = opened ? opened->ask({"PING"}, turn) : Result<Reply>{opened.error()};
+    if (answer || refuses_command(answer.error())) continue;
+    silent += (silent.empty() ? "" : "; ") + named(node, answer.error()).why;
+  }
+  if (!silent.empty()) {
+    return {{Verdict::fail, "cluster", silent, "no lock can be had whose slot such a node has"}};
+  }
+  return {{Verdict::ok, "cluster",
+           fmt::format("{} masters answer; what else is said here is of {}", nodes,
+                       client.host().empty() ? "one of them" : shown(client.host())),
+           ""}};
 }
 
 /// Whether each sentinel could decide on a failover with the others that it sees.
@@ -190,16 +245,22 @@ Findings sentinels(const RedisServer::Sentinels& sentinels, const RedisServer::A
 }
 
 std::string advice_on_locking(const Fault& fault) {
-  const bool denied = fault.kind == Fault::Kind::denied;
-  return denied ? "rlock-protocol(7), PERMISSIONS, lists the rights that rlock needs" : "";
+  if (says(fault, "MISCONF")) return advice_on_reaching(fault);
+  if (fault.kind == Fault::Kind::denied) {
+    return "rlock-protocol(7), PERMISSIONS, lists the rights that rlock needs";
+  }
+  if (refuses_command(fault)) {
+    return "this server, or a proxy before it, forbids a command that rlock cannot do without: "
+           "rlock-protocol(7), MANAGED SERVERS, lists them";
+  }
+  return "";
 }
 
 Finding allowed(const char* subject, Client& client, const Command& command, const char* advice,
                 Verdict otherwise, const CallLimit& limit) {
   const auto answer = client.ask(command, limit);
   if (!answer) {
-    const bool denied = answer.error().kind == Fault::Kind::denied;
-    return {otherwise, subject, answer.error().why, denied ? advice : ""};
+    return {otherwise, subject, answer.error().why, refuses_command(answer.error()) ? advice : ""};
   }
   return {Verdict::ok, subject, "allowed", ""};
 }
@@ -215,7 +276,7 @@ Finding memory(Client& client, const LockName& name, const CallLimit& limit) {
                                  Command{"ltrim", key, "0", "0"}, Command{"lrem", key, "1", "y"}}) {
     const auto answer = client.ask(command, limit);
     all_answered = all_answered && answer;
-    if (!answer && answer.error().kind == Fault::Kind::denied) denied += " +" + command.front();
+    if (!answer && refuses_command(answer.error())) denied += " +" + command.front();
   }
   (void)client.ask({"DEL", key}, limit);
   if (!denied.empty()) {
@@ -236,9 +297,11 @@ Findings examine(const RedisServer& server, const LockName& name, const CallLimi
   findings.push_back(version(info));
   findings.push_back(try_locking(*open_store(server), name, advice_on_locking, limit));
   const Finding remembers = memory(client, name, limit);
-  findings.push_back(
-      allowed("waiting", client, blocking_pop(LockKeys{name}.mailbox + "doctor", Millis{1}),
-              "waiters block in their mailbox: allow +blpop on ~{KEY}:*", Verdict::fail, limit));
+  findings.push_back(allowed(
+      "waiting", client, blocking_pop(LockKeys{name}.mailbox + "doctor", Millis{1}),
+      "waiters block in their mailbox: allow +blpop on ~{KEY}:*; without it they ask once a "
+      "second at most",
+      Verdict::fail, limit));
   findings.push_back(remembers);
   findings.push_back(allowed("listing", client, {"SCAN", "0", "COUNT", "1"},
                              "only `rlock list` needs +scan", Verdict::warn, limit));
@@ -246,6 +309,7 @@ Findings examine(const RedisServer& server, const LockName& name, const CallLimi
   findings.push_back(persistence(info));
   findings.push_back(replicas(info));
   findings.push_back(clock(client, limit));
+  for (auto& each : masters(client, server.access, limit)) findings.push_back(std::move(each));
   if (const auto* some = std::get_if<RedisServer::Sentinels>(&server.where)) {
     for (auto& each : sentinels(*some, server.access, limit)) findings.push_back(std::move(each));
   }
