@@ -167,3 +167,84 @@ as_root_of_server() {
   done
   [[ ! -e $T/ran ]]
 }
+
+# new_password TEXT OLD: the server takes it from now on, the file has it, and all connections are cut.
+new_password() {
+  local text=$1 old=$2
+  echo "$text" >"$T/password"
+  REDISCLI_AUTH=$old redis --no-auth-warning config set requirepass "$text" >/dev/null
+  REDISCLI_AUTH=$text redis --no-auth-warning client kill type normal skipme yes >/dev/null
+}
+
+@test "a password that is replaced while a job runs costs neither the job nor who waits for it" {
+  local number
+  own_server --requirepass word-0
+  install -m 600 /dev/null "$T/password"
+  echo word-0 >"$T/password"
+  export RLOCK_PASSWORD_FILE=$T/password
+  hold holder -k "$K" -t 3s
+  start waiter -k "$K" -w 60s -- echo ran
+  wait_until says "$T/waiter.err" waiting
+  for number in 1 2 3; do
+    new_password "word-$number" "word-$((number - 1))"
+    sleep 1.5
+  done
+  let_go holder
+  assert_success
+  assert_silent
+  finish waiter
+  assert_success
+  assert_output ran
+  REDISCLI_AUTH=word-3 run redis --no-auth-warning exists "$K"
+  assert_output 0
+}
+
+@test "a password that is replaced in the last moment of a job does not keep the lock" {
+  own_server --requirepass word-0
+  install -m 600 /dev/null "$T/password"
+  echo word-0 >"$T/password"
+  export RLOCK_PASSWORD_FILE=$T/password
+  hold holder -k "$K" -t 60s
+  new_password word-1 word-0
+  let_go holder
+  assert_success
+  assert_silent
+  REDISCLI_AUTH=word-1 run redis --no-auth-warning exists "$K"
+  assert_output 0
+}
+
+@test "a password file is read once more for each refusal, and no oftener" {
+  own_server --requirepass right
+  install -m 600 /dev/null "$T/password"
+  echo wrong >"$T/password"
+  attempt --password-file "$T/password" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 77
+  assert_equal "$(REDISCLI_AUTH=right redis --no-auth-warning info commandstats | sed -n 's/^cmdstat_auth:calls=\([0-9]*\),.*/\1/p')" 3
+  attempt --password-file <(echo wrong) -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 77
+  [[ ! -e $T/ran ]]
+}
+
+@test "the servers of a quorum share the password that one of them had rlock read again" {
+  local number urls=''
+  local -a servers=()
+  install -m 600 /dev/null "$T/password"
+  echo word-0 >"$T/password"
+  for number in 0 1 2; do
+    own_server --requirepass word-0
+    servers+=("$SERVER")
+    urls+=" unix://$SERVER/redis.sock"
+  done
+  RLOCK_SERVER=${urls# }
+  export RLOCK_PASSWORD_FILE=$T/password
+  hold holder -k "$K" -t 3s
+  echo word-1 >"$T/password"
+  for number in 0 1 2; do
+    REDISCLI_AUTH=word-0 redis-cli --no-auth-warning -s "${servers[number]}/redis.sock" config set requirepass word-1 >/dev/null
+    REDISCLI_AUTH=word-1 redis-cli --no-auth-warning -s "${servers[number]}/redis.sock" client kill type normal skipme yes >/dev/null
+  done
+  sleep 4
+  let_go holder
+  assert_success
+  assert_silent
+}

@@ -24,8 +24,8 @@ base::Millis longest_answer_in(const Settings& settings) {
   return length;
 }
 
-/// The password of --password-file, else of REDISCLI_AUTH, for a URL that has none.
-base::Secret password_beside_the_url(const Settings& settings) {
+/// The password of --password-file, else of REDISCLI_AUTH, for a URL that has none; and the file.
+std::pair<base::Secret, std::string> password_beside_the_url(const Settings& settings) {
   if (const auto file = settings.find("password-file")) {
     const auto read = os::contents_of_secret(file->text);
     if (!read) {
@@ -33,10 +33,10 @@ base::Secret password_beside_the_url(const Settings& settings) {
                        fmt::format("{}: cannot use '{}': {}", file->source,
                                    base::printable(file->text), read.error().text())};
     }
-    return base::Secret{read->substr(0, read->find_first_of("\r\n"))};
+    return {store::password_in(*read), file->text};
   }
   const char* variable = std::getenv("REDISCLI_AUTH");  // as redis-cli reads it
-  return base::Secret{variable == nullptr ? "" : variable};
+  return {base::Secret{variable == nullptr ? "" : variable}, ""};
 }
 
 std::string joined(const std::vector<std::string>& urls) {
@@ -130,7 +130,8 @@ ServerChoice resolve_server(const Settings& settings) {
   }
   ServerChoice choice{*std::move(together), base::printable(store::without_secret(url)),
                       std::nullopt, longest_answer_in(settings)};
-  store::default_password(choice.spec, password_beside_the_url(settings));
+  const auto [password, file] = password_beside_the_url(settings);
+  store::default_password(choice.spec, password, file);
   if (chosen) {
     // A config file's secret stays there; argv and the environment can be seen anyway.
     const bool from_config = chosen->origin == Setting::Origin::config;

@@ -93,9 +93,14 @@ Parsed together(std::vector<ServerSpec> servers) {
   return widened(quorum::quorum_of(std::move(nodes)));
 }
 
-void default_password(ServerSpec& server, const base::Secret& password) {
+void default_password(ServerSpec& server, const base::Secret& password, const std::string& file) {
+  // One for all servers of a quorum: what one of them made us read, the others use.
+  const auto shared = file.empty() ? nullptr : std::make_shared<PasswordFile>(file, password);
   const auto put = [&](RedisServer& redis) {
-    if (redis.access.login.password.empty()) redis.access.login.password = password;
+    auto& login = redis.access.login;
+    if (!login.password.empty()) return;
+    login.password = password;
+    login.file = shared;
   };
   base::match(
       server, [&](RedisServer& redis) { put(redis); },

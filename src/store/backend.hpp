@@ -31,8 +31,10 @@ base::Result<ServerSpec, BadUrl> parse_server(std::string_view url);
 /// Several are a quorum, which only some kinds can be part of.
 base::Result<ServerSpec, BadUrl> together(std::vector<ServerSpec> servers);
 
-/// Puts `password` where the URL gave none.
-void default_password(ServerSpec& server, const base::Secret& password);
+/// Puts `password` where the URL gave none; of `file`, if it came from one, which is read again
+/// when a server refuses it.
+void default_password(ServerSpec& server, const base::Secret& password,
+                      const std::string& file = {});
 
 /// Whether it is talked to over TLS.
 bool takes_tls(const ServerSpec& server);

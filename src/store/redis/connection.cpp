@@ -142,17 +142,10 @@ Fault classify(std::string_view error) {
                                                             "BUSY",
                                                             "ERR max number of clients"};
   // What a proxy (Envoy, twemproxy, Codis, Predixy) says of a server that it cannot reach.
-  static constexpr std::array<std::string_view, 11> server_away{"upstream",
-                                                                "connection refused",
-                                                                "connection reset",
-                                                                "connection timed out",
-                                                                "connection closed",
-                                                                "closed connection",
-                                                                "connection is closed",
-                                                                "host is down",
-                                                                "no route to host",
-                                                                "unreachable",
-                                                                "broken pipe"};
+  static constexpr std::array<std::string_view, 11> server_away{
+      "upstream",          "connection refused", "connection reset",     "connection timed out",
+      "connection closed", "closed connection",  "connection is closed", "host is down",
+      "no route to host",  "unreachable",        "broken pipe"};
   // Before AUTH Redis reads no command of more than 10 words, and says so in place of NOAUTH.
   if (error.starts_with("NOAUTH") || error.find("unauthenticated") != std::string_view::npos) {
     return {Fault::Kind::denied,
@@ -244,25 +237,32 @@ Result<Connection> Connection::open(const RedisServer::Address& address,
 
 Result<base::Done> Connection::greet(const RedisServer::Access& access, const CallLimit& limit) {
   const auto& [login, database, tls] = access;
-  std::vector<Command> commands;
-  // A user without a password is one all the same: without AUTH we would be the default user.
-  if (!login.user.empty() || !login.password.empty()) {
+  const auto tell = [&](const Command& command) -> Result<base::Done> {
+    auto answer = ask(command, limit);
+    if (answer) return base::Done{};
+    Fault fault = std::move(answer).error();
+    // Nothing of ours can have happened yet.
+    if (fault.kind == Fault::Kind::silent) fault.kind = Fault::Kind::unreachable;
+    return fault;
+  };
+  const auto log_in = [&](const base::Secret& password) {
     Command auth{"AUTH"};
     if (!login.user.empty()) auth.push_back(login.user);
-    auth.push_back(login.password.reveal());
-    commands.push_back(std::move(auth));
-  }
-  if (database != 0) commands.push_back({"SELECT", std::to_string(database)});
-  for (const Command& command : commands) {
-    auto answer = ask(command, limit);
-    if (!answer) {
-      Fault fault = std::move(answer).error();
-      // Nothing of ours can have happened yet.
-      if (fault.kind == Fault::Kind::silent) fault.kind = Fault::Kind::unreachable;
-      return fault;
+    auth.push_back(password.reveal());
+    return tell(auth);
+  };
+  const auto password = login.file ? login.file->password() : login.password;
+  // A user without a password is one all the same: without AUTH we would be the default user.
+  if (!login.user.empty() || !password.empty()) {
+    auto allowed = log_in(password);
+    const bool refused = !allowed && allowed.error().kind == Fault::Kind::denied;
+    if (refused && login.file) {
+      // It may have been replaced since we read it: once for each connection.
+      if (const auto newer = login.file->newer_than(password)) allowed = log_in(*newer);
     }
+    if (!allowed) return allowed;
   }
-  return base::Done{};
+  return database == 0 ? base::Done{} : tell({"SELECT", std::to_string(database)});
 }
 
 Fault Connection::broken() const {

@@ -2,6 +2,33 @@
 
 #include <array>
 
+#include "os/trusted_file.hpp"
+
+namespace store {
+
+base::Secret password_in(const std::string& contents) {
+  return base::Secret{contents.substr(0, contents.find_first_of("\r\n"))};
+}
+
+base::Secret PasswordFile::password() const {
+  const std::lock_guard guard{mutex_};
+  return password_;
+}
+
+std::optional<base::Secret> PasswordFile::newer_than(const base::Secret& refused) {
+  const std::lock_guard guard{mutex_};
+  if (password_.reveal() != refused.reveal()) return password_;
+  const auto contents = os::contents_of_secret(path_);
+  if (!contents) return std::nullopt;
+  auto read = password_in(*contents);
+  // Empty while it is being written, and a pipe that was read before.
+  if (read.empty() || read.reveal() == refused.reveal()) return std::nullopt;
+  password_ = std::move(read);
+  return password_;
+}
+
+}  // namespace store
+
 namespace store::redis {
 namespace {
 

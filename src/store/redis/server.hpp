@@ -1,6 +1,8 @@
 // A Redis server, or what leads to it, as a URL names it.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +13,27 @@
 #include "store/url.hpp"
 
 namespace store {
+
+/// A file that a password was read from. Whoever replaces a password writes the new one there, and
+/// a job may run for longer than the old one is accepted. Any thread.
+class PasswordFile {
+ public:
+  PasswordFile(std::string path, base::Secret password)
+      : path_{std::move(path)}, password_{std::move(password)} {}
+
+  /// The last one that was read.
+  [[nodiscard]] base::Secret password() const;
+  /// Reads it again, after the server refused `refused`: the password that is there now, or that
+  /// another connection has read meanwhile; nothing if it is the same, or cannot be read.
+  std::optional<base::Secret> newer_than(const base::Secret& refused);
+
+ private:
+  std::string path_;
+  mutable std::mutex mutex_;
+  base::Secret password_;
+};
+/// The first line of what stands in it.
+base::Secret password_in(const std::string& contents);
 
 /// Files are PEM. The server's certificate is verified unless the URL says that it must not be.
 struct TlsSettings {
@@ -34,6 +57,7 @@ struct RedisServer {
   struct Login {
     std::string user;  // empty: the default user
     base::Secret password;
+    std::shared_ptr<PasswordFile> file{};  // where the password came from, if it was one
   };
   using Tls = TlsSettings;
   /// What a connection needs to be let in.
