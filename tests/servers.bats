@@ -270,3 +270,73 @@ took() {
   [[ ! -e $T/ran ]]
   stop_proxy
 }
+
+# hosts_file ADDRESS...: /etc/hosts for `with_hosts`, in which locks.test has these addresses.
+hosts_file() {
+  printf '%s locks.test\n' "$@" >"$T/hosts"
+}
+
+# with_hosts COMMAND...: rlock sees that file in place of /etc/hosts.
+with_hosts() {
+  # shellcheck disable=SC2016
+  unshare -m sh -c 'mount --bind "$1" /etc/hosts; shift; exec "$@"' sh "$T/hosts" "$@"
+}
+
+# A replica at 127.0.0.2 and its master at 127.0.0.3, at one port.
+start_replica_and_master() {
+  PORT=$(free_port)
+  own_server --bind 127.0.0.3 --port "$PORT"
+  MASTER=$SERVER
+  own_server --bind 127.0.0.2 --port "$PORT" --replicaof "127.0.0.3 $PORT"
+  REPLICA=$SERVER
+}
+
+@test "a name whose first address is a replica: the next one is asked, with one attempt, in a wait and in a hold" {
+  start_replica_and_master
+  hosts_file 127.0.0.2 127.0.0.3
+  for _ in 1 2; do
+    run --separate-stderr with_hosts "$RLOCK_BIN" -S "redis://locks.test:$PORT" -k "$K" -- echo ran
+    assert_success
+    assert_output ran
+    assert_silent
+    hosts_file 127.0.0.3 127.0.0.2
+  done
+  hosts_file 127.0.0.2 127.0.0.3
+  run --separate-stderr with_hosts "$RLOCK_BIN" doctor -S "redis://locks.test:$PORT"
+  assert_line --regexp '^ok +locking'
+  run --separate-stderr with_hosts "$RLOCK_BIN" -S "redis://locks.test:$PORT" -k "$K" -t 2s -- sleep 3
+  assert_success
+  assert_silent
+}
+
+@test "a name whose first address is silent, or refuses: the next one has its share of the time" {
+  start_replica_and_master
+  redis replicaof no one >/dev/null
+  hosts_file 127.0.0.2 127.0.0.3
+  pause_redis "$REPLICA"
+  run --separate-stderr with_hosts "$RLOCK_BIN" -S "redis://locks.test:$PORT" -k "$K" -- echo ran
+  assert_success
+  assert_output ran
+  assert_silent
+  resume_redis "$REPLICA"
+  kill_redis "$REPLICA"
+  run --separate-stderr with_hosts "$RLOCK_BIN" -S "redis://locks.test:$PORT" -k "$K" -- echo ran
+  assert_success
+}
+
+@test "a holder whose address falls silent goes on at the next one of the name" {
+  local pid
+  start_replica_and_master
+  hosts_file 127.0.0.4 127.0.0.3
+  start_proxy_between "tcp:127.0.0.4:$PORT" "unix:$MASTER/redis.sock"
+  launch holder unshare -m sh -c 'mount --bind "$1" /etc/hosts; shift; exec "$@"' sh "$T/hosts" \
+    "$RLOCK_BIN" -S "redis://locks.test:$PORT" -k "$K" -t 4s -- "$LIB/until-file" "$T/holder.go"
+  wait_until says "$T/holder.out" started
+  proxy stall
+  use_server "$MASTER"
+  sleep 5
+  held "$K"
+  let_go holder
+  assert_success
+  stop_proxy
+}

@@ -1,5 +1,6 @@
 #include "os/net.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <netdb.h>
@@ -8,6 +9,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <system_error>
@@ -63,6 +65,23 @@ Result<Addresses> resolve(const std::string& host, const std::string& port,
   return found;
 }
 
+/// Empty for a family that has no text. (getnameinfo(3) would want shared libraries.)
+std::string text_of(const addrinfo& entry) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (entry.ai_family == AF_INET) {
+    sockaddr_in address{};
+    std::memcpy(&address, entry.ai_addr, sizeof address);
+    ::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
+    return text.data();
+  }
+  if (entry.ai_family != AF_INET6) return {};
+  sockaddr_in6 address{};
+  std::memcpy(&address, entry.ai_addr, sizeof address);
+  ::inet_ntop(AF_INET6, &address.sin6_addr, text.data(), text.size());
+  const auto scope = address.sin6_scope_id;
+  return scope == 0 ? text.data() : std::string{text.data()} + "%" + std::to_string(scope);
+}
+
 // ---- connections ---------------------------------------------------------------------------
 
 constexpr int stream = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
@@ -109,6 +128,18 @@ Result<Fd> connect_unix(const std::string& path, const CallLimit& limit) {
   if (!fd) return last_error();
   return finish_connect(std::move(fd), reinterpret_cast<const sockaddr*>(&address), sizeof address,
                         limit);
+}
+
+Result<std::vector<std::string>> addresses_of(const std::string& host, const std::string& port,
+                                              const CallLimit& limit) {
+  const auto resolved = resolve(host, port, limit);
+  if (!resolved) return resolved.error();
+  std::vector<std::string> all;
+  for (const addrinfo* entry = resolved->get(); entry != nullptr; entry = entry->ai_next) {
+    const auto text = text_of(*entry);
+    if (!text.empty() && std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
+  }
+  return all;
 }
 
 Result<Fd> connect_tcp(const std::string& host, const std::string& port, const CallLimit& limit) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "os/error.hpp"
 #include "os/fd.hpp"
@@ -16,6 +17,11 @@ namespace os {
 /// interrupted, and takes as long as resolv.conf(5) says, often 10 s for each silent name server.
 Result<Fd> connect_unix(const std::string& path, const CallLimit& limit);
 Result<Fd> connect_tcp(const std::string& host, const std::string& port, const CallLimit& limit);
+
+/// The addresses of a name, as text, each once, in the order in which connect_tcp would try them. A
+/// host that is an address is the only one.
+Result<std::vector<std::string>> addresses_of(const std::string& host, const std::string& port,
+                                              const CallLimit& limit);
 
 /// What the socket is connected to, to compare it: the bytes of an address. Empty if it is not.
 std::string peer_of(int socket);

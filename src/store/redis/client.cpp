@@ -40,6 +40,14 @@ Result<Connection> open_answering(const RedisServer::Address& node,
   return std::move(answer).error();
 }
 
+/// Of several addresses of a name each is a server of its own, as one of several nodes; of two that
+/// differ in kind, one server's IPv6 and IPv4.
+bool are_several(const std::vector<std::string>& addresses) {
+  const auto is_ipv6 = [](const std::string& each) { return each.find(':') != each.npos; };
+  const auto ipv6 = std::count_if(addresses.begin(), addresses.end(), is_ipv6);
+  return ipv6 > 1 || static_cast<std::ptrdiff_t>(addresses.size()) - ipv6 > 1;
+}
+
 struct Arrival {
   Connection connection;
   RedisServer::Address node;
@@ -153,6 +161,26 @@ Result<Connection> Client::open(const CallLimit& limit) {
       [&](const RedisServer::Sentinels&) { return master_->open(server_.access, limit); });
 }
 
+Result<RedisServer::Nodes> Client::spread(RedisServer::Nodes nodes, const CallLimit& limit) {
+  addresses_ = 1;
+  const auto* name = nodes.size() == 1 ? std::get_if<Tcp>(&nodes.front()) : nullptr;
+  if (name == nullptr) return nodes;
+  const auto addresses = os::addresses_of(name->host, name->port, limit);
+  if (!addresses) return Fault{Fault::Kind::unreachable, addresses.error().text()};
+  if (!are_several(*addresses)) return nodes;
+  RedisServer::Nodes all;
+  for (const auto& each : *addresses) all.emplace_back(Tcp{each, name->port});
+  const auto is_of_use = [&](const RedisServer::Address& node) {
+    const auto& host = std::get<Tcp>(node).host;
+    return std::find(useless_.begin(), useless_.end(), host) == useless_.end();
+  };
+  // A name server may turn the order with each answer.
+  const auto first_useless = std::stable_partition(all.begin(), all.end(), is_of_use);
+  if (first_useless == all.begin()) useless_.clear();
+  addresses_ = all.size();
+  return all;
+}
+
 Result<Connection> Client::open_node(const RedisServer::Nodes& given, const CallLimit& limit) {
   if (const auto there = route_.just_sent()) {
     auto opened = Connection::open(*there, server_.access, limit);
@@ -160,7 +188,14 @@ Result<Connection> Client::open_node(const RedisServer::Nodes& given, const Call
     route_.arrive(*there);
     return opened;
   }
-  auto opened = open_any(route_.candidates(given), server_.access, limit);
+  const auto nodes = spread(route_.candidates(given), limit);
+  if (!nodes) return nodes.error();
+  auto access = server_.access;
+  if (addresses_ > 1 && access.tls && access.tls->name.empty()) {
+    // A certificate is for the name.
+    access.tls->name = std::get<Tcp>(given.front()).host;
+  }
+  auto opened = open_any(*nodes, access, limit);
   if (!opened) return std::move(opened).error();
   route_.arrive(opened->node);
   return std::move(opened->connection);
@@ -215,13 +250,15 @@ void Client::follow_master(const CallLimit& limit) {
 }
 
 void Client::leave() {
+  if (connection_ && addresses_ > 1 && useless_.size() < most_remembered)
+    useless_.push_back(route_.host());
   drop();
   route_.forget();
 }
 
 std::size_t Client::beginnings() const {
   const auto* nodes = std::get_if<RedisServer::Nodes>(&server_.where);
-  return nodes == nullptr ? 1 : route_.candidates(*nodes).size();
+  return nodes == nullptr ? 1 : std::max(route_.candidates(*nodes).size(), addresses_);
 }
 
 Result<Reply> Client::ask(const Command& command, const CallLimit& limit) {

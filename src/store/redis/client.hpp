@@ -101,6 +101,8 @@ class Client {
   Result<base::Done> connect(const CallLimit& limit);
   Result<Connection> open(const CallLimit& limit);
   Result<Connection> open_node(const RedisServer::Nodes& given, const CallLimit& limit);
+  /// Where there is but one node, and its name has several addresses: these, best first.
+  Result<RedisServer::Nodes> spread(RedisServer::Nodes nodes, const CallLimit& limit);
   [[nodiscard]] std::size_t beginnings() const;
 
   /// Asks the node that we are connected to, or connect to.
@@ -115,7 +117,9 @@ class Client {
   ClusterRoute route_;
   std::optional<MasterFinder> master_;  // where sentinels name it
   std::optional<Connection> connection_;
-  bool unheard_ = false;  // the last script had no answer
+  bool unheard_ = false;              // the last script had no answer
+  std::size_t addresses_ = 1;         // of the only node
+  std::vector<std::string> useless_;  // those of them that were left since all were
 };
 
 /// BLPOP `key` for at most `timeout` (from 1 ms; Redis reads 0 as "forever").
