@@ -20,6 +20,9 @@ inline constexpr Nanos until_a_heartbeat = 15 * s;
 inline constexpr Nanos listens_after = 1'300 * ms;
 // The lock of a client that is no rlock is asked for as often at least.
 inline constexpr Nanos polls_foreign = 600 * ms;
+// The claims of one waiter whose waits are all cut: after 50 ms, doubling; and a few of a lost
+// answer.
+inline constexpr int most_in_a_second = 12;
 // On a quorum: who comes so soon after another one may be heard before it.
 inline constexpr Nanos arrive_together = 50 * ms;
 // Nobody had most of the servers for so long, and somebody wanted them: a few rounds of those who

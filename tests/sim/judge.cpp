@@ -93,7 +93,10 @@ void Judge::executed(Server& server, const Words& all_words, const Reply& reply,
   Lock& lock = locks_[{server.number, words[3]}];
   std::map<std::string, Nanos> before;
   if (script == &scripts::force_release) before = lock.holders;
-  if (script == &scripts::enter) ++bids_[client_of(words[first_argument])];
+  if (script == &scripts::enter) {
+    ++bids_[client_of(words[first_argument])];
+    see_pace(client_of(words[first_argument]));
+  }
   if (script == &scripts::enter) entered(server, lock, words, reply);
   const bool told_done = script == &scripts::enter && reply.elements[0].text == "done";
   if (told_done) entered_done(server, lock, words, now);

@@ -49,6 +49,7 @@ class Judge final : public Observer {
     wanted_[client] = world_.now();
     ++runs_[client];
     bids_[client] = 0;
+    asked_.erase(client);
   }
   void begins(Job& job);
   void ends(Job& job);
@@ -206,6 +207,7 @@ class Judge final : public Observer {
   [[nodiscard]] std::optional<Nanos> looked_after_since(const Lock& lock, bool ended_by_itself,
                                                         Nanos idle_since) const;
   void see_order(const Lock& lock, const std::string& id);
+  void see_pace(int client);
   [[nodiscard]] bool is_excused(const Job& job) const;
   void note(const std::string& text);
 
@@ -224,7 +226,13 @@ class Judge final : public Observer {
   std::map<std::string, Nanos> kept_until_;                        // by key
   std::map<std::string, Majority> majorities_;                     // by key
   std::map<std::pair<std::string, std::string>, SlotRuns> slots_;  // by key and slot
-  std::map<int, Nanos> bids_;    // how often it has asked the servers since
+  std::map<int, Nanos> bids_;  // how often it has asked the servers since
+  // How often it has asked in the second that began then.
+  struct Asked {
+    Nanos since = 0;
+    int times = 0;
+  };
+  std::map<int, Asked> asked_;
   std::map<int, Nanos> wanted_;  // since when a client wants what it wants
   std::map<int, int> runs_;      // of a client, up to this one
   std::map<int, Nanos> unwell_;  // were crashed, or paused; until when

@@ -39,6 +39,20 @@ void Judge::entered(Server& server, Lock& lock, const Words& words, const Reply&
   }
 }
 
+/// Where each wait is cut at once, a waiter does not ask as fast as it is answered.
+void Judge::see_pace(int client) {
+  const bool cut =
+      std::any_of(plan_.incidents.begin(), plan_.incidents.end(), [](const Incident& each) {
+        return each.disturbance && each.disturbance->kind == Disturbance::Kind::cut_waits;
+      });
+  if (!cut || plan_.servers > 1) return;
+  Asked& asked = asked_[client];
+  if (world_.now() - asked.since >= s) asked = {world_.now(), 0};
+  if (++asked.times <= most_in_a_second) return;
+  throw Violation{fmt::format("client {} asked {} times within {} ms although its waits are cut",
+                              client, asked.times, (world_.now() - asked.since) / ms)};
+}
+
 void Judge::granted(Server& server, Lock& lock, const Words& words, const Reply& reply) {
   ++grants_;
   const std::string& id = words[first_argument];

@@ -293,6 +293,16 @@ struct Polls final : Passing {
   }
 };
 
+/// A wait that was cut is one that ended.
+struct ForgetsTheCut final : Passing {
+  using Passing::Passing;
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override {
+    auto turn = inner_->await_turn(claim, limit);
+    if (std::holds_alternative<ClaimAgain>(turn)) return ClaimAgain{};
+    return turn;
+  }
+};
+
 template <class Mistake>
 Sabotage in_store() {
   Sabotage sabotage;
@@ -508,6 +518,8 @@ const std::vector<Mutant>& mutants() {
        in_nodes<ForgetsTheSlot>(1)},
       {"a holder on a quorum hears nothing", "quorum-cancel", "", "", in_store<Deaf>()},
       {"a foreign lock is looked at too seldom", "foreign", "", "", in_store<SleepsTooLong>()},
+      {"a wait that was cut is followed by a claim at once", "cut-waits", "", "",
+       in_store<ForgetsTheCut>()},
       {"who listens does not connect again", "cancel", "", "", in_store<ListensOnce>()},
       {"a job is never killed", "", "", "", with(&Sabotage::nobody_kills)},
       {"there is no guardian", "", "", "", with(&Sabotage::no_guardian)},

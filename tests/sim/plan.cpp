@@ -363,6 +363,14 @@ const std::vector<Shape> all_shapes{
          plan.incidents.push_back(crash);
        }
      }},
+    // Behind a proxy that lets nobody block; by its name only.
+    {"cut-waits",
+     [](Plan& plan, Random& random) {
+       add_clients(plan, random, 4, [&](Wish& wish) { wish.work = some(random, 500, 4'000); });
+       Incident proxy{Kind::disturbance, 0, 120 * s};
+       proxy.disturbance = Disturbance{Disturbance::Kind::cut_waits, 0, 120 * s};
+       plan.incidents.push_back(proxy);
+     }},
 };
 
 std::vector<Shape>::const_iterator shape_at(std::string_view name) {
@@ -422,12 +430,13 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
   plan.seed = seed;
   // With chances of their own, so that what was found with a seed before is found with it still.
   Random more{seed * 0x9E3779B97F4A7C15U + 2};
-  // The shapes of a quorum, which cost most, share one place.
+  // The shapes of a quorum, which cost most, share one place. The last one is not among them, so
+  // that a seed without a shape goes on to mean what it did.
   const auto quorum = static_cast<std::size_t>(shape_at("quorum") - all_shapes.begin());
   auto chosen = random.number(quorum + 1);
   const auto found = shape_at(shape);
   if (found == all_shapes.end() && chosen == quorum) {
-    chosen += more.number(all_shapes.size() - quorum);
+    chosen += more.number(all_shapes.size() - 1 - quorum);
   }
   const Shape& it = found == all_shapes.end() ? all_shapes[chosen] : *found;
   plan.shape = it.name;

@@ -22,7 +22,7 @@ constexpr std::array names{"disturbance",
                            "cancel",
                            "force-release",
                            "foreign SET NX PX"};
-constexpr std::array disturbances{"commands cut", "answers cut", "slow", "parted"};
+constexpr std::array disturbances{"commands cut", "answers cut", "slow", "parted", "waits cut"};
 
 std::string shown(const Disturbance& it) {
   std::string who = it.process == 0 ? "all" : fmt::format("client {}", it.process);

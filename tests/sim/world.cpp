@@ -150,8 +150,10 @@ std::shared_ptr<Connection> World::connect(const std::string& path) {
 }
 
 void World::send(const std::shared_ptr<Connection>& connection, std::string bytes) {
-  const bool cut = strikes(Disturbance::Kind::cut_commands, *connection);
-  if (cut) bytes.resize(random_.number(bytes.size() + 1));
+  const bool blocks = bytes.find("\r\nBLPOP\r\n") != std::string::npos;
+  const bool refused = blocks && strikes(Disturbance::Kind::cut_waits, *connection);
+  const bool cut = refused || strikes(Disturbance::Kind::cut_commands, *connection);
+  if (cut) bytes.resize(refused ? 0 : random_.number(bytes.size() + 1));
   auto& last = connection->last_to_server;
   last = arrival(*connection, last);
   scheduler_.at(

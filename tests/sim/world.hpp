@@ -73,6 +73,7 @@ struct Disturbance {
     cut_answers,   // the same of what a server sends
     slow,          // each message takes up to `length`
     parted,        // nothing gets through before its end, between `process` and `server`
+    cut_waits,     // a proxy closes the connection of a client that would block
   } kind;
   Nanos from;
   Nanos until;
