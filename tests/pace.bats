@@ -2,6 +2,7 @@
 # A server, or a proxy before it, that cuts what it is asked must not make rlock ask as fast as it can.
 load lib/rlock
 load lib/quorum
+load lib/hostile
 
 # requests_in_a_second TEXT: how many requests with TEXT came through the proxy, after the first two seconds.
 requests_in_a_second() {
@@ -123,4 +124,19 @@ cut_waiter() {
     kill "${PIDS[proxy$number]}"
     wait_until gone "${PIDS[proxy$number]}"
   done
+}
+
+@test "a ZooKeeper that hangs up at once is connected to some ten times a second" {
+  local port before
+  port=$(free_port)
+  start_hostile "$port=closed"
+  start waiter -S "zk://127.0.0.1:$port" -k "$K" -w 60s -- true
+  sleep 1.5
+  wait_until says "$T/hostile.log" "said closed"
+  before=$(grep -c "said closed" "$T/hostile.log")
+  sleep 1
+  assert_less "$(($(grep -c 'said closed' "$T/hostile.log") - before))" 16
+  signal TERM waiter
+  finish waiter
+  stop_hostile
 }

@@ -11,8 +11,12 @@ namespace store::zookeeper {
 
 namespace {
 
-// While no server can be reached the library has nothing to wait for.
+// While no server can be reached the library has nothing to wait for. Doubling, and not for long: a
+// session ends when it has been without a server for a second or two.
 constexpr Millis between_attempts{20};
+constexpr Millis longest_pause{100};
+// A server that takes a client and drops it at once is not one that can be reached.
+constexpr Millis proves_itself{1'000};
 
 // More than any ensemble has.
 constexpr int most_servers = 100;
@@ -129,7 +133,10 @@ void Session::step(const CallLimit& limit) {
   const auto now = base::now();
   if (code != ZOK || socket_ < 0 || interest == 0) {
     trial_.reset();
-    os::wait_any({limit.interrupt}, std::min(limit.until, Deadline::after(now, between_attempts)));
+    if (connected_since_ && now - *connected_since_ >= proves_itself) pause_ = Millis{0};
+    connected_since_.reset();
+    pause_ = std::clamp(pause_ * 2, between_attempts, longest_pause);
+    os::wait_any({limit.interrupt}, std::min(limit.until, Deadline::after(now, pause_)));
     return;
   }
   const auto span = std::chrono::seconds{wait.tv_sec} + std::chrono::microseconds{wait.tv_usec};
@@ -145,6 +152,7 @@ void Session::step(const CallLimit& limit) {
   const bool useless = is_no_zookeeper() || (!is_connected() && trial_.failed(base::now()));
   if (is_open(processed) && useless) hang_up();
   if (!is_open(processed) || useless || is_connected()) trial_.reset();
+  if (is_connected() && !connected_since_) connected_since_ = base::now();
 }
 
 /// Not even on the way to a server. Which state the library names then depends on how it lost one.

@@ -210,6 +210,8 @@ class Session {
   int socket_ = -1;
   ReceiveLimit receive_limit_;
   ServerTrial trial_;
+  Millis pause_{0};  // the last one before another attempt to connect
+  std::optional<Moment> connected_since_;
   std::string server_;    // connected to last; empty once it has been passed over
   bool refused_ = false;  // our credentials
   std::map<std::string, Change> changed_;
