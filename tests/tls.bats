@@ -90,7 +90,7 @@ fails_with() {
   attempt -S "rediss://127.0.0.1:$PORT?cacert=$T/ca.crt&sni=lock.test" -k "$K" --ttl 1s -- true
   assert_equal "$status" 69
   [[ $stderr != *certificate* ]]
-  fails_with 69 "certificate is not accepted for 'other.test'" -- "rediss://127.0.0.1:$PORT?cacert=$T/ca.crt&sni=other.test"
+  fails_with 69 "certificate is not accepted for 'other.test'" 'sni=NAME in the URL says' -- "rediss://127.0.0.1:$PORT?cacert=$T/ca.crt&sni=other.test"
   kill "${PIDS[several]}"
 }
 

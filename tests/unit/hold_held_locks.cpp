@@ -106,7 +106,7 @@ TEST_CASE(
   const os::CallLimit all{Deadline::after(base::now(), Held::longest_last_word)};
   CHECK(hold::share_of(all, 4).until == all.until);
   const os::CallLimit rest{Deadline::after(base::now(), Millis{900})};
-  CHECK(hold::share_of(rest, 3).until <= Deadline::after(base::now(), Millis{300}));
+  CHECK(hold::share_of(rest, 3).until <= Deadline::after(base::now(), Millis{450}));
   CHECK(hold::share_of(rest, 1).until == rest.until);
 }
 

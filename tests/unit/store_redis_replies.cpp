@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "store/redis/client.hpp"
+#include "store/redis/cluster.hpp"
 #include "store/redis/scripts.hpp"
 
 namespace unit::store_redis_replies {
@@ -260,6 +260,57 @@ TEST_CASE("BLPOP is told a time in seconds, never 0, which would be for ever") {
   CHECK(blocking_pop("k", Millis{1500}) == Command{"BLPOP", "k", "1.500"});
   CHECK(blocking_pop("k", Millis{0}) == Command{"BLPOP", "k", "0.001"});
   CHECK(blocking_pop("k", Millis{-5}) == Command{"BLPOP", "k", "0.001"});
+}
+
+TEST_CASE("what a proxy says of a server that it cannot reach passes, in any case of letters") {
+  for (const char* error :
+       {"no upstream host", "upstream failure", "ERR Connection refused", "Connection timed out",
+        "ERR server closed connection", "ERR No route to host", "ERR Host is unreachable"}) {
+    CHECK(classify(error).kind == Fault::Kind::unavailable);
+  }
+  CHECK(classify("ERR timeout is not a float or out of range").kind == Fault::Kind::unusable);
+}
+
+TEST_CASE(
+    "a command is refused by an ACL, as unknown, or in the words of those who manage servers") {
+  for (const char* error :
+       {"NOPERM User x has no permissions to run the 'role' command",
+        "ERR unknown command 'ROLE', with args beginning with: ", "unsupported command",
+        "ERR Unknown Redis command called from script script: 25, on @user_script:24.",
+        "ERR command 'role' not support for normal user", "ERR command is not allowed"}) {
+    CHECK(refuses_command(classify(error)));
+  }
+  for (const char* error :
+       {"LOADING x", "READONLY x", "ERR no upstream host", "ERR syntax error"}) {
+    CHECK(!refuses_command(classify(error)));
+  }
+}
+
+TEST_CASE(
+    "of a Cluster each master counts once, and the host that was asked where one names none") {
+  const std::string node_1 = "*3\r\n$9\r\n127.0.0.1\r\n:7001\r\n$1\r\na\r\n";
+  const std::string node_2 = "*3\r\n$-1\r\n:7002\r\n$1\r\nb\r\n";
+  const std::string node_3 =
+      "*4\r\n$1\r\n?\r\n:7003\r\n$1\r\nc\r\n*2\r\n$2\r\nip\r\n$8\r\n10.0.0.3\r\n";
+  const auto range = [](int first, int last, const std::string& node) {
+    return "*3\r\n:" + std::to_string(first) + "\r\n:" + std::to_string(last) + "\r\n" + node;
+  };
+  const auto whole =
+      masters_in(reply_of("*4\r\n" + range(0, 99, node_1) + range(100, 8'000, node_2) +
+                          range(8'001, 9'000, node_1) + range(9'001, 16'383, node_3)),
+                 "locks.example");
+  CHECK(whole.nodes == std::vector{tcp("127.0.0.1", "7001"), tcp("locks.example", "7002"),
+                                   tcp("10.0.0.3", "7003")});
+  CHECK(!whole.missing);
+
+  const auto nameless = masters_in(reply_of("*1\r\n" + range(0, 16'383, node_2)), "");
+  CHECK(nameless.nodes.empty());
+  CHECK(nameless.missing->why.find("0 to 16383") != std::string::npos);
+  const auto hole = masters_in(reply_of("*1\r\n" + range(0, 16'000, node_1)), "");
+  CHECK(hole.nodes.size() == 1);
+  CHECK(hole.missing->why.find("383 of 16384 slots") != std::string::npos);
+  CHECK(masters_in(reply_of("*0\r\n"), "").missing);
+  CHECK(masters_in(reply_of("*2\r\n:1\r\n*1\r\n:-7\r\n"), "").missing);
 }
 
 }  // namespace unit::store_redis_replies

@@ -247,8 +247,13 @@ void free_session(void* session) {
 Fault handshake_failure(const Session& session, int error, const std::string& name) {
   const OpenSsl& library = session.library;
   if (const auto result = library.SSL_get_verify_result(session.ssl.get()); result != X509_V_OK) {
-    return {Fault::Kind::unusable, fmt::format("its certificate is not accepted for '{}': {}", name,
-                                               library.X509_verify_cert_error_string(result))};
+    const bool other_name =
+        result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH;
+    // A Cluster may name its nodes by addresses that no certificate has.
+    return {Fault::Kind::unusable,
+            fmt::format("its certificate is not accepted for '{}': {}{}", name,
+                        library.X509_verify_cert_error_string(result),
+                        other_name ? "; sni=NAME in the URL says which name it must have" : "")};
   }
   if (is_refusal(library)) return {Fault::Kind::denied, "TLS: " + last_error(library)};
   if (error == SSL_ERROR_SSL &&
