@@ -42,17 +42,23 @@ void add_hosts(const RedisServer& server, std::vector<std::string>& hosts) {
       });
 }
 
-/// With -vv it tells what it is asked.
-std::unique_ptr<LockStore> traced(std::unique_ptr<LockStore> store, std::string server = "") {
-  if (!base::log::is_said(base::log::Severity::trace)) return store;
-  return trace::open_store(std::move(store), std::move(server));
+/// -vv shows each question and its answer.
+bool is_traced() {
+  return base::log::is_said(base::log::Severity::trace);
 }
 
-std::vector<std::unique_ptr<LockStore>> open_nodes(const Quorum& quorum) {
-  std::vector<std::unique_ptr<LockStore>> nodes;
+std::unique_ptr<LockStore> traced(std::unique_ptr<LockStore> store) {
+  return is_traced() ? trace::open_store(std::move(store)) : std::move(store);
+}
+
+std::vector<std::unique_ptr<QuorumNode>> open_nodes(const Quorum& quorum) {
+  std::vector<std::unique_ptr<QuorumNode>> nodes;
   for (const auto& server : quorum.servers) {
-    nodes.push_back(
-        traced(redis::open_store(server), fmt::format("server {}: ", nodes.size() + 1)));
+    auto node = redis::open_store(server);
+    if (is_traced()) {
+      node = trace::open_node(std::move(node), fmt::format("server {}: ", nodes.size() + 1));
+    }
+    nodes.push_back(std::move(node));
   }
   return nodes;
 }

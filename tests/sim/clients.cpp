@@ -33,7 +33,7 @@ std::unique_ptr<store::LockStore> Run::open_store() const {
   if (plan_.servers == 1) {
     opened = store::redis::open_store(redis_at(0));
   } else {
-    std::vector<std::unique_ptr<store::LockStore>> nodes;
+    std::vector<std::unique_ptr<store::QuorumNode>> nodes;
     for (std::size_t i = 0; i < plan_.servers; ++i) {
       auto node = store::redis::open_store(redis_at(i));
       nodes.push_back(sabotage_.node ? sabotage_.node(std::move(node), i) : std::move(node));

@@ -10,7 +10,7 @@
 
 #include "plan.hpp"
 #include "script_engine.hpp"
-#include "store/lock_store.hpp"
+#include "store/quorum_node.hpp"
 
 namespace sim {
 
@@ -19,8 +19,8 @@ struct Sabotage {
   /// In the place of a store that was opened.
   std::function<std::unique_ptr<store::LockStore>(std::unique_ptr<store::LockStore>)> store;
   /// The same of a server of a quorum.
-  std::function<std::unique_ptr<store::LockStore>(std::unique_ptr<store::LockStore>,
-                                                  std::size_t number)>
+  std::function<std::unique_ptr<store::QuorumNode>(std::unique_ptr<store::QuorumNode>,
+                                                   std::size_t number)>
       node;
   bool nobody_kills = false;     // KILL does not reach the job
   bool no_guardian = false;      // nobody kills the job of who is stopped or dead

@@ -10,8 +10,9 @@ using base::Deadline;
 using base::Millis;
 using namespace store;
 
-/// A store that does what another does; the mistakes are made below.
-class Passing : public LockStore {
+/// A store that does what another does; the mistakes are made below. It is a node if the other is
+/// one.
+class Passing : public QuorumNode {
  public:
   explicit Passing(std::unique_ptr<LockStore> inner) : inner_{std::move(inner)} {}
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
@@ -35,7 +36,7 @@ class Passing : public LockStore {
     return inner_->check(name, token, limit);
   }
   Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override {
-    return inner_->raise_fence(claim, lease, limit);
+    return dynamic_cast<QuorumNode&>(*inner_).raise_fence(claim, lease, limit);
   }
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
     return inner_->listener(name, token);
@@ -276,8 +277,8 @@ struct LastComeFirst final : Passing {
   using Passing::Passing;
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
     Claim other = claim;
-    other.newcomer = false;
-    if (other.ticket > 0) other.ticket = 4'000'000'000'000'000 - claim.ticket;
+    other.bid->newcomer = false;
+    if (other.bid->ticket > 0) other.bid->ticket = 4'000'000'000'000'000 - other.bid->ticket;
     return inner_->try_acquire(other, limit);
   }
 };
@@ -315,8 +316,8 @@ Sabotage in_store() {
 template <class Mistake>
 Sabotage in_nodes(std::size_t from) {
   Sabotage sabotage;
-  sabotage.node = [from](std::unique_ptr<LockStore> inner,
-                         std::size_t number) -> std::unique_ptr<LockStore> {
+  sabotage.node = [from](std::unique_ptr<QuorumNode> inner,
+                         std::size_t number) -> std::unique_ptr<QuorumNode> {
     if (number < from) return inner;
     return std::make_unique<Mistake>(std::move(inner));
   };

@@ -46,7 +46,7 @@ struct Server {
 };
 
 /// A connection to it. Two may lead to the same server.
-class Node final : public LockStore {
+class Node final : public QuorumNode {
  public:
   explicit Node(Server& server) : server_{server} {}
 
@@ -64,7 +64,7 @@ class Node final : public LockStore {
       const bool again = server_.owner && server_.granted_to == claim.token;
       if (!again) {
         server_.fence =
-            std::max({server_.fence + 1, server_.clock, server_.agrees ? claim.wish : 0});
+            std::max({server_.fence + 1, server_.clock, server_.agrees && claim.bid ? claim.bid->fence : 0});
       }
       server_.owner = server_.granted_to = claim.token;
       Lease lease{claim.name,    claim.token, claim.ttl, validity(asked_at, claim.ttl),
@@ -171,7 +171,7 @@ class Fleet {
   explicit Fleet(std::size_t size) : servers(size) {}
 
   std::unique_ptr<LockStore> open() {
-    std::vector<std::unique_ptr<LockStore>> nodes;
+    std::vector<std::unique_ptr<QuorumNode>> nodes;
     for (auto& server : servers) nodes.push_back(std::make_unique<Node>(server));
     return quorum::open_store(std::move(nodes));
   }

@@ -14,7 +14,7 @@ using namespace fake_quorum;
 TEST_CASE("a server that is named twice does not count twice") {
   for (const auto& [first, second] : {std::pair{0u, 1u}, {0u, 2u}, {1u, 2u}}) {
     Fleet fleet{3};
-    std::vector<std::unique_ptr<LockStore>> nodes;
+    std::vector<std::unique_ptr<QuorumNode>> nodes;
     for (unsigned i = 0; i < 3; ++i) {
       nodes.push_back(std::make_unique<Node>(fleet.servers[i == second ? first : i]));
     }
@@ -33,7 +33,7 @@ TEST_CASE("a server that is named twice does not count twice") {
 
 TEST_CASE("an examination finds servers that are the same one") {
   Fleet fleet{3};
-  std::vector<std::unique_ptr<LockStore>> nodes;
+  std::vector<std::unique_ptr<QuorumNode>> nodes;
   for (const std::size_t i : {0u, 1u, 0u}) {
     nodes.push_back(std::make_unique<Node>(fleet.servers[i]));
   }
@@ -58,7 +58,7 @@ TEST_CASE("an examination measures how far the clocks are apart, and counts the 
   Fleet fleet{3};
   fleet.servers[2].clock = 700'000;
   const auto examine = [&](const std::vector<Finding::Verdict>& verdicts) {
-    std::vector<std::unique_ptr<LockStore>> nodes;
+    std::vector<std::unique_ptr<QuorumNode>> nodes;
     for (auto& server : fleet.servers) nodes.push_back(std::make_unique<Node>(server));
     const auto each = [&](std::size_t node, const CallLimit&) {
       return Findings{{verdicts[node], "eviction", "", ""}};

@@ -100,7 +100,7 @@ TEST_CASE("a late node has its time: more if it answered before, little if it wa
 }
 
 TEST_CASE("a node that is far away has as long again as its connection took") {
-  const Nodes nodes{std::vector<std::unique_ptr<LockStore>>(3)};
+  const Nodes nodes{std::vector<std::unique_ptr<QuorumNode>>(3)};
   const auto began = base::now() - Millis{10};
   const auto until = nodes.last_call(Nodes::Question::claim, began);
   const auto far = Deadline::at(began + Millis{80});

@@ -142,12 +142,6 @@ TEST_CASE_FIXTURE(Fixture, "a holder's calls go to the server") {
                        "server confirm"});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a store that is no node of a quorum raises no fence") {
-  const Claim claim{name, ours, *Ttl::from(Millis{1000}), OnBusy::give_up};
-  const auto raised = store->raise_fence(claim, std::get<Granted>(granted()).lease, limit);
-  CHECK(std::get<Fault>(raised).kind == Fault::Kind::unusable);
-}
-
 TEST_CASE_FIXTURE(Fixture, "the doctor takes, refreshes and gives back a free lock") {
   const auto advice = [](const Fault&) { return "mend it"; };
   const auto finding = try_locking(*server, name, advice, limit);

@@ -216,14 +216,9 @@ void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
 AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, const Claim& claim,
                            const std::optional<Token>& earlier, const CallLimit& limit) {
   const auto began = base::now();
-  Claim alone{claim.name, claim.token, claim.ttl, claim.on_busy};
-  alone.ticket = claim.ticket;
-  alone.newcomer = claim.newcomer;
-  alone.wish = base::wall_us() + ahead_us;
-  alone.history = claim.history;
-  alone.waited = claim.waited;
-  alone.slot = claim.slot;
-  alone.reason = claim.reason;
+  Claim alone = claim;
+  alone.bid = claim.bid.value_or(Bid{});
+  alone.bid->fence = base::wall_us() + ahead_us;
   FanOut<Attempt> fan_out{asked, nodes.size(),
                           [&](std::size_t node, const CallLimit& share) {
                             if (earlier) {

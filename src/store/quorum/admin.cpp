@@ -200,7 +200,7 @@ std::unique_ptr<LockAdmin> open_admin(std::vector<std::unique_ptr<LockAdmin>> no
   return std::make_unique<QuorumAdmin>(std::move(nodes));
 }
 
-Findings examine(std::vector<std::unique_ptr<LockStore>> nodes,
+Findings examine(std::vector<std::unique_ptr<QuorumNode>> nodes,
                  const std::function<Findings(std::size_t, const CallLimit&)>& examine_node,
                  const LockName& name, const CallLimit& limit) {
   std::vector<std::size_t> everyone(nodes.size());

@@ -11,18 +11,19 @@
 
 #include "store/fan_out.hpp"
 #include "store/quorum/math.hpp"
+#include "store/quorum_node.hpp"
 
 namespace store::quorum {
 
 /// The nodes of a quorum. One thread at a time, apart from what a FanOut does with the nodes.
 class Nodes {
  public:
-  explicit Nodes(std::vector<std::unique_ptr<LockStore>> nodes)
+  explicit Nodes(std::vector<std::unique_ptr<QuorumNode>> nodes)
       : nodes_{std::move(nodes)}, all_(nodes_.size()), reliable_(nodes_.size()) {
     std::iota(all_.begin(), all_.end(), std::size_t{0});
   }
 
-  [[nodiscard]] LockStore& operator[](std::size_t node) const { return *nodes_[node]; }
+  [[nodiscard]] QuorumNode& operator[](std::size_t node) const { return *nodes_[node]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   /// Their numbers.
   [[nodiscard]] const std::vector<std::size_t>& all() const { return all_; }
@@ -55,7 +56,7 @@ class Nodes {
   void note_distinct(const Pair& pair) { distinct_.insert(pair); }
 
  private:
-  std::vector<std::unique_ptr<LockStore>> nodes_;
+  std::vector<std::unique_ptr<QuorumNode>> nodes_;
   std::vector<std::size_t> all_;
   std::vector<bool> reliable_;  // answered the last question
   std::set<Pair> distinct_;

@@ -33,8 +33,7 @@ Deadline in(std::int64_t least, std::int64_t most) {
 
 Claim Place::in_queue(Claim claim) {
   if (ticket_ == 0) ticket_ = base::wall_us();
-  claim.ticket = ticket_;
-  claim.newcomer = newcomer_;
+  claim.bid = Bid{ticket_, newcomer_};
   return claim;
 }
 

@@ -8,7 +8,7 @@
 
 #include "store/doctor.hpp"
 #include "store/lock_admin.hpp"
-#include "store/lock_store.hpp"
+#include "store/quorum_node.hpp"
 
 namespace store::quorum {
 
@@ -20,7 +20,7 @@ inline constexpr Features features{Feature::steps, Feature::min_hold, Feature::l
 /// us and have given no higher one. (Two confirming majorities meet in a node: the second lease
 /// there was granted after the first one was confirmed, so with a higher number.) Who waits stands
 /// in the queue of every node (place.hpp): that is an order and a wake, and never a grant.
-std::unique_ptr<LockStore> open_store(std::vector<std::unique_ptr<LockStore>> nodes);
+std::unique_ptr<LockStore> open_store(std::vector<std::unique_ptr<QuorumNode>> nodes);
 
 /// Asks each node; what a majority says is so.
 std::unique_ptr<LockAdmin> open_admin(std::vector<std::unique_ptr<LockAdmin>> nodes);
@@ -29,7 +29,7 @@ std::unique_ptr<LockAdmin> open_admin(std::vector<std::unique_ptr<LockAdmin>> no
 /// (`examine_node`, called in threads, one for each node), and what only shows when all take the
 /// lock `name` at once: whether they are distinct, whether their clocks agree. A holder of that
 /// lock is not disturbed.
-Findings examine(std::vector<std::unique_ptr<LockStore>> nodes,
+Findings examine(std::vector<std::unique_ptr<QuorumNode>> nodes,
                  const std::function<Findings(std::size_t, const CallLimit&)>& examine_node,
                  const LockName& name, const CallLimit& limit);
 

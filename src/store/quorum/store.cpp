@@ -87,7 +87,7 @@ class QuorumListener final : public Listener {
 
 class QuorumStore final : public LockStore {
  public:
-  explicit QuorumStore(std::vector<std::unique_ptr<LockStore>> nodes)
+  explicit QuorumStore(std::vector<std::unique_ptr<QuorumNode>> nodes)
       : nodes_{std::move(nodes)}, settled_{nodes_.all()} {}
 
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
@@ -339,7 +339,7 @@ void QuorumStore::confirm_stopped(const LockName& name, const Notice& notice,
 
 }  // namespace
 
-std::unique_ptr<LockStore> open_store(std::vector<std::unique_ptr<LockStore>> nodes) {
+std::unique_ptr<LockStore> open_store(std::vector<std::unique_ptr<QuorumNode>> nodes) {
   return std::make_unique<QuorumStore>(std::move(nodes));
 }
 

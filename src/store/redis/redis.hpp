@@ -6,7 +6,7 @@
 
 #include "store/doctor.hpp"
 #include "store/lock_admin.hpp"
-#include "store/lock_store.hpp"
+#include "store/quorum_node.hpp"
 #include "store/redis/server.hpp"
 
 namespace store::redis {
@@ -16,7 +16,7 @@ inline constexpr Features features{
     Feature::min_hold,      Feature::max_waiters, Feature::supersede,
     Feature::sync_replicas, Feature::local_gate,  Feature::tell_waiters};
 
-std::unique_ptr<LockStore> open_store(const RedisServer& server);
+std::unique_ptr<QuorumNode> open_store(const RedisServer& server);
 std::unique_ptr<LockAdmin> open_admin(const RedisServer& server);
 
 /// Asks the server about itself, and takes and releases the lock `name` for a moment, as a run

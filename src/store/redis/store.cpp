@@ -17,7 +17,7 @@ std::string count(Millis length) {
   return std::to_string(length.count());
 }
 
-class RedisStore final : public LockStore {
+class RedisStore final : public QuorumNode {
  public:
   explicit RedisStore(const RedisServer& server) : server_{server}, client_{server} {}
 
@@ -78,12 +78,13 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
       lost_try_ ? std::max(base::ceil<Millis>(asked_at - *lost_try_), Millis{1}) : Millis{0};
   // Once we are in the queue, those who came after us must not be sent away.
   const bool first_time = ticket_.empty();
+  const Bid bid = claim.bid.value_or(Bid{});
   std::vector<std::string> arguments{
       queue_id(claim.token, claim.mode),
       count(claim.ttl.length()),
       count(redis::claim),
       claim.on_busy == OnBusy::queue ? count(grace) : "0",
-      claim.ticket > 0 ? std::to_string(claim.ticket) : ticket_,
+      bid.ticket > 0 ? std::to_string(bid.ticket) : ticket_,
       claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
       first_time ? claim.supersede : "",
       count(again),
@@ -91,8 +92,8 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
       fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""),
       claim.spare_holders ? "waiting" : "",
       claim.reason};
-  if (claim.newcomer || claim.wish > 0) arguments.emplace_back(claim.newcomer ? "new" : "");
-  if (claim.wish > 0) arguments.push_back(std::to_string(claim.wish));
+  if (bid.newcomer || bid.fence > 0) arguments.emplace_back(bid.newcomer ? "new" : "");
+  if (bid.fence > 0) arguments.push_back(std::to_string(bid.fence));
   auto answer = run(scripts::enter, claim.name, arguments, limit, claim.slot);
   if (!answer) {
     if (answer.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
@@ -270,7 +271,7 @@ void RedisStore::confirm_stopped(const LockName& name, const Notice& notice,
 
 }  // namespace
 
-std::unique_ptr<LockStore> open_store(const RedisServer& server) {
+std::unique_ptr<QuorumNode> open_store(const RedisServer& server) {
   return std::make_unique<RedisStore>(server);
 }
 

@@ -141,9 +141,10 @@ class TracedListener final : public Listener {
   Trace trace_;
 };
 
-class TracedStore final : public LockStore {
+template <class Store>
+class Traced : public Store {
  public:
-  TracedStore(std::unique_ptr<LockStore> inner, std::string server)
+  Traced(std::unique_ptr<Store> inner, std::string server)
       : inner_{std::move(inner)}, server_{std::move(server)} {}
 
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
@@ -168,11 +169,6 @@ class TracedStore final : public LockStore {
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
     return of(name).ask("check", [&] { return inner_->check(name, token, limit); });
   }
-  Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override {
-    return of(lease.name).ask("raise fence", [&] {
-      return inner_->raise_fence(claim, lease, limit);
-    });
-  }
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
     auto inner = inner_->listener(name, token);
     if (!inner) return nullptr;
@@ -185,17 +181,34 @@ class TracedStore final : public LockStore {
     of(name).tell("confirm the stop of", "sent", asked_at);
   }
 
- private:
+ protected:
   [[nodiscard]] Trace of(const LockName& name) const { return {server_, name}; }
 
-  std::unique_ptr<LockStore> inner_;
+  std::unique_ptr<Store> inner_;
+
+ private:
   std::string server_;
+};
+
+class TracedNode final : public Traced<QuorumNode> {
+ public:
+  using Traced::Traced;
+
+  Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override {
+    return of(lease.name).ask("raise fence", [&] {
+      return inner_->raise_fence(claim, lease, limit);
+    });
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<LockStore> open_store(std::unique_ptr<LockStore> store, std::string server) {
-  return std::make_unique<TracedStore>(std::move(store), std::move(server));
+std::unique_ptr<LockStore> open_store(std::unique_ptr<LockStore> store) {
+  return std::make_unique<Traced<LockStore>>(std::move(store), "");
+}
+
+std::unique_ptr<QuorumNode> open_node(std::unique_ptr<QuorumNode> node, std::string server) {
+  return std::make_unique<TracedNode>(std::move(node), std::move(server));
 }
 
 }  // namespace store::trace

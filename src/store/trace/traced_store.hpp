@@ -4,12 +4,13 @@
 #include <memory>
 #include <string>
 
-#include "store/lock_store.hpp"
+#include "store/quorum_node.hpp"
 
 namespace store::trace {
 
-/// `server` begins each line where there are several: "server 2: "; otherwise it is empty. What it
-/// says holds no secret.
-std::unique_ptr<LockStore> open_store(std::unique_ptr<LockStore> store, std::string server);
+/// Its lines hold no secret.
+std::unique_ptr<LockStore> open_store(std::unique_ptr<LockStore> store);
+/// The same for one node of a quorum; each line begins with `server`: "server 2: ".
+std::unique_ptr<QuorumNode> open_node(std::unique_ptr<QuorumNode> node, std::string server);
 
 }  // namespace store::trace
