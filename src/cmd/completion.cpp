@@ -43,23 +43,14 @@ std::string without_backslashes(std::string_view pattern) {
   return text;
 }
 
-/// Of the words that have a meaning, those that say which server.
-Words server_options(const SplitArgv& split, const Settings& settings) {
-  Words kept;
-  for (std::size_t i = 0; i < split.options.size(); ++i) {
-    const std::string& word = split.options[i];
-    const bool is_long = starts_with(word, "--");
-    const Option* option = settings.option_written(is_long ? word : word.substr(0, 2));
-    if (option == nullptr) continue;
-    const bool has_value = option->takes_value() && (is_long || word.size() == 2);
-    const bool of_server = option->group == Group::server || option->name == "config";
-    if (of_server) kept.push_back(word);
-    if (has_value && i + 1 < split.options.size()) {
-      ++i;
-      if (of_server) kept.push_back(split.options[i]);
-    }
+/// The options that say which server, as words.
+Words server_options(const Settings& settings) {
+  Words words;
+  for (const auto& [option, value] : settings.given()) {
+    if (option->group != Group::server && option->name != "config") continue;
+    words.push_back(fmt::format("{}={}", written(*option), value));
   }
-  return kept;
+  return words;
 }
 
 /// What a value may be, as far as that can be listed.
@@ -99,12 +90,14 @@ Completion commands(std::string_view prefix) {
   return completion;
 }
 
-Completion options_for(Commands command, const SplitArgv& split, std::string_view prefix) {
+Completion options_for(Commands command, const Settings& settings, std::string_view prefix) {
   Completion completion;
   for (const Option* each : options_of(command)) {
-    const bool given = std::find(split.meant.begin(), split.meant.end(), each) != split.meant.end();
+    const bool is_given =
+        std::any_of(settings.given().begin(), settings.given().end(),
+                    [&](const Settings::Given& given) { return given.option == each; });
     const std::string text = written(*each);
-    if (starts_with(text, prefix) && (!given || each->repeated)) {
+    if (starts_with(text, prefix) && (!is_given || each->repeated)) {
       completion.words.push_back({text, std::string{each->help}});
     }
   }
@@ -114,7 +107,7 @@ Completion options_for(Commands command, const SplitArgv& split, std::string_vie
 /// One command, with what was typed before the word in question.
 struct Typed {
   Commands command;
-  const SplitArgv& split;
+  const Operands& operands;
   const Settings& settings;
   const std::string& word;
   const KeySource& keys;
@@ -122,10 +115,10 @@ struct Typed {
   /// As an operand.
   [[nodiscard]] Completion key() const {
     const bool is_pattern = (command & (of::list | of::log | of::metrics)) != 0;
-    Words candidates = keys(is_pattern ? without_backslashes(word) : word, command,
-                            server_options(split, settings));
+    Words candidates =
+        keys(is_pattern ? without_backslashes(word) : word, command, server_options(settings));
     // It would be read as an option.
-    if (!split.ended) std::erase_if(candidates, [](auto& key) { return starts_with(key, "-"); });
+    if (!operands.ended) std::erase_if(candidates, [](auto& key) { return starts_with(key, "-"); });
     if (is_pattern) {
       for (std::string& each : candidates) each = escaped_for_glob(each);
     }
@@ -133,36 +126,33 @@ struct Typed {
   }
   [[nodiscard]] Completion value_of(const Option& option, const std::string& prefix) const {
     if (option.argument == "FILE") return {Offered::files};
-    if (option.name == "key") {
-      return only(keys(prefix, command, server_options(split, settings)), prefix);
-    }
+    if (option.name == "key") return only(keys(prefix, command, server_options(settings)), prefix);
     return only(values_of(option), prefix);
   }
   /// An option or its value; nothing if it is neither.
   [[nodiscard]] std::optional<Completion> option() const {
-    if (!split.options.empty() && split.options.back() == here) {
-      return value_of(*split.meant.back(), word);
-    }
-    if (split.ended || word.empty() || word.front() != '-') return std::nullopt;
+    const auto& given = settings.given();
+    if (!given.empty() && given.back().value == here) return value_of(*given.back().option, word);
+    if (operands.ended || word.empty() || word.front() != '-') return std::nullopt;
     const auto equals = word.find('=');
     const Option* option = settings.option_written(word.substr(0, equals));
     if (option != nullptr && equals != word.npos) {
       return value_of(*option, word.substr(equals + 1));
     }
-    return options_for(command, split, word);
+    return options_for(command, settings, word);
   }
 };
 
 Completion of_subcommand(const Command& command, Words before, const std::string& word,
                          const KeySource& keys) {
-  const Settings settings{command.name, command.bit};
+  Settings settings{command.name, command.bit};
   before.push_back(here);
-  const SplitArgv split = split_around_operands(settings, {}, before);
-  const Typed typed{command.bit, split, settings, word, keys};
+  const Operands operands = settings.parse(before, OptionsStand::anywhere);
+  const Typed typed{command.bit, operands, settings, word, keys};
   if (auto option = typed.option()) return *std::move(option);
   if (command.bit == of::acquire) return {};
   const bool many = (command.bit & (of::steps | of::list | of::metrics)) != 0;
-  return many || split.operands.size() == 1 ? typed.key() : Completion{};
+  return many || operands.words.size() == 1 ? typed.key() : Completion{};
 }
 
 }  // namespace
@@ -172,19 +162,16 @@ Completion completion_of(const Words& words, const KeySource& keys) {
   Words before{words.begin(), words.end() - (words.empty() ? 0 : 1)};
   Words marked = before;
   marked.push_back(here);
-  const Settings settings{run_command.name, run_command.bit};
-  const SplitArgv split = split_argv(marked, settings);
-  const Typed typed{run_command.bit, split, settings, word, keys};
-  if (split.operands.empty() || split.operands.front() == here) {
+  Settings settings{run_command.name, run_command.bit};
+  const Operands operands = settings.parse(marked, OptionsStand::before_operands);
+  const Typed typed{run_command.bit, operands, settings, word, keys};
+  const bool is_run = settings.on_command_line("key");
+  if (operands.words.empty() || operands.words.front() == here) {
     if (auto option = typed.option()) return *std::move(option);
-    const bool is_run = std::any_of(split.meant.begin(), split.meant.end(),
-                                    [](const Option* each) { return each->name == "key"; });
     return is_run ? Completion{Offered::command, {}, before.size()} : commands(word);
   }
-  const auto first = before.size() - (split.operands.size() - 1);  // of the operands
-  for (const Option* each : split.meant) {
-    if (each->name == "key") return {Offered::command, {}, first};
-  }
+  const auto first = before.size() - (operands.words.size() - 1);  // of the operands
+  if (is_run) return {Offered::command, {}, first};
   if (before[first] == "help") return commands(word);
   for (const Command* each : all_subcommands()) {
     if (before[first] != each->name) continue;
@@ -202,7 +189,7 @@ std::vector<std::string> keys_of_server(const std::string& prefix, Commands comm
   try {
     base::log::set_level(base::log::Level::quiet);
     Settings settings{list_command.name, list_command.bit};
-    settings.parse(typed, split_argv(typed, settings).meant);
+    (void)settings.parse(typed, OptionsStand::before_operands);
     settings.read_elsewhere();
     const auto server = resolve_server(settings);
     base::log::set_level(base::log::Level::quiet);

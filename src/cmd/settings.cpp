@@ -16,17 +16,43 @@
 namespace cmd {
 namespace {
 
-/// As CLI11 wants them: "-t,--ttl".
-std::string names_for_cli11(const Option& option) {
-  if (!option.has_long_form()) return written(option);
-  return option.letter == 0 ? written(option)
-                            : fmt::format("-{},{}", option.letter, written(option));
-}
-
 const FlockOption* named_by_flock(std::string_view word) {
   const auto* found = std::find_if(flock_options.begin(), flock_options.end(),
                                    [&](const auto& each) { return each.written == word; });
   return found == flock_options.end() ? nullptr : found;
+}
+
+// CLI11 reads the command line and nothing else: environment and config files have rules of their
+// own here (which user may write a file, which line a mistake is in). It is told only of options
+// that the command line may contain, because each one costs 10,000 instructions, and all of them
+// would double what a run takes.
+
+/// A row's names as CLI11 wants them: "-w,--wait,--timeout".
+std::string names_for_cli11(const Option& option, bool with_those_of_flock) {
+  std::string names = option.has_long_form() ? written(option) : "";
+  if (option.letter != 0) names.append(names.empty() ? "-" : ",-").push_back(option.letter);
+  for (const FlockOption& each : flock_options) {
+    if (with_those_of_flock && each.ours == option.name) names.append(",").append(each.written);
+  }
+  return names;
+}
+
+// CLI11 takes "--ttl=" for an option without its value, and the next word for that value. So an
+// empty value reaches it as a NUL, which no argument contains.
+constexpr char empty_value = '\0';
+
+std::string to_cli11(const std::string& word) {
+  const bool has_empty_value = word.starts_with("--") && word.find('=') == word.size() - 1;
+  return has_empty_value ? word + empty_value : word;
+}
+
+std::string from_cli11(std::string word) {
+  if (word.ends_with(empty_value)) word.pop_back();
+  return word;
+}
+
+bool looks_like_option(std::string_view word) {
+  return word.size() > 1 && word.front() == '-';
 }
 
 }  // namespace
@@ -43,17 +69,25 @@ Settings::Settings(std::string name, Commands command) : name_{std::move(name)},
   for (const Option* each : options_of(command)) rows_.push_back({each});
 }
 
-const Option* Settings::option_written(std::string_view word) const {
-  for (const Row& each : rows_) {
+std::optional<std::size_t> Settings::row_written(std::string_view word) const {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const Option& option = *rows_[i].option;
     const bool is_it = word.starts_with("--")
-                           ? each.option->has_long_form() && each.option->name == word.substr(2)
-                           : word.size() == 2 && each.option->letter == word[1];
-    if (is_it) return each.option;
+                           ? option.has_long_form() && option.name == word.substr(2)
+                           : word.size() == 2 && option.letter == word[1];
+    if (is_it) return i;
   }
+  // Only a run and `acquire` are what flock does.
+  if ((command_ & of::claims) == 0) return std::nullopt;
   const FlockOption* of_flock = named_by_flock(word);
   const Row* row = of_flock == nullptr ? nullptr : this->row(of_flock->ours);
-  // Only a run and `acquire` are what flock does.
-  return row == nullptr || (command_ & of::claims) == 0 ? nullptr : row->option;
+  if (row == nullptr) return std::nullopt;
+  return static_cast<std::size_t>(row - rows_.data());
+}
+
+const Option* Settings::option_written(std::string_view word) const {
+  const auto row = row_written(word);
+  return row ? rows_[*row].option : nullptr;
 }
 
 std::string Settings::unknown_option(const std::string& word) const {
@@ -81,46 +115,98 @@ std::string Settings::unknown_option(const std::string& word) const {
                      name_.empty() ? "" : " ", name_);
 }
 
-void Settings::parse(const std::vector<std::string>& words,
-                     const std::vector<const Option*>& meant) {
+std::vector<std::size_t> Settings::may_be_given(const std::vector<std::string>& argv,
+                                                OptionsStand where) const {
+  std::vector<std::size_t> may_be;
+  const auto takes_value = [&](std::string_view name) {
+    const auto row = row_written(name);
+    if (!row) return false;
+    if (std::find(may_be.begin(), may_be.end(), *row) == may_be.end()) may_be.push_back(*row);
+    return rows_[*row].option->takes_value();
+  };
+  int values = 0;  // in a row
+  for (const std::string_view word : argv) {
+    if (!looks_like_option(word) || word == "--") {
+      // An option has one value at most, so the second word is an operand.
+      if (++values == 2 && where == OptionsStand::before_operands) break;
+    } else if (values = 0; word.starts_with("--")) {
+      (void)takes_value(word.substr(0, word.find('=')));
+    } else {
+      for (const char letter : word.substr(1)) {
+        const std::array name{'-', letter};
+        if (takes_value({name.data(), name.size()})) break;
+      }
+    }
+  }
+  return may_be;
+}
+
+Operands Settings::parse(const std::vector<std::string>& argv, OptionsStand where) {
   CLI::App app{"", name_};
   app.set_help_flag();  // help is an option like others here, not an exception
-  // Telling CLI11 of an option costs 10,000 instructions, a fifth of all that a run takes if all of
-  // them were told: so only of those that there are.
+  app.allow_extras();   // what is left over is judged below
+  app.prefix_command(where == OptionsStand::before_operands);
   std::vector<std::pair<Row*, CLI::Option*>> told;
-  for (Row& each : rows_) {
-    const Option& option = *each.option;
-    if (std::find(meant.begin(), meant.end(), &option) == meant.end()) continue;
-    if (!option.takes_value()) {
-      told.emplace_back(&each, app.add_flag(names_for_cli11(option), each.set));
-      continue;
+  for (const auto i : may_be_given(argv, where)) {
+    Row* const row = &rows_[i];
+    const Option& option = *row->option;
+    const std::string names = names_for_cli11(option, (command_ & of::claims) != 0);
+    if (option.takes_value() && option.bare.empty()) {
+      told.emplace_back(row, app.add_option(names));
+    } else if (option.takes_value()) {
+      told.emplace_back(row, app.add_flag(fmt::format("{}{{{}}}", names, option.bare)));
+    } else {
+      told.emplace_back(row, app.add_flag(names)->disable_flag_override());
     }
-    // As raw results, because CLI11 would read "[a,b]" or "" as a list if it were one.
-    const auto keep = [&each](const CLI::results_t& texts) {
-      each.texts = texts;
-      return true;
-    };
-    told.emplace_back(&each, app.add_option(names_for_cli11(option), keep));
-    told.back()
-        .second->type_name(std::string{option.argument})
-        ->multi_option_policy(option.repeated ? CLI::MultiOptionPolicy::TakeAll
-                                              : CLI::MultiOptionPolicy::TakeLast);
+    told.back().second->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   }
+  Operands operands;
   try {
-    app.parse(std::vector<std::string>{words.rbegin(), words.rend()});
-  } catch (const CLI::ExtrasError&) {
-    const auto unknown = app.remaining();
-    throw UsageError{ExitCode::usage, unknown_option(unknown.empty() ? "" : unknown.front())};
+    std::vector<std::string> words;  // the last one first, as CLI11 takes them
+    std::transform(argv.rbegin(), argv.rend(), std::back_inserter(words), to_cli11);
+    app.parse(std::move(words));
   } catch (const CLI::ArgumentMismatch&) {
-    // The last word is the only one that can be without the next.
-    const Option* last = words.empty() ? nullptr : option_written(words.back());
-    if (last == nullptr) throw UsageError{ExitCode::usage, "an option has no value"};
-    throw UsageError{ExitCode::usage,
-                     fmt::format("option '{}' needs a value: {}", words.back(), last->argument)};
+    operands.mistake = without_value(argv);
   } catch (const CLI::ParseError& error) {
-    throw UsageError{ExitCode::usage, base::printable(error.what(), 300)};
+    operands.mistake = base::printable(error.what(), 300);
   }
-  for (const auto& [each, option] : told) each->given = option->count();
+  for (const CLI::Option* each : app.parse_order()) {
+    const auto found = std::find_if(told.begin(), told.end(),
+                                    [&](const auto& pair) { return pair.second == each; });
+    Row& row = *found->first;
+    const bool is_flag = !row.option->takes_value();
+    row.texts.push_back(is_flag ? "" : from_cli11(each->results().at(row.texts.size())));
+    given_.push_back({row.option, row.texts.back()});
+  }
+  for (std::string& word : app.remaining()) {
+    word = from_cli11(std::move(word));
+    const bool is_option = looks_like_option(word) && !operands.ended &&
+                           (operands.words.empty() || where == OptionsStand::anywhere);
+    if (is_option && word == "--") {
+      operands.ended = true;
+    } else if (!is_option) {
+      operands.words.push_back(std::move(word));
+    } else if (operands.mistake.empty()) {
+      operands.mistake = unknown_option(word);
+    }
+  }
+  return operands;
+}
+
+std::string Settings::without_value(const std::vector<std::string>& argv) const {
+  // The last word is the only one that can be without the next.
+  const Option* last = argv.empty() ? nullptr : option_written(argv.back());
+  if (last != nullptr && last->takes_value()) {
+    return fmt::format("option '{}' needs a value: {}", argv.back(), last->argument);
+  }
+  for (const std::string& word : argv) {
+    const auto equals = word.find('=');
+    const Option* option = option_written(word.substr(0, equals));
+    if (option != nullptr && equals != word.npos && !option->takes_value()) {
+      return unknown_option(word);
+    }
+  }
+  return "an option has no value";
 }
 
 void Settings::read_elsewhere() {
@@ -164,9 +250,8 @@ std::optional<Setting> Settings::find(OptionName name) const {
   const Row* row = this->row(name.text());
   if (row == nullptr) return std::nullopt;
   const Option& option = *row->option;
-  if (row->given > 0) {
-    return Setting{option.takes_value() ? row->texts.back() : "", written(option),
-                   Setting::Origin::command_line};
+  if (!row->texts.empty()) {
+    return Setting{row->texts.back(), written(option), Setting::Origin::command_line};
   }
   if (option.from == From::command_line) return std::nullopt;
   const std::string variable = variable_of(option.name);
@@ -211,7 +296,7 @@ bool Settings::on_command_line(OptionName name) const {
 
 std::size_t Settings::times(OptionName name) const {
   const Row* row = this->row(name.text());
-  return row == nullptr ? 0 : row->given;
+  return row == nullptr ? 0 : row->texts.size();
 }
 
 std::optional<bool> yes_or_no(std::string_view text) {

@@ -34,6 +34,16 @@ ExitCode exit_code_for(const Setting& mistaken);
 /// As the other one, with that exit code.
 UsageError not_accepted(const Setting& setting, std::string_view expected);
 
+/// Where options may stand. A run's operands are a command, whose options are its own business.
+enum class OptionsStand { before_operands, anywhere };
+
+/// What a command line has besides options.
+struct Operands {
+  std::vector<std::string> words{};  // byte for byte
+  bool ended = false;     // a `--` said that nothing else is an option; that one is not among them
+  std::string mistake{};  // unless empty: what is wrong with the options, the first mistake
+};
+
 class Settings {
  public:
   /// The options of a command of that name; "" is the run.
@@ -42,9 +52,8 @@ class Settings {
   /// "-t" or "--ttl", or what flock(1) calls it: nullptr if the command has no such option.
   [[nodiscard]] const Option* option_written(std::string_view word) const;
 
-  /// Parses words that are options or their values; `meant` are the options among them.
-  /// Throws UsageError.
-  void parse(const std::vector<std::string>& words, const std::vector<const Option*>& meant);
+  /// Reads the options of the command line, once. Throws nothing: a mistake stands in the answer.
+  Operands parse(const std::vector<std::string>& argv, OptionsStand where);
   /// After parsing: reads the config file. Throws UsageError; also for a RLOCK_* variable that is
   /// named after an option which only the command line has.
   void read_elsewhere();
@@ -66,19 +75,32 @@ class Settings {
   /// On the command line.
   [[nodiscard]] std::size_t times(OptionName name) const;
 
+  /// An option on the command line; the value of a flag is empty.
+  struct Given {
+    const Option* option;
+    std::string value;
+  };
+  /// All of them, in the order of the command line.
+  [[nodiscard]] const std::vector<Given>& given() const { return given_; }
+
  private:
   struct Row {
     const Option* option;
-    std::vector<std::string> texts{};
-    bool set = false;
-    std::size_t given = 0;
+    std::vector<std::string> texts{};  // a value each time that it was given
   };
   [[nodiscard]] const Row* row(std::string_view name) const;
+  [[nodiscard]] std::optional<std::size_t> row_written(std::string_view word) const;
+  /// The rows that CLI11 has to be told of, found at a glance: the command line has no other.
+  [[nodiscard]] std::vector<std::size_t> may_be_given(const std::vector<std::string>& argv,
+                                                      OptionsStand where) const;
   [[nodiscard]] std::string unknown_option(const std::string& word) const;
+  /// What is wrong where CLI11 found no value, or one too many.
+  [[nodiscard]] std::string without_value(const std::vector<std::string>& argv) const;
 
   std::string name_;
   Commands command_;
   std::vector<Row> rows_;
+  std::vector<Given> given_;
   Config config_;
 };
 

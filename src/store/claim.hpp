@@ -37,7 +37,8 @@ struct Bid {
   std::uint64_t ticket = 0;  // the place in the queue, µs since 1970 by the client's clock; 0: the
                              // node chooses it
   bool newcomer = false;     // no node has given the client that ticket yet
-  Fence fence = 0;  // the fence to give, µs by the same clock, if it is greater than all earlier ones
+  Fence fence =
+      0;  // the fence to give, µs by the same clock, if it is greater than all earlier ones
 };
 
 /// What we want: the lock `name` for `ttl`, as the holder that `token` names. The token also is our
@@ -58,7 +59,7 @@ struct Claim {
   Millis waited{};             // up to now, for that memory
   std::optional<Slot> slot{};  // needs a history
   std::string reason{};        // what the lock is wanted for, for people; needs one, too
-  std::optional<Bid> bid{};  // only to a node of a quorum (quorum_node.hpp)
+  std::optional<Bid> bid{};    // only to a node of a quorum (quorum_node.hpp)
 };
 
 /// What supersede begins with, so that it can be told from other requests to stop.

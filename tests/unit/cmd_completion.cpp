@@ -128,7 +128,7 @@ TEST_CASE("keys come from the server that is on the command line") {
   Server server;
   (void)server.complete({"-S", "redis://a", "cancel", "-q", "--server=redis://b", "--wait", "5s",
                          "--config", "f", ""});
-  CHECK(server.asked_with == Words{"-S", "redis://a", "--server", "redis://b", "--config", "f"});
+  CHECK(server.asked_with == Words{"--server=redis://a", "--server=redis://b", "--config=f"});
   CHECK(server.asked_by == cmd::of::cancel);
 }
 

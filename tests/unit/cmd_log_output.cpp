@@ -29,15 +29,7 @@ Record record(std::string_view text, std::vector<base::log::Field> fields = {}) 
 
 /// The level that these words set, and what is around them.
 Level level(const std::vector<std::string>& words) {
-  cmd::Settings settings{"", cmd::of::run};
-  std::vector<const cmd::Option*> meant;
-  for (const auto& word : words) {
-    for (std::size_t i = 1; i < word.size(); ++i) {
-      meant.push_back(settings.option_written(std::string{'-', word[i]}));
-    }
-  }
-  settings.parse(words, meant);
-  settings.read_elsewhere();
+  const cmd::Settings settings = settings_of(words);
   base::log::set_level(Level::normal);
   cmd::set_up_log(settings);
   const Level set = base::log::level();

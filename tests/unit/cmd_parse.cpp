@@ -13,14 +13,33 @@ namespace of = cmd::of;
 
 namespace {
 
-cmd::SplitArgv split(const Words& argv, cmd::Commands command = of::run) {
-  return cmd::split_argv(argv, cmd::Settings{"", command});
+/// What a command line means: "name" or "name=value" for each option, then the operands.
+struct Meaning {
+  Words options{};
+  cmd::Operands operands{};
+};
+
+Meaning meaning(const Words& argv, cmd::Commands command = of::run,
+                cmd::OptionsStand where = cmd::OptionsStand::before_operands) {
+  cmd::Settings settings{"", command};
+  Meaning found;
+  found.operands = settings.parse(argv, where);
+  for (const auto& [option, value] : settings.given()) {
+    found.options.push_back(std::string{option->name} + (option->takes_value() ? "=" + value : ""));
+  }
+  return found;
 }
 
-Words names_of(const cmd::SplitArgv& words) {
-  Words names;
-  for (const auto* each : words.meant) names.emplace_back(each->name);
-  return names;
+Words options_in(const Words& argv, cmd::Commands command = of::run) {
+  return meaning(argv, command).options;
+}
+
+Words operands_in(const Words& argv) {
+  return meaning(argv).operands.words;
+}
+
+std::string mistake_in(const Words& argv) {
+  return meaning(argv).operands.mistake;
 }
 
 /// The error's line; of an answer its first words, of something to do "act".
@@ -47,50 +66,84 @@ std::string scrubbed(Words words) {
 }  // namespace
 
 TEST_CASE("options end at the first operand") {
-  const auto words = split({"-k", "a", "-n", "echo", "-k", "b", "--", "c"});
-  CHECK(words.options == Words{"-k", "a", "-n"});
-  CHECK(words.operands == Words{"echo", "-k", "b", "--", "c"});
-  CHECK(names_of(words) == Words{"key", "nonblock"});
-  CHECK_FALSE(words.ended);
+  const auto found = meaning({"-k", "a", "-n", "echo", "-k", "b", "--", "c"});
+  CHECK(found.options == Words{"key=a", "nonblock"});
+  CHECK(found.operands.words == Words{"echo", "-k", "b", "--", "c"});
+  CHECK_FALSE(found.operands.ended);
 }
 
 TEST_CASE("one -- goes, every later one is an operand") {
-  const auto words = split({"-n", "--", "--", "-x"});
-  CHECK(words.options == Words{"-n"});
-  CHECK(words.operands == Words{"--", "-x"});
-  CHECK(words.ended);
-  CHECK(split({"--"}).operands.empty());
-  CHECK(split({"-"}).operands == Words{"-"});
-  CHECK(split({"", "x"}).operands == Words{"", "x"});
+  const auto found = meaning({"-n", "--", "--", "-x"});
+  CHECK(found.options == Words{"nonblock"});
+  CHECK(found.operands.words == Words{"--", "-x"});
+  CHECK(found.operands.ended);
+  CHECK(operands_in({"--"}).empty());
+  CHECK(operands_in({"-"}) == Words{"-"});
+  CHECK(operands_in({"", "x"}) == Words{"", "x"});
+  CHECK(operands_in({"--", "-x"}) == Words{"-x"});
+}
+
+TEST_CASE("operands keep every byte") {
+  const Words job{"job", "--ttl=", "", "[a,b]", "%d", "a\nb", "--", "--", "-k", "++", "{}", "\xff"};
+  Words argv{"-k", "a", "--"};
+  argv.insert(argv.end(), job.begin(), job.end());
+  CHECK(operands_in(argv) == job);
+  argv.erase(argv.begin() + 2);
+  CHECK(operands_in(argv) == job);
+}
+
+TEST_CASE("the options of a subcommand stand around its operands, and end at --") {
+  const auto around = [](const Words& argv) {
+    return meaning(argv, of::release, cmd::OptionsStand::anywhere);
+  };
+  const auto found = around({"a", "b", "c", "--token", "t", "d", "-q"});
+  CHECK(found.options == Words{"token=t", "quiet"});
+  CHECK(found.operands.words == Words{"a", "b", "c", "d"});
+  CHECK(around({"a", "--", "b", "-q", "--"}).operands.words == Words{"a", "b", "-q", "--"});
+  CHECK(around({"a", "--", "b", "-q"}).options.empty());
+  CHECK(around({"a", "--tkn", "b"}).operands.mistake.starts_with("unknown option '--tkn'"));
 }
 
 TEST_CASE("a value that need not be there stands behind an equals sign only") {
-  const auto bare = split({"--supersede", "waiting"});
-  CHECK(bare.options == Words{"--supersede", "all"});
-  CHECK(bare.operands == Words{"waiting"});
-  CHECK(split({"--supersede=waiting", "x"}).options == Words{"--supersede", "waiting"});
-  CHECK(split({"--supersede=", "x"}).options == Words{"--supersede", ""});
-  CHECK(split({"--supersede", "--", "x"}).operands == Words{"x"});
-  CHECK(split({"--supersede"}).options == Words{"--supersede", "all"});
+  CHECK(options_in({"--supersede", "waiting"}) == Words{"supersede=all"});
+  CHECK(operands_in({"--supersede", "waiting"}) == Words{"waiting"});
+  CHECK(options_in({"--supersede=waiting", "x"}) == Words{"supersede=waiting"});
+  CHECK(options_in({"--supersede=", "x"}) == Words{"supersede="});
+  CHECK(operands_in({"--supersede", "--", "x"}) == Words{"x"});
+  CHECK(options_in({"--supersede"}) == Words{"supersede=all"});
 }
 
 TEST_CASE("a value may be glued, the next word, or behind an equals sign") {
-  CHECK(split({"-ka", "x"}).options == Words{"-ka"});
-  CHECK(split({"-k", "--", "x"}).options == Words{"-k", "--"});
-  CHECK(split({"--key=--x", "y"}).options == Words{"--key", "--x"});
-  CHECK(split({"--key", "-n", "y"}).options == Words{"--key", "-n"});
-  CHECK(split({"--key"}).options == Words{"--key"});
-  CHECK(split({"-nk", "a", "x"}).options == Words{"-nk", "a"});
-  CHECK(split({"-nka", "x"}).options == Words{"-nka"});
-  CHECK(split({"--ttl=", "x"}).options == Words{"--ttl", ""});
+  CHECK(options_in({"-ka", "x"}) == Words{"key=a"});
+  CHECK(options_in({"-k", "--", "x"}) == Words{"key=--"});
+  CHECK(operands_in({"-k", "--", "--", "x"}) == Words{"x"});
+  CHECK(options_in({"--key=--x", "y"}) == Words{"key=--x"});
+  CHECK(options_in({"--key", "-n", "y"}) == Words{"key=-n"});
+  CHECK(options_in({"-k", "--ttl=", "y"}) == Words{"key=--ttl="});
+  CHECK(options_in({"-nk", "a", "x"}) == Words{"nonblock", "key=a"});
+  CHECK(options_in({"-nka", "x"}) == Words{"nonblock", "key=a"});
+  CHECK(options_in({"--ttl=", "x"}) == Words{"ttl="});
+  CHECK(operands_in({"--ttl=", "x"}) == Words{"x"});
+  CHECK(options_in({"--label=a=", "x"}) == Words{"label=a="});
+  CHECK(options_in({"-k", ""}) == Words{"key="});
+  CHECK(mistake_in({"--key"}) == "option '--key' needs a value: KEY");
 }
 
 TEST_CASE("a letter in an attached value is no option") {
-  CHECK(names_of(split({"-Sunix:///k.sock"})) == Words{"server"});
-  CHECK(names_of(split({"-nkt"})) == Words{"nonblock", "key"});
-  CHECK(names_of(split({"-Zn"})) == Words{"nonblock"});
-  CHECK(names_of(split({"--frobnicate=k"})).empty());
-  CHECK(names_of(split({"--quiet=no"})).empty());
+  CHECK(options_in({"-Sunix:///k.sock"}) == Words{"server=unix:///k.sock"});
+  CHECK(options_in({"-nkt"}) == Words{"nonblock", "key=t"});
+  CHECK(options_in({"-Zn"}).empty());
+  CHECK(options_in({"--frobnicate=k"}).empty());
+  CHECK(options_in({"--quiet=no"}).empty());
+  CHECK(mistake_in({"--quiet=no", "-k", "a"}) == "option '--quiet' takes no value");
+  CHECK(mistake_in({"-Zn"}).starts_with("unknown option '-Z"));
+}
+
+TEST_CASE("the first mistake is the one that is told") {
+  CHECK(mistake_in({"--frob", "--grob", "-k", "a"}).starts_with("unknown option '--frob'"));
+  CHECK(mistake_in({"-k", "a", "--frob", "x", "--grob"}).starts_with("unknown option '--frob'"));
+  CHECK(mistake_in({"-k", "a", "--", "--frob"}).empty());
+  CHECK(mistake_in({"-k", "a", "x", "--frob"}).empty());
 }
 
 TEST_CASE("without a key the first operand is a command of rlock's") {
@@ -133,19 +186,19 @@ TEST_CASE("help is an answer for every command, and says so if there is no such 
 }
 
 TEST_CASE("flock's names of our options mean the same, and its other options get a hint") {
-  CHECK(split({"--nb", "x"}).options == Words{"--nonblock"});
-  CHECK(split({"--nonblocking"}).options == Words{"--nonblock"});
-  CHECK(split({"--timeout", "5", "x"}).options == Words{"--wait", "5"});
-  CHECK(split({"--timeout=5", "x"}).options == Words{"--wait", "5"});
-  CHECK(split({"-ne", "-k", "e", "x"}).options == Words{"-nx", "-k", "e"});
-  CHECK(split({"-ke", "x"}).options == Words{"-ke"});
-  CHECK(split({"-e", "x"}, of::inspect).options == Words{"-e"});
+  CHECK(options_in({"--nb", "x"}) == Words{"nonblock"});
+  CHECK(options_in({"--nonblocking"}) == Words{"nonblock"});
+  CHECK(options_in({"--timeout", "5", "x"}) == Words{"wait=5"});
+  CHECK(options_in({"--timeout=5", "x"}) == Words{"wait=5"});
+  CHECK(options_in({"-ne", "-k", "e", "x"}) == Words{"nonblock", "exclusive", "key=e"});
+  CHECK(options_in({"-ke", "x"}) == Words{"key=e"});
+  CHECK(options_in({"-e", "x"}, of::inspect).empty());
   CHECK(outcome({"-o", "-k", "a", "x"}) ==
         "unknown option '-o' of flock; leave it out: the job inherits no descriptor of the lock");
   CHECK(outcome({"-u", "9"}) ==
         "unknown option '-u' of flock; to release a lock of 'rlock acquire': rlock release -k KEY");
   CHECK(outcome({"--command", "x"}) == "unknown option '--command' of flock; write -c STRING");
-  CHECK(outcome({"--timeout", "5", "inspect", "a"}).starts_with("unknown option '--wait'"));
+  CHECK(outcome({"--timeout", "5", "inspect", "a"}).starts_with("unknown option '--timeout'"));
 }
 
 TEST_CASE("what flock locks instead of a key gets a hint") {
@@ -162,7 +215,7 @@ TEST_CASE("what flock locks instead of a key gets a hint") {
     return said.substr(std::min(said.size(), said.find("does: ") + 6));
   };
   CHECK(instead({"/l", "make"}) == "rlock -k /l -w forever -- make");
-  CHECK(instead({"-e", "--timeout", "5", "/l", "--", "make"}) == "rlock -x --wait 5 -k /l -- make");
+  CHECK(instead({"-e", "--timeout", "5", "/l", "--", "make"}) == "rlock -x -w 5 -k /l -- make");
   CHECK(instead({"-E", "9", "-n", "/l", "-c", "a b"}) == "rlock -E 9 -n -k /l -c 'a b'");
   CHECK(instead({"-S", "redis://u:secret@h", "-n", "/l", "make"}).find("secret") ==
         std::string::npos);

@@ -99,13 +99,7 @@ TEST_CASE("no line has blanks at its end") {
 TEST_CASE("--color, NO_COLOR and TERM decide, in this order") {
   const Surroundings around;
   const auto look = [](const std::vector<std::string>& words) {
-    cmd::Settings settings{"list", cmd::of::list};
-    std::vector<const cmd::Option*> meant;
-    for (const auto* each : cmd::options_of(cmd::of::list)) {
-      if (each->name == "color" && !words.empty()) meant.push_back(each);
-    }
-    settings.parse(words, meant);
-    return cmd::look_of(settings);
+    return cmd::look_of(settings_of(words, cmd::of::list));
   };
   CHECK_FALSE(look({"--color", "never"}).colour);
   CHECK(look({"--color", "always"}).colour);

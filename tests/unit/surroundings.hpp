@@ -95,8 +95,8 @@ class Surroundings {
 inline cmd::Settings settings_of(const std::vector<std::string>& argv,
                                  cmd::Commands command = cmd::of::run) {
   cmd::Settings settings{"", command};
-  const auto words = cmd::split_argv(argv, settings);
-  settings.parse(words.options, words.meant);
+  const auto operands = settings.parse(argv, cmd::OptionsStand::before_operands);
+  if (!operands.mistake.empty()) throw cmd::UsageError{cmd::ExitCode::usage, operands.mistake};
   settings.read_elsewhere();
   return settings;
 }
