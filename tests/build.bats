@@ -30,6 +30,38 @@ makes_a_step_with() {
   makes_a_step_with 'Unix Makefiles'
 }
 
+# build_without_compiling ARGUMENT...: scripts/build in a copy of the source; CMake configures, and compiles nothing
+build_without_compiling() {
+  copy_of_the_source
+  mkdir -p "$T/bin" "$T/source/build"
+  printf '#!/bin/sh\n[ "$1" = --build ] || exec %s "$@"\n' "$(type -P cmake)" >"$T/bin/cmake"
+  chmod +x "$T/bin/cmake"
+  [[ ! -d $REPO/build/hiredis ]] || ln -sfn "$REPO/build/hiredis" "$T/source/build/hiredis"
+  PATH=$T/bin:$PATH run "$T/source/scripts/build" "$@"
+}
+
+@test "scripts/build has all that the README promises, or ends with a line on what is left out and how to get it" {
+  build_without_compiling
+  assert_success
+  assert_equal "${lines[-1]}" 'build: build/release/rlock is ready'
+  build_without_compiling -- -DZOOKEEPER_INCLUDE=
+  assert_success
+  assert_equal "${lines[-1]}" \
+    'build: without ZooKeeper (zk://): install its single-threaded C client (libzookeeper-st-dev), and build again'
+}
+
+@test "a hiredis that was built after the first attempt is found by the next one" {
+  local old=$T/usr/libhiredis.a
+  install -D "$(type -P true)" "$old"
+  build_without_compiling -- -DHIREDIS_LIBRARY="$old"
+  assert_success
+  grep -qF "=$old" "$T/source/build/release/CMakeCache.txt"
+  build_without_compiling
+  assert_success
+  run grep -F "=$old" "$T/source/build/release/CMakeCache.txt"
+  assert_failure
+}
+
 # A script that builds for three seconds, with the steps that a build tool prints.
 a_slow_script() {
   mkdir -p "$T/scripts"
