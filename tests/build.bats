@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The build house: it configures anywhere, and what takes time says so.
+# The build house: it configures anywhere, what takes time says so, and the tests count what they did not run.
 load lib/rlock
 
 setup_file() { :; }
@@ -28,6 +28,38 @@ makes_a_step_with() {
 
 @test "it builds in another directory, without git, with make" {
   makes_a_step_with 'Unix Makefiles'
+}
+
+# build_without_compiling ARGUMENT...: scripts/build in a copy of the source; CMake configures, and compiles nothing
+build_without_compiling() {
+  copy_of_the_source
+  mkdir -p "$T/bin" "$T/source/build"
+  printf '#!/bin/sh\n[ "$1" = --build ] || exec %s "$@"\n' "$(type -P cmake)" >"$T/bin/cmake"
+  chmod +x "$T/bin/cmake"
+  [[ ! -d $REPO/build/hiredis ]] || ln -sfn "$REPO/build/hiredis" "$T/source/build/hiredis"
+  PATH=$T/bin:$PATH run "$T/source/scripts/build" "$@"
+}
+
+@test "scripts/build has all that the README promises, or ends with a line on what is left out and how to get it" {
+  build_without_compiling
+  assert_success
+  assert_equal "${lines[-1]}" 'build: build/release/rlock is ready'
+  build_without_compiling -- -DZOOKEEPER_INCLUDE=
+  assert_success
+  assert_equal "${lines[-1]}" \
+    'build: without ZooKeeper (zk://): install its single-threaded C client (libzookeeper-st-dev), and build again'
+}
+
+@test "a hiredis that was built after the first attempt is found by the next one" {
+  local old=$T/usr/libhiredis.a
+  install -D "$(type -P true)" "$old"
+  build_without_compiling -- -DHIREDIS_LIBRARY="$old"
+  assert_success
+  grep -qF "=$old" "$T/source/build/release/CMakeCache.txt"
+  build_without_compiling
+  assert_success
+  run grep -F "=$old" "$T/source/build/release/CMakeCache.txt"
+  assert_failure
 }
 
 # A script that builds for three seconds, with the steps that a build tool prints.
@@ -63,4 +95,73 @@ SH
   assert_equal "$status" 3
   assert_output --partial '[2/2] two'
   assert_output --partial 'building failed with exit code 3'
+}
+
+# a_clone: of a repository of two commits, neither of which is the one that scripts/build-previous wants
+a_clone() {
+  local git=(git -c user.name=x -c user.email=x@example.org -C "$T/origin")
+  mkdir "$T/origin"
+  cp -r "$REPO/scripts" "$T/origin/scripts"
+  "${git[@]}" init -q && "${git[@]}" add . && "${git[@]}" commit -qm one && "${git[@]}" commit -qm two --allow-empty
+  git clone -q "$@" "file://$T/origin" "$T/clone"
+}
+
+# its_tests ARGUMENT...: scripts/test in the clone, where nothing is built and the two files have a test each
+its_tests() {
+  local name
+  for name in build install-packages install-promtool install-node-modules; do
+    printf '#!/bin/sh\n' >"$T/clone/scripts/$name"
+  done
+  install -D -m 755 /bin/true "$T/clone/build/release/rlock"
+  cp /bin/true "$T/clone/build/release/unit-tests"
+  mkdir -p "$T/clone/tests"
+  echo '@test "of two versions" { false; }' >"$T/clone/tests/mixed_two.bats"
+  echo '@test "of one" { true; }' >"$T/clone/tests/one.bats"
+  echo '@test "of none" { skip; }' >"$T/clone/tests/skips.bats"
+  run env -i PATH="${PATH//"$BATS_LIBEXEC:"/}" HOME="$HOME" "$T/clone/scripts/test" "$@"
+}
+
+# The build counts as one that passed.
+@test "where the clone is shallow, scripts/test says which files it did not run, and the others decide" {
+  a_clone --depth 1
+  its_tests one mixed_two
+  assert_success
+  assert_line --partial '# not run: tests/mixed_two.bats: this clone is shallow'
+  assert_equal "${lines[-1]}" '2 passed, 0 failed, 1 file not run'
+}
+
+@test "where there is no history, scripts/test says which files it did not run, and the others decide" {
+  a_clone
+  rm -rf "$T/clone/.git"
+  its_tests one skips mixed_two
+  assert_failure
+  assert_line --partial '# not run: tests/mixed_two.bats: this is no clone'
+  assert_equal "${lines[-1]}" '2 passed, 1 failed, 1 file not run'
+}
+
+@test "scripts/test fails if it runs no test" {
+  a_clone --depth 1
+  its_tests mixed_two
+  assert_failure
+  assert_equal "${lines[-1]}" '1 passed, 1 failed, 1 file not run'
+}
+
+@test "in a full clone the tests of two versions run, and fail if the older one is missing from the history" {
+  a_clone
+  its_tests one mixed_two
+  assert_failure
+  assert_equal "${lines[-1]}" '2 passed, 1 failed'
+  run "$T/clone/scripts/build-previous"
+  assert_equal "$status" 2
+  assert_output --partial 'the history here does not have commit'
+}
+
+@test "an older version that was built once needs no history" {
+  local kept
+  a_clone --depth 1
+  kept=$T/clone/build/previous/$(sed -n 's/^readonly previous=//p' "$REPO/scripts/build-previous")
+  install -D -m 755 /bin/true "$kept/rlock"
+  run "$T/clone/scripts/build-previous"
+  assert_success
+  assert_output "$(realpath "$kept")/rlock"
 }

@@ -1,22 +1,10 @@
 #!/usr/bin/env bats
 # rlock as PID 1, as in a container: forwards, reaps, exits.
 load lib/rlock
-
-# The first child of an unshare is PID 1 inside, by its number outside.
-# In a bare chroot the root directory is no mount point, whose propagation could be changed.
-need_namespaces() {
-  local flags=(--pid --fork --mount-proc --kill-child)
-  INSIDE=(unshare "${flags[@]}")
-  if ((EUID != 0)); then
-    INSIDE=(unshare --map-root-user "${flags[@]}")
-  elif ! "${INSIDE[@]}" true 2>/dev/null; then
-    INSIDE=(unshare --propagation unchanged "${flags[@]}")
-  fi
-  "${INSIDE[@]}" true || skip "PID namespaces are not permitted here"
-}
+load lib/namespaces
 
 @test "PID 1 runs the job and exits with its code" {
-  need_namespaces
+  own_pids
   run "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- sh -c 'ps -o ppid= -p "$PPID" | tr -d " "; exit 7'
   assert_equal "$status" 7
   assert_output 1
@@ -24,7 +12,7 @@ need_namespaces() {
 }
 
 @test "PID 1 forwards TERM, and the code is 143" {
-  need_namespaces
+  own_pids
   launch holder "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- "$LIB/log-signals" "$T/job.log" "$T/job.end" 6
   wait_until says "$T/job.log" started
   kill -TERM "$(first_child "${PIDS[holder]}")"
@@ -43,7 +31,7 @@ need_namespaces() {
 }
 
 @test "PID 1 that waits leaves the queue on TERM" {
-  need_namespaces
+  own_pids
   redis set "$K" other px 60000
   launch waiter "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -w 60s -- true
   wait_queued "$K" 1
@@ -54,7 +42,7 @@ need_namespaces() {
 }
 
 @test "PID 1 reaps orphans" {
-  need_namespaces
+  own_pids
   launch holder "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- bash -c '
     for i in 1 2 3; do (sh -c "exit 0" &); done
     zombies() { grep -l "^State:.Z" /proc/[0-9]*/status 2>/dev/null; }
@@ -65,7 +53,7 @@ need_namespaces() {
 }
 
 @test "a token made by PID 1 still names host and label" {
-  need_namespaces
+  own_pids
   run "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" --label box -- sh -c 'echo "$RLOCK_TOKEN"'
   assert_output --regexp '@[^:]+:1/box#[0-9a-f]{40}$'
 }
@@ -81,7 +69,7 @@ begins_nothing() {
 }
 
 @test "without /proc, or with that of another PID namespace, nothing is begun: 71" {
-  need_namespaces
+  own_pids
   local word foreign=()
   for word in "${INSIDE[@]}"; do
     [[ $word == --mount-proc ]] || foreign+=("$word")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # --local-gate: of those who wait on a host, one does so at the server.
 load lib/rlock
+load lib/namespaces
 
 
 connections() {
@@ -204,10 +205,9 @@ wait_at_gate() {
 
 # nowhere_to_write RLOCK OPTION...: rlock where neither /run/lock nor /tmp can be written to; output and stderr in $T.
 nowhere_to_write() {
-  local -a inside=(unshare --mount)
-  ((EUID == 0)) || inside+=(--map-root-user)
+  own_mounts
   # shellcheck disable=SC2016
-  attempt_in "${inside[@]}" sh -c 'for place in /run/lock /tmp; do
+  attempt_in "${INSIDE[@]}" sh -c 'for place in /run/lock /tmp; do
       [ ! -d $place ] || { mount --bind $place $place && mount -o remount,bind,ro $place; } || exit 99
     done
     exec "$RLOCK_BIN" "$@"' sh "$@"

@@ -20,7 +20,7 @@ load lib/others
 
 @test "a directory that somebody else made is not taken for one's own" {
   local user=$((50000 + RANDOM % 10000)) place
-  ((EUID == 0)) || skip 'only root can become somebody else'
+  need_root
   place=/run/lock/rlock-$user
   [[ -d /run/lock ]] || place=/tmp/rlock-$user
   mkdir -m 777 "$place"

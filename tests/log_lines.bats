@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What rlock says of a run in a log: -v, -vv, --log-json, the journal, the label of a CI job.
 load lib/rlock
+load lib/namespaces
 
 # logged FILE EVENT CONDITION: whether the first line of that event meets it.
 logged() {
@@ -107,8 +108,7 @@ logged() {
 }
 
 @test "where stderr is the journal, lines are sent to its socket, with fields; or to stderr if nobody is there" {
-  local inside=(unshare -rm --propagation private)
-  "${inside[@]}" mount -t tmpfs none /run 2>/dev/null || skip 'mount namespaces are not permitted here'
+  own_mounts
   cat >"$T/journal.py" <<'PYTHON'
 import os, socket, subprocess, sys
 path = "/run/systemd/journal/socket"
@@ -126,7 +126,7 @@ os.unlink(path)
 with open(sys.argv[1], "a") as stderr:
     subprocess.run(sys.argv[2:], stderr=stderr, check=True)
 PYTHON
-  "${inside[@]}" bash -c 'mount -t tmpfs none /run && exec "$@"' - \
+  "${INSIDE[@]}" bash -c 'mount -t tmpfs none /run && exec "$@"' - \
     "$PYTHON" "$T/journal.py" "$T/stderr" "$RLOCK_BIN" -v -k "$K" -- true >"$T/datagrams"
   run cat "$T/datagrams"
   assert_line --index 0 --regexp "^MESSAGE=got '$K' after .*\|PRIORITY=6\|SYSLOG_IDENTIFIER=rlock\|RLOCK_EVENT=granted\|RLOCK_KEY=$K\|RLOCK_FENCE=[0-9]+\|RLOCK_WAITED_MS=[0-9]+\|$"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The recipes of rlock-recipes(7), each executed from the page's own text.
 load lib/rlock
+load lib/namespaces
 load lib/recipes
 
 @test "every recipe of the page is executed here" {
@@ -378,15 +379,13 @@ rlock inspect -q deploy:prod && echo deploy >>../log'
 }
 
 @test "a container's entry point: as PID 1 it passes the stop on and exits with the job's code" {
-  local inside=(unshare --pid --fork --mount-proc --kill-child)
-  ((EUID == 0)) || inside+=(--map-root-user)
-  "${inside[@]}" true 2>/dev/null || skip 'PID namespaces are not permitted here'
+  own_pids
   at_home
   recipe "A container's entry point" | sed "s|/app/|$T/opt/|" >"$T/Dockerfile"
   mapfile -t COMMAND < <(sed -n 's/^\(ENTRYPOINT\|CMD\) //p' "$T/Dockerfile" | jq -r '.[]')
   program opt/import <<<"exec '$LIB/log-signals' '$T/import.log' '$T/import.end' 6"
   sed -i '1i #!/bin/sh' "$T/opt/import"
-  launch container "${inside[@]}" "${COMMAND[@]}"
+  launch container "${INSIDE[@]}" "${COMMAND[@]}"
   wait_until says "$T/import.log" started
   kill -TERM "$(first_child "${PIDS[container]}")"
   wait_until says "$T/import.log" TERM

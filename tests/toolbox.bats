@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The tools of these tests do what they say: a proxy that loses nothing would make every fault test pass.
 load lib/rlock
+load lib/namespaces
 
 through_proxy() {
   redis-cli -s "$SERVER/proxy.sock" "$@"
@@ -95,11 +96,10 @@ through_proxy() {
 
 @test "a terminal can be had where no devpts is mounted" {
   local hide=()
-  if ((EUID != 0)); then
-    skip "only root can take /dev/pts away, and mount another"
-  fi
+  ((EUID == 0)) || skip 'only root can take /dev/pts away, and mount another: run the tests as root'
   if mountpoint -q /dev/pts; then
-    hide=(unshare --mount sh -c 'umount -l /dev/pts && exec "$@"' _)
+    own_mounts
+    hide=("${INSIDE[@]}" sh -c 'umount -l /dev/pts && exec "$@"' _)
   fi
   run "${hide[@]}" "$PYTHON" "$LIB/terminal.py" 'expect READY' 'send \x03' -- \
     bash -c 'trap "echo GOT; exit 3" INT; echo READY; sleep 10'

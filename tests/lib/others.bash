@@ -1,11 +1,17 @@
 # shellcheck shell=bash
-# Somebody else on the same host; to become that takes root.
+# Another user on the same host.
 
 SOMEBODY=54321
+
+# need_root: for a test that becomes another user
+need_root() {
+  ((EUID == 0)) || skip 'only root can become another user: run the tests as root'
+}
 
 # let_others_in: to $T, where OTHERS_RLOCK is a copy of rlock that they may run.
 let_others_in() {
   local directory=$T
+  need_root
   while [[ $directory == "$BATS_RUN_TMPDIR"* ]]; do
     chmod o+x "$directory"
     directory=${directory%/*}
