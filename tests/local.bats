@@ -197,7 +197,8 @@ load lib/others
   attempt log "$K"
   assert_success
   attempt -k "$K" --slot s -- touch "$T/ran"
-  assert_equal "$status" 69
+  assert_equal "$status" 77
+  assert_one_stderr_line "$T/locks/$K/slots: a symbolic link"
   [[ ! -e $T/ran ]]
   assert_equal "$(<"$T/precious")" precious
 }

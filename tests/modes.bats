@@ -151,12 +151,12 @@ ledger"
   chown -h "$SOMEBODY" "$T/shared/status"
   attempt --status-file "$T/shared/status" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 64
-  assert_one_stderr_line --status-file 'Permission denied'
+  assert_one_stderr_line --status-file "belongs to user $SOMEBODY"
   [[ ! -e $T/ran ]]
   # Nor one that appears while the job runs; the job's exit code stays.
   rm "$T/shared/status"
   attempt --status-file "$T/shared/status" -k "$K" -- sh -c 'ln -s "$T/ours" "$T/shared/status"; chown -h 54321 "$T/shared/status"; exit 3'
   assert_equal "$status" 3
-  assert_one_stderr_line --status-file 'Permission denied'
+  assert_one_stderr_line --status-file "belongs to user $SOMEBODY"
   assert_equal "$(<"$T/ours")" precious
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+
 #include "os/host.hpp"
 
 namespace store::local {
@@ -39,15 +41,56 @@ LocalDirectory gates_of(std::string_view server) {
   return {fmt::format("{}/.gates/{:016x}", root, digest(server)), root, true};
 }
 
-std::optional<std::string> path_of(const LocalDirectory& directory, const LockName& name) {
-  const std::string file = percent_encoded(name.text());
+std::optional<std::string> file_of(const LockName& name) {
+  std::string file = percent_encoded(name.text());
   if (file.size() > longest_file_name) return std::nullopt;
-  return directory.path + "/" + file;
+  return file;
 }
 
 std::optional<LockName> name_of(std::string_view file_name) {
+  if (file_name.starts_with('.')) return std::nullopt;  // no key is hidden, nor "." or ".."
   const auto text = percent_decoded(file_name);
   return text ? LockName::from(*text) : std::nullopt;
+}
+
+Fault fault_of(const std::string& path, const os::Error& error) {
+  const int number = error.number;
+  if (number == 0) return {Fault::Kind::denied, error.what};
+  if (number == EAGAIN || number == EINTR) {
+    return {Fault::Kind::unavailable, path + ": another process keeps it locked"};
+  }
+  const bool denied = number == EACCES || number == EPERM || number == EROFS;
+  return {denied ? Fault::Kind::denied : Fault::Kind::unavailable,
+          fmt::format("{}: {}", path, os::describe(number))};
+}
+
+Result<os::Directory> open_directory(const LocalDirectory& directory, os::Missing missing) {
+  const std::string& root = directory.private_root;
+  const auto is_none = [&](const os::Error& error) {
+    return missing == os::Missing::give_up && error.number == ENOENT;
+  };
+  auto opened = root.empty() ? os::Directory::open(directory.path, missing)
+                             : os::Directory::open_private(root, missing);
+  if (opened && !root.empty()) {
+    // The names below it, one at a time.
+    std::string_view rest{directory.path};
+    rest.remove_prefix(root.size());
+    while (opened && !rest.empty()) {
+      rest.remove_prefix(1);
+      const auto name = rest.substr(0, rest.find('/'));
+      rest.remove_prefix(name.size());
+      opened = os::Directory{*opened}.private_below(std::string{name}, missing);
+    }
+  }
+  if (opened) return *std::move(opened);
+  if (is_none(opened.error())) return os::Directory{};
+  if (root.empty() && opened.error().number == EPERM) {
+    return Fault{Fault::Kind::denied,
+                 directory.path +
+                     ": everybody may write there, and take away what others made: name a "
+                     "directory of your own, or chmod o-w"};
+  }
+  return fault_of(root.empty() ? directory.path : root, opened.error());
 }
 
 }  // namespace store::local
