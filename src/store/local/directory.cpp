@@ -9,8 +9,22 @@
 namespace store::local {
 namespace {
 
+/// Where `file:` alone and gates are. All processes of a user come to the same one, with a session
+/// or without, as long as the host is up.
 std::string private_directory() {
-  return os::runtime_directory() + "/rlock-" + os::user_number();
+  const std::string shared = os::shared_runtime_directory() + "/rlock-" + os::user_number();
+  const auto own = os::own_runtime_directory();
+  if (!own) return shared;
+  const std::string alone = own->path + "/rlock";
+  if (os::is_private_directory(alone).value_or(false)) return alone;
+  const auto is_ours = os::is_private_directory(shared);
+  // Earlier versions have the locks of root here, too. Where it is in use, it stays so until the
+  // host restarts: what runs there excludes us, and what is remembered there counts.
+  if (is_ours.value_or(false)) return shared;
+  // What goes with a session loses the locks of the jobs that outlive it, and cron's jobs before
+  // the next one would not find them: only where another user has taken the shared name.
+  const bool is_taken = is_ours.has_value();
+  return own->lasts || is_taken ? alone : shared;
 }
 
 constexpr std::size_t longest_file_name = 255;
