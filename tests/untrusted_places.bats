@@ -196,3 +196,76 @@ each_thing_in_each_place() {
   setup_locks
   each_thing_in_each_place user "$SOMEBODY" env
 }
+
+# ---- files that options name ------------------------------------------------------------------------------------
+
+# A directory that everybody may write to, as /tmp is, and what another user puts there in a file's place.
+setup_named() {
+  setup_locks
+  make_precious 0
+  mkdir -m 1777 "$T/public"
+  NAMED=$T/public/file
+  export RLOCK_SERVER=file://$T/own
+}
+
+# put_named WHAT
+put_named() {
+  rm -rf "$T/public/file" "$T/public/way"
+  NAMED=$T/public/file
+  case $1 in
+    link) ln -s "$PRECIOUS/file" "$NAMED" ;;
+    dangling-link) ln -s "$PRECIOUS/new" "$NAMED" ;;
+    link-to-zero) ln -s /dev/zero "$NAMED" ;;
+    link-on-the-way) ln -s "$PRECIOUS" "$T/public/way" && chown -h "$SOMEBODY" "$T/public/way" && NAMED=$T/public/way/file ;;
+    pipe) mkfifo -m 644 "$NAMED" ;;
+    directory) mkdir "$NAMED" ;;
+    others-file) echo label=x >"$NAMED" && chmod 600 "$NAMED" ;;
+    huge-file) truncate -s 100G "$NAMED" && chmod 600 "$NAMED" ;;
+  esac
+  [[ $1 == link-on-the-way ]] || chown -h "$SOMEBODY:$SOMEBODY" "$NAMED"
+}
+
+# named_ends CODES COMMAND...: rlock ends soon and with one of these, and what is precious is as before.
+named_ends() {
+  local codes=" $1 " code=0
+  shift
+  (limit_memory && timeout -s KILL 20 "$RLOCK_BIN" "$@") >"$T/said" 2>&1 </dev/null || code=$?
+  if [[ $codes != *" $code "* || $(state_of_precious) != "$PRECIOUS_STATE" || -e $PRECIOUS/new ]]; then
+    echo "with '$what' in the place of a file: rlock $*: $code: $(<"$T/said")"
+    diff <(echo "$PRECIOUS_STATE") <(state_of_precious)
+    return 1
+  fi
+}
+
+@test "whatever another user puts in the place of a config or password file is refused soon: 78" {
+  local what
+  setup_named
+  for what in link dangling-link link-to-zero link-on-the-way pipe directory others-file huge-file; do
+    put_named "$what"
+    named_ends 78 --config "$NAMED" -k "$K" -- true
+    [[ $what == others-file ]] || # whose owner may read it anyway
+      named_ends 78 -S redis://127.0.0.1:1 --password-file "$NAMED" -k "$K" -- true
+  done
+}
+
+@test "whatever another user puts in the place of a status file, root writes no other file" {
+  local what
+  setup_named
+  for what in link dangling-link link-to-zero link-on-the-way directory; do
+    put_named "$what"
+    named_ends 64 --status-file "$NAMED" -k "$K" -- true
+    assert_equal "$("$RLOCK_BIN" -k "$K" -- echo free)" free
+  done
+  for what in pipe others-file huge-file; do
+    put_named "$what"
+    named_ends 0 --status-file "$NAMED" -k "$K" -- true
+  done
+  # While the job runs, too.
+  for what in link dangling-link link-to-zero; do
+    put_named others-file
+    # shellcheck disable=SC2016
+    named_ends 0 --status-file "$NAMED" -k "$K" -- bash -c 'rm "$2" && ln -s "$1" "$2" && chown -h 54321 "$2"' - \
+      "$PRECIOUS/file" "$NAMED"
+    assert_equal "$(cut -d: -f1 "$T/said")" rlock
+  done
+}

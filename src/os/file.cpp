@@ -63,6 +63,11 @@ Result<Done> is_open_for_writing(const Descriptor& descriptor) {
   return Done{};
 }
 
+/// Where the path leads to one: not where another user has put a link to one meanwhile.
+std::optional<Descriptor> descriptor_of(const Location& place, const std::string& path) {
+  return place.is_magic ? descriptor_behind(path) : std::nullopt;
+}
+
 /// What is a pipe or a device is opened once more, with a mode of ours, so that no reader holds us
 /// up; a file is written to where its writers are, and a socket cannot be opened.
 Result<Done> write_behind(const Descriptor& descriptor, const std::string& text) {
@@ -73,6 +78,16 @@ Result<Done> write_behind(const Descriptor& descriptor, const std::string& text)
   const Fd same{::fcntl(*descriptor.number, F_DUPFD_CLOEXEC, 0)};
   if (!same) return last_error();
   return write_all(same, text);
+}
+
+/// A pipe or a device. The name may be another file's by now, which must stay as it is.
+Result<Done> write_to_special(const Location& place, const std::string& text) {
+  // A pipe that nobody reads from is an error, and no reason to wait.
+  const Fd file = place.open(O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
+  struct stat status {};
+  if (!file || ::fstat(file.number(), &status) != 0) return last_error();
+  if (S_ISREG(status.st_mode)) return Error{EAGAIN, {}};
+  return write_all(file, text);
 }
 
 }  // namespace
@@ -132,7 +147,7 @@ bool is_regular_file(const std::string& path) {
 Result<Done> can_create(const std::string& path) {
   const auto place = resolve(path);
   if (!place) return place.error();
-  if (const auto descriptor = descriptor_behind(path)) return is_open_for_writing(*descriptor);
+  if (const auto descriptor = descriptor_of(*place, path)) return is_open_for_writing(*descriptor);
   const auto status = place->status();
   if (!status && status.error().number != ENOENT) return status.error();
   if (status && S_ISDIR(status->st_mode)) return Error{EISDIR, {}};
@@ -143,20 +158,10 @@ Result<Done> can_create(const std::string& path) {
   return Done{};
 }
 
-/// A pipe or a device. The name may be another file's by now, which must stay as it is.
-Result<Done> write_to_special(const Location& place, const std::string& text) {
-  // A pipe that nobody reads from is an error, and no reason to wait.
-  const Fd file = place.open(O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
-  struct stat status {};
-  if (!file || ::fstat(file.number(), &status) != 0) return last_error();
-  if (S_ISREG(status.st_mode)) return Error{EAGAIN, {}};
-  return write_all(file, text);
-}
-
 Result<Done> replace_contents(const std::string& path, const std::string& text) {
   const auto place = resolve(path);
   if (!place) return place.error();
-  if (const auto descriptor = descriptor_behind(path)) return write_behind(*descriptor, text);
+  if (const auto descriptor = descriptor_of(*place, path)) return write_behind(*descriptor, text);
   const auto status = place->status();
   if (status && S_ISDIR(status->st_mode)) return Error{EISDIR, {}};
   if (status && !S_ISREG(status->st_mode)) return write_to_special(*place, text);

@@ -53,7 +53,10 @@ class Walk {
       }
       Fd there{::openat(here_.number(), name.c_str(), just_look | O_NOFOLLOW)};
       if (!there) {
-        if (errno == ENOENT && is_last()) return arrived(name);
+        if (errno == ENOENT && is_last()) {
+          is_magic_ = is_procfs(here_);
+          return arrived(name);
+        }
         if (errno != ENOENT || missing_ == Missing::give_up) return last_error();
         if (auto made = make(name); !made) return std::move(made).error();
         continue;

@@ -19,8 +19,8 @@ struct Location {
   Fd directory;      // O_PATH
   std::string name;  // "." for the directory itself
   std::string path;  // of both, without the links that were followed: for messages
-  bool is_magic =
-      false;  // a link of procfs, as /dev/stdout leads to one: the kernel must follow it
+  /// A name in procfs, as /dev/stdout leads to one: only the kernel can follow its links.
+  bool is_magic = false;
 
   /// Opens it. Follows no link that has been put there meanwhile.
   [[nodiscard]] Fd open(int flags) const;
