@@ -203,11 +203,11 @@ wait_at_gate() {
   assert_success
 }
 
-# nowhere_to_write RLOCK OPTION...: rlock where neither /run/lock nor /tmp can be written to; output and stderr in $T.
+# nowhere_to_write RLOCK OPTION...: rlock where neither /run nor /tmp can be written to; output and stderr in $T.
 nowhere_to_write() {
   own_mounts
   # shellcheck disable=SC2016
-  attempt_in "${INSIDE[@]}" sh -c 'for place in /run/lock /tmp; do
+  attempt_in "${INSIDE[@]}" sh -c 'for place in /run /run/lock /run/user/"$(id -u)" /tmp; do
       [ ! -d $place ] || { mount --bind $place $place && mount -o remount,bind,ro $place; } || exit 99
     done
     exec "$RLOCK_BIN" "$@"' sh "$@"
@@ -254,4 +254,52 @@ attempt_in() {
 locked() {
   local file=$1
   ! flock -n "$file" true
+}
+
+# in_own_run SCRIPT: bash with an empty /run of its own
+in_own_run() {
+  local inside=(unshare --mount)
+  ((EUID == 0)) || inside+=(--map-root-user)
+  attempt_in "${inside[@]}" bash -euc "mount -t tmpfs -o mode=755 tmpfs /run; $1"
+}
+
+@test "whatever stands in the place of the gate's directories and files, a waiter goes without, and touches nothing else" {
+  # What the directory of this server's gates is called: FNV-1a.
+  GATES=$("$PYTHON" -c 'import os; h = 0xcbf29ce484222325
+for c in os.environ["RLOCK_SERVER"].encode(): h = (h ^ c) * 0x100000001b3 % 2**64
+print("%016x" % h)')
+  export GATES
+  # shellcheck disable=SC2016
+  in_own_run '
+    mkdir -m 700 /run/elsewhere
+    echo precious >/run/elsewhere/ledger
+    mkfifo -m 600 "/run/elsewhere/pipe"
+    state() { find /run/elsewhere -printf "%P %m %U %T@\n" | sort; cat /run/elsewhere/ledger; }
+    before=$(state)
+    tries=0
+    for place in /.gates "/.gates/$GATES" "/.gates/$GATES/$K" "/.gates/$GATES/$K/ledger"; do
+      for what in "ln -s /run/elsewhere" "ln -s /run/elsewhere/ledger" "ln -s /run/nothing" "ln -s /dev/zero" \
+        "ln /run/elsewhere/ledger" mkfifo touch; do
+        [[ $what$place != touch*/ledger ]] || continue
+        rm -rf /run/rlock
+        path=/run/rlock$place
+        (umask 077 && mkdir -p "${path%/*}" && $what "$path")
+        timeout -s KILL 20 "$RLOCK_BIN" -v --local-gate -k "$K" -w 10s -- echo ran 2>/run/said | grep -qx ran &&
+          grep -q "without the local gate: .*/run/rlock" /run/said || {
+          echo "with $what in the place of $path: $(</run/said)"
+          exit 1
+        }
+        [[ $(state) == "$before" && ! -e /run/nothing ]] || {
+          echo "$what in the place of $path: $(state)"
+          exit 1
+        }
+        tries=$((tries + 1))
+      done
+    done
+    rm -rf /run/rlock
+    "$RLOCK_BIN" -v --local-gate -k "$K" -w 10s -- echo ran 2>/run/said
+    ! grep "without the local gate" /run/said
+    echo $tries'
+  assert_equal "$output" $'ran\n27'
+  assert_success
 }

@@ -9,8 +9,8 @@ load lib/others
   attempt -S file: -k "$K" -- "$RLOCK_BIN" -S file: list
   assert_success
   [[ $output == *"$K"* ]]
-  for place in "/run/lock/rlock-$(id -u)" "/tmp/rlock-$(id -u)"; do
-    [[ ! -d $place ]] || break
+  for place in /run/rlock "/run/lock/rlock-$(id -u)" "/tmp/rlock-$(id -u)"; do
+    [[ ! -d $place/$K ]] || break
   done
   assert_equal "$(stat -c '%a %u' "$place")" "700 $(id -u)"
   attempt -S file: -k "$K" -- env -i "$RLOCK_BIN" -S file: -k "$K" -- touch "$T/ran"
@@ -197,7 +197,8 @@ load lib/others
   attempt log "$K"
   assert_success
   attempt -k "$K" --slot s -- touch "$T/ran"
-  assert_equal "$status" 69
+  assert_equal "$status" 77
+  assert_one_stderr_line "$T/locks/$K/slots: a symbolic link"
   [[ ! -e $T/ran ]]
   assert_equal "$(<"$T/precious")" precious
 }

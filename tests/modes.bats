@@ -53,7 +53,7 @@ kinds() { find "$1" -mindepth 1 -printf '%y\n' | sort | uniq -c | tr -s ' \n' ' 
   wait_queued "$K" 1
   start second --local-gate -k "$K" -w 60s -- true
   wait_until says "$T/second.err" 'waiting for'
-  place=$(find "/run/lock/rlock-$EUID/.gates" "/tmp/rlock-$EUID/.gates" -name "$K" 2>/dev/null | head -n 1)
+  place=$(find /run/rlock/.gates "/run/lock/rlock-$EUID/.gates" "/tmp/rlock-$EUID/.gates" -name "$K" 2>/dev/null | head -n 1)
   assert_equal "$(kinds "$place")" ' 4 f 2 p '
   assert_equal "$(odd_modes "$place" 700 600)" ''
   assert_equal "$(stat -c %a "$place" "${place%/*}" "${place%/*/*/*}" | sort -u)" 700
@@ -151,12 +151,12 @@ ledger"
   chown -h "$SOMEBODY" "$T/shared/status"
   attempt --status-file "$T/shared/status" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 64
-  assert_one_stderr_line --status-file 'Permission denied'
+  assert_one_stderr_line --status-file "belongs to user $SOMEBODY"
   [[ ! -e $T/ran ]]
   # Nor one that appears while the job runs; the job's exit code stays.
   rm "$T/shared/status"
   attempt --status-file "$T/shared/status" -k "$K" -- sh -c 'ln -s "$T/ours" "$T/shared/status"; chown -h 54321 "$T/shared/status"; exit 3'
   assert_equal "$status" 3
-  assert_one_stderr_line --status-file 'Permission denied'
+  assert_one_stderr_line --status-file "belongs to user $SOMEBODY"
   assert_equal "$(<"$T/ours")" precious
 }

@@ -3,6 +3,7 @@
 # libraries, which takes over where one is wanted. Of a build that is one program there is nothing to say here.
 load lib/rlock
 load lib/tls
+load lib/others
 
 OTHER=${RLOCK_BIN%/*}/with-libraries/rlock
 
@@ -299,6 +300,53 @@ attempt_alone() {
   assert_equal "$status" 78
   chmod o-w "$T/alone/with-libraries/rlock"
   attempt_alone -S rediss://127.0.0.1:1 -k "$K" -- true
+  assert_equal "$status" 69
+}
+
+@test "a program that another user can exchange for his while it is looked at is not run" {
+  local what
+  is_static || return 0
+  ((EUID == 0)) || skip 'only root can become somebody else'
+  let_others_in
+  copy_static "$T/public"
+  chmod 1777 "$T/public"
+  install -D -m 755 "$OTHER" "$T/good/rlock"
+  gcc -o "$T/evil" -x c - <<<"#include <fcntl.h>
+int main(void) { return creat(\"$T/caught\", 0600) < 0; }"
+  install -D -m 755 -o "$SOMEBODY" "$T/evil" "$T/theirs/rlock"
+  # shellcheck disable=SC2016
+  launch exchanges setpriv --reuid "$SOMEBODY" --regid "$SOMEBODY" --clear-groups "$PYTHON" -c 'import os, sys
+there, beside, *targets = sys.argv[1:]
+print("begun", flush=True)
+while True:
+    for target in targets:
+        os.symlink(target, beside)
+        os.rename(beside, there)' "$T/public/with-libraries" "$T/public/beside" "$T/good" "$T/theirs"
+  wait_until says "$T/exchanges.out" begun
+  for _ in {1..200}; do
+    attempt_alone inspect -S rediss://127.0.0.1:1 "$K"
+    assert_equal "$status" 78
+    assert_one_stderr_line 'others may have put it there'
+    [[ ! -e $T/caught ]]
+  done
+  kill "${PIDS[exchanges]}"
+  finish exchanges || true
+  # Nor is one that stays, or one that is root's and that another user's directory or link leads to.
+  for what in 'ln -s good' 'ln -s theirs' 'mkdir'; do
+    rm -rf "$T/public/with-libraries"
+    case $what in
+      mkdir) mkdir "$T/public/with-libraries" && cp "$T/good/rlock" "$T/public/with-libraries/" ;;
+      *) ln -s "$T/${what##* }" "$T/public/with-libraries" ;;
+    esac
+    chown -h "$SOMEBODY" "$T/public/with-libraries"
+    attempt_alone inspect -S rediss://127.0.0.1:1 "$K"
+    assert_equal "$status" 78
+    assert_one_stderr_line "$T/public/with-libraries" 'others may have put it there'
+  done
+  [[ ! -e $T/caught ]]
+  rm -r "$T/public/with-libraries"
+  ln -s "$T/good" "$T/public/with-libraries"
+  attempt_alone inspect -S rediss://127.0.0.1:1 "$K"
   assert_equal "$status" 69
 }
 

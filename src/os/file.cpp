@@ -13,27 +13,15 @@
 #include <memory>
 #include <optional>
 
+#include "os/host.hpp"
 #include "os/poll.hpp"
+#include "os/resolve.hpp"
 
 namespace os {
 namespace {
 
-/// Where `path` is a symbolic link, the file behind it. Not for a link that is another user's.
-Result<std::string> behind_links(const std::string& path) {
-  struct stat status {};
-  const bool is_link = ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
-  if (is_link && status.st_uid != ::geteuid() && status.st_uid != 0) return Error{EACCES, {}};
-  std::array<char, PATH_MAX> real{};
-  return std::string{::realpath(path.c_str(), real.data()) != nullptr ? real.data() : path};
-}
-
 // A full pipe: its reader is at work or stands still.
 constexpr base::Millis for_a_reader{2'000};
-
-bool is_special(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-}
 
 /// An open file that a path names: /dev/stdout, /dev/fd/7, /proc/self/fd/1 lead to such a one.
 /// Renaming a file over what it is open for would take that away from all who write there.
@@ -75,6 +63,11 @@ Result<Done> is_open_for_writing(const Descriptor& descriptor) {
   return Done{};
 }
 
+/// Where the path leads to one: not where another user has put a link to one meanwhile.
+std::optional<Descriptor> descriptor_of(const Location& place, const std::string& path) {
+  return place.is_magic ? descriptor_behind(path) : std::nullopt;
+}
+
 /// What is a pipe or a device is opened once more, with a mode of ours, so that no reader holds us
 /// up; a file is written to where its writers are, and a socket cannot be opened.
 Result<Done> write_behind(const Descriptor& descriptor, const std::string& text) {
@@ -87,6 +80,16 @@ Result<Done> write_behind(const Descriptor& descriptor, const std::string& text)
   return write_all(same, text);
 }
 
+/// A pipe or a device. The name may be another file's by now, which must stay as it is.
+Result<Done> write_to_special(const Location& place, const std::string& text) {
+  // A pipe that nobody reads from is an error, and no reason to wait.
+  const Fd file = place.open(O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
+  struct stat status {};
+  if (!file || ::fstat(file.number(), &status) != 0) return last_error();
+  if (S_ISREG(status.st_mode)) return Error{EAGAIN, {}};
+  return write_all(file, text);
+}
+
 }  // namespace
 
 std::string directory_of(const std::string& path) {
@@ -96,8 +99,14 @@ std::string directory_of(const std::string& path) {
 
 Result<Done> for_each_name(const std::string& directory,
                            const std::function<void(std::string_view)>& use) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> open{::opendir(directory.c_str()), ::closedir};
+  return for_each_name(Fd{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)}, use);
+}
+
+Result<Done> for_each_name(Fd directory, const std::function<void(std::string_view)>& use) {
+  if (!directory) return last_error();
+  const std::unique_ptr<DIR, int (*)(DIR*)> open{::fdopendir(directory.number()), ::closedir};
   if (!open) return last_error();
+  (void)directory.release();
   errno = 0;
   while (const dirent* each = ::readdir(open.get())) {
     use(&each->d_name[0]);
@@ -107,19 +116,14 @@ Result<Done> for_each_name(const std::string& directory,
   return Done{};
 }
 
-bool has_name(const std::string& path) {
+Result<std::string> contents_of(const std::string& path, std::size_t most) {
+  // Opening a named pipe would wait for its writer without end.
+  const Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 || errno != ENOENT;
-}
-
-void remove_name(const std::string& path) {
-  (void)::unlink(path.c_str());
-}
-
-Result<std::string> contents_of(const std::string& path) {
-  const Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!file) return last_error();
-  return contents_of(file);
+  if (!file || ::fstat(file.number(), &status) != 0) return last_error();
+  if (S_ISDIR(status.st_mode)) return Error{EISDIR, {}};
+  if (!S_ISREG(status.st_mode)) return Error{EINVAL, {}};
+  return contents_of(file, most);
 }
 
 Result<std::string> contents_of(const Fd& file, std::size_t most) {
@@ -141,32 +145,38 @@ bool is_regular_file(const std::string& path) {
 }
 
 Result<Done> can_create(const std::string& path) {
-  if (path.empty()) return Error{ENOENT, {}};  // its directory would be "."
-  auto target = behind_links(path);
-  if (!target) return std::move(target).error();
-  if (const auto descriptor = descriptor_behind(path)) return is_open_for_writing(*descriptor);
-  struct stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) return Error{EISDIR, {}};
-  if (!exists && errno == ENAMETOOLONG) return last_error();
-  const bool special = is_special(path);
-  const std::string asked = special ? path : directory_of(*target);
-  if (::access(asked.c_str(), special ? W_OK : W_OK | X_OK) != 0) return last_error();
+  const auto place = resolve(path);
+  if (!place) return place.error();
+  if (const auto descriptor = descriptor_of(*place, path)) return is_open_for_writing(*descriptor);
+  const auto status = place->status();
+  if (!status && status.error().number != ENOENT) return status.error();
+  if (status && S_ISDIR(status->st_mode)) return Error{EISDIR, {}};
+  const bool in_place = status && !S_ISREG(status->st_mode);
+  const char* asked = in_place ? place->name.c_str() : ".";
+  const int how = in_place ? W_OK : W_OK | X_OK;
+  if (::faccessat(place->directory.number(), asked, how, 0) != 0) return last_error();
   return Done{};
 }
 
 Result<Done> replace_contents(const std::string& path, const std::string& text) {
-  auto target = behind_links(path);
-  if (!target) return std::move(target).error();
-  if (const auto descriptor = descriptor_behind(path)) return write_behind(*descriptor, text);
-  if (is_special(path)) return append_to(path, text);
+  const auto place = resolve(path);
+  if (!place) return place.error();
+  if (const auto descriptor = descriptor_of(*place, path)) return write_behind(*descriptor, text);
+  const auto status = place->status();
+  if (status && S_ISDIR(status->st_mode)) return Error{EISDIR, {}};
+  if (status && !S_ISREG(status->st_mode)) return write_to_special(*place, text);
   // Not behind the name, which may be as long as a name can be.
-  std::string beside = directory_of(*target) + "/.rlock-XXXXXX";
-  const Fd file{::mkostemp(beside.data(), O_CLOEXEC)};  // mode 0600
+  const std::string beside = ".rlock-" + random_hex(6);
+  const int directory = place->directory.number();
+  const Fd file{::openat(directory, beside.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (!file) return last_error();
   auto written = write_all(file, text);
-  if (written && ::rename(beside.c_str(), target->c_str()) != 0) written = last_error();
-  if (!written) ::unlink(beside.c_str());
+  // Over a link that has been put there meanwhile, not through it.
+  if (written && ::renameat(directory, beside.c_str(), directory, place->name.c_str()) != 0) {
+    written = last_error();
+  }
+  if (!written) ::unlinkat(directory, beside.c_str(), 0);
   return written;
 }
 
@@ -191,13 +201,6 @@ Result<Done> write_all(const Fd& file, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(size));
   }
   return Done{};
-}
-
-bool is_at(const std::string& path, const Fd& file) {
-  struct stat ours {};
-  struct stat there {};
-  return ::fstat(file.number(), &ours) == 0 && ::lstat(path.c_str(), &there) == 0 &&
-         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
 }  // namespace os

@@ -1,6 +1,7 @@
 // Small files, read and written whole.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,23 +14,24 @@ namespace os {
 /// The directory in which `path` is a name: with a slash at its end, or ".".
 std::string directory_of(const std::string& path);
 
+/// Of the system's files none is longer: tens of thousands of users are some MiB.
+inline constexpr std::size_t longest_file = std::size_t{64} << 20;
+
 /// Calls `use` with every name in a directory, hidden ones too, in no order.
 Result<Done> for_each_name(const std::string& directory,
                            const std::function<void(std::string_view)>& use);
-/// Whether it is there, as far as we are told.
-bool has_name(const std::string& path);
-/// Unlinks it, if it is there and that is allowed.
-void remove_name(const std::string& path);
+Result<Done> for_each_name(Fd directory, const std::function<void(std::string_view)>& use);
 
-Result<std::string> contents_of(const std::string& path);
+/// Of a regular file, EINVAL for anything else; EFBIG if there is more than `most`.
+Result<std::string> contents_of(const std::string& path, std::size_t most = longest_file);
 /// EFBIG if there is more than `most`.
 Result<std::string> contents_of(const Fd& file, std::size_t most = std::string::npos);
 
 /// Not one that is named as an open descriptor of some process.
 bool is_regular_file(const std::string& path);
 
-/// Whether replace_contents() may be expected to work. A symbolic link is followed unless it
-/// belongs to another user (EACCES): in /tmp anybody could have put it there.
+/// Whether replace_contents() may be expected to work. Symbolic links are followed unless one of
+/// them belongs to another user, as os::resolve() says: in /tmp anybody could have put it there.
 Result<Done> can_create(const std::string& path);
 
 /// Writes a file that is there as a whole or not at all: beside it, with mode 0600, then renamed. A
@@ -42,8 +44,5 @@ Result<Done> append_to(const std::string& path, const std::string& text);
 
 /// All of it, however many calls that takes; the reader of a full pipe has 2 s (EAGAIN).
 Result<Done> write_all(const Fd& file, std::string_view text);
-
-/// Whether the open file is still the one with that name.
-bool is_at(const std::string& path, const Fd& file);
 
 }  // namespace os

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "os/directory.hpp"
 #include "os/error.hpp"
 #include "os/file.hpp"
 #include "os/libraries.hpp"
@@ -52,10 +53,18 @@ std::string user_number() {
   return std::to_string(::geteuid());
 }
 
-std::string runtime_directory() {
-  // Not XDG_RUNTIME_DIR: cron has none, and would not meet the same user's shell.
+std::string shared_runtime_directory() {
   constexpr auto usual = "/run/lock";
   return ::access(usual, W_OK | X_OK) == 0 ? usual : "/tmp";
+}
+
+std::optional<OwnRuntimeDirectory> own_runtime_directory() {
+  // Not the variable: cron has none, and would not meet the same user's shell.
+  const bool is_root = ::geteuid() == 0;
+  const std::string path = is_root ? "/run" : "/run/user/" + user_number();
+  const bool is_ours = is_private_directory(path).value_or(false);
+  if (!is_ours || ::access(path.c_str(), W_OK | X_OK) != 0) return std::nullopt;
+  return OwnRuntimeDirectory{path, is_root};
 }
 
 std::vector<std::string_view> environment() {

@@ -18,8 +18,16 @@ std::string host_name();
 int process_id();
 /// The effective user id, in digits.
 std::string user_number();
-/// The directory for locks that need not outlive this host's uptime; cron and a login get the same.
-std::string runtime_directory();
+/// For what need not outlive this host's uptime: "/run/lock", or "/tmp". Any user can make a name
+/// there.
+std::string shared_runtime_directory();
+/// One where only we can make a name. Root's is "/run". Another user's is what XDG_RUNTIME_DIR
+/// names in a session: it is there without the variable, too, but goes with the last session.
+struct OwnRuntimeDirectory {
+  std::string path;
+  bool lasts;
+};
+std::optional<OwnRuntimeDirectory> own_runtime_directory();
 /// "NAME=value" each, in order; valid until the environment changes.
 std::vector<std::string_view> environment();
 /// How many descriptors this process may have open at a time (RLIMIT_NOFILE, the soft one).

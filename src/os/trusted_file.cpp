@@ -13,6 +13,7 @@
 #include "os/fd.hpp"
 #include "os/file.hpp"
 #include "os/poll.hpp"
+#include "os/resolve.hpp"
 
 namespace os {
 namespace {
@@ -43,9 +44,9 @@ std::string word(const std::string& path) {
 }
 
 /// In a sticky directory others cannot take away what is ours.
-Objection object_to_directory(int directory, const std::string& path) {
+Objection object_to_directory(const Fd& directory, const std::string& path) {
   struct stat status {};
-  if (::fstat(directory, &status) != 0) return last_error();
+  if (::fstat(directory.number(), &status) != 0) return last_error();
   const std::string name = directory_of(path);
   if (!is_ours(status)) {
     return object("its directory belongs to user {}, not to you or root: chown {} {}",
@@ -73,15 +74,6 @@ Objection object_to_file(const Fd& file, const std::string& path) {
   return std::nullopt;
 }
 
-/// A link in a sticky directory may be anybody's.
-Objection object_to_link(int directory, const char* name, const std::string& path) {
-  struct stat status {};
-  if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return last_error();
-  if (!S_ISLNK(status.st_mode) || is_ours(status)) return std::nullopt;
-  return object("it is a link that belongs to user {}, not to you or root: rm {}", status.st_uid,
-                word(path));
-}
-
 /// A pipe without a name, such as <(...) makes, has a writer or an end; one with a name may never
 /// have either.
 Objection object_to_silence(const Fd& file) {
@@ -96,8 +88,8 @@ Objection object_to_silence(const Fd& file) {
 }
 
 /// Opening a named pipe would wait for its writer without end; reading then does wait.
-Result<Fd> open_to_read(int directory, const char* name) {
-  Fd file{::openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+Result<Fd> open_to_read(const Location& place) {
+  Fd file = place.open(O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!file) return last_error();
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) return last_error();
@@ -109,7 +101,9 @@ Result<Fd> open_to_read(int directory, const char* name) {
 
 /// Opens it too, because a mode alone may be another file's.
 Result<Fd> open_secret(const std::string& path) {
-  auto file = open_to_read(AT_FDCWD, path.c_str());
+  const auto place = resolve(path);
+  if (!place) return place.error();
+  auto file = open_to_read(*place);
   if (!file) return file;
   struct stat status {};
   if (::fstat(file->number(), &status) != 0) return last_error();
@@ -126,12 +120,14 @@ Result<std::string> contents_of_ours(const std::string& path) {
   // Most hosts have none, which this first look settles.
   struct stat ignored {};
   if (::stat(path.c_str(), &ignored) != 0) return last_error();
+  // Links may lead to another directory: nobody else may exchange anything in either.
   const Fd directory{::open(directory_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
   if (!directory) return last_error();
-  const char* name = path.c_str() + path.rfind('/') + 1;
-  if (auto objection = object_to_directory(directory.number(), path)) return *objection;
-  if (auto objection = object_to_link(directory.number(), name, path)) return *objection;
-  const auto file = open_to_read(directory.number(), name);
+  if (auto objection = object_to_directory(directory, path)) return *objection;
+  const auto place = resolve(path);
+  if (!place) return place.error();
+  if (auto objection = object_to_directory(place->directory, place->path)) return *objection;
+  const auto file = open_to_read(*place);
   if (!file) return file.error();
   if (auto objection = object_to_file(*file, path)) return *objection;
   return contents_of(*file, longest);

@@ -1,5 +1,11 @@
 #include <pwd.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <string_view>
 
 #include "os/libraries.hpp"
 
@@ -9,7 +15,12 @@ bool loads_libraries() {
   return true;
 }
 
-void keep_command_line(const std::vector<std::string>& /*words*/) {}
+void keep_command_line(const std::vector<std::string>& /*words*/) {
+  // Executed as a descriptor, this process bears its number as a name, in ps(1) and in logs.
+  const auto* const told = std::bit_cast<const char*>(::getauxval(AT_EXECFN));
+  const bool is_descriptor = told != nullptr && std::string_view{told}.starts_with("/dev/fd/");
+  if (is_descriptor) ::prctl(PR_SET_NAME, program_invocation_short_name);
+}
 
 Error become_other_program() {
   return {0, "this program has all that it takes"};

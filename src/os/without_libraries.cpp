@@ -23,6 +23,7 @@
 #include "os/libraries.hpp"
 #include "os/name_files.hpp"
 #include "os/places.hpp"
+#include "os/resolve.hpp"
 
 namespace os {
 namespace {
@@ -46,12 +47,17 @@ std::string quoted(const std::string& path) {
   return "'" + base::printable(path) + "'";
 }
 
-/// Nobody who may not exchange this program itself can have put the file there: in /tmp anybody
-/// could make a directory of that name.
-bool is_trusted(const struct stat& status, uid_t owner) {
+/// Nobody who may not exchange this program itself can have put there any step of the way, or what
+/// it leads to: in /tmp anybody could make a directory of that name, or a link.
+std::optional<Error> refuse_others_work(const struct stat& status, const std::string& path,
+                                        uid_t owner) {
   const bool is_owned =
       status.st_uid == 0 || status.st_uid == ::geteuid() || status.st_uid == owner;
-  return is_owned && (status.st_mode & S_IWOTH) == 0;
+  // In a sticky directory others can make names; whose they are is seen at the next step.
+  const bool is_open = !S_ISLNK(status.st_mode) && (status.st_mode & S_IWOTH) != 0 &&
+                       !(S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0);
+  if (is_owned && !is_open) return std::nullopt;
+  return Error{0, fmt::format("{} is not used: others may have put it there", quoted(path))};
 }
 
 /// Whether it has a loader, as this program has not: so nothing can become itself, again and again.
@@ -68,23 +74,36 @@ bool has_loader(const Fd& file) {
   return false;
 }
 
-Result<Done> examine(const std::string& path, uid_t owner) {
-  struct stat status {};
-  const Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (!file || ::fstat(file.number(), &status) != 0) return last_error("reading " + quoted(path));
-  struct stat around {};
-  if (::stat(directory_of(path).c_str(), &around) != 0) return last_error(quoted(path));
-  if (!is_trusted(status, owner) || !is_trusted(around, owner)) {
-    return Error{0, fmt::format("{} is not used: others may have put it there", quoted(path))};
+/// The other program: this very file was examined, whatever its path leads to by now.
+struct Program {
+  Fd file;
+  std::string path;
+};
+
+Result<Program> examine(const std::string& path, uid_t owner) {
+  const auto rule = [&](const struct stat& status, const std::string& step) {
+    return refuse_others_work(status, step, owner);
+  };
+  const auto place = resolve(path, Missing::give_up, rule);
+  if (!place) {
+    auto error = place.error();
+    if (error.number != 0) error.what = "reading " + quoted(path);
+    return error;
   }
-  if (!S_ISREG(status.st_mode) || !has_loader(file)) {
+  Program program{place->open(O_RDONLY | O_NONBLOCK), path};
+  struct stat status {};
+  if (!program.file || ::fstat(program.file.number(), &status) != 0) {
+    return last_error("reading " + quoted(path));
+  }
+  if (auto objection = rule(status, path)) return *objection;
+  if (!S_ISREG(status.st_mode) || !has_loader(program.file)) {
     return Error{0, fmt::format("{} is not rlock's program for that", quoted(path))};
   }
-  return Done{};
+  return program;
 }
 
-/// Its path, or why it cannot be used.
-Result<std::string> other_program() {
+/// The program, or why it cannot be used.
+Result<Program> other_program() {
   const std::string self = own_path();
   struct stat own {};
   if (self.empty()) return Error{0, "without /proc rlock cannot tell where it is installed"};
@@ -94,13 +113,30 @@ Result<std::string> other_program() {
   std::string places;
   for (const char* const place : {place_beside, place_installed}) {
     const std::string path = directory_of(self) + place;
-    const auto examined = examine(path, own.st_uid);
-    if (examined) return path;
+    auto examined = examine(path, own.st_uid);
+    if (examined) return examined;
     const int number = examined.error().number;
     if (number != ENOENT && number != ENOTDIR) return examined.error();
     places += (places.empty() ? "" : " nor ") + quoted(path);
   }
   return Error{0, fmt::format("there is neither {}; install that beside this program", places)};
+}
+
+/// Executes the open file; returns only if that cannot be.
+void execute(const Fd& file, char* const* words) {
+  ::execveat(file.number(), "", words, environ, AT_EMPTY_PATH);
+  if (errno == ENOENT) {
+    // An emulator of this processor opens the file once more, by a name of the descriptor, so it
+    // has to stay open.
+    (void)::fcntl(file.number(), F_SETFD, 0);
+    ::execveat(file.number(), "", words, environ, AT_EMPTY_PATH);
+    return;
+  }
+  // Sandboxes refuse calls that they do not know.
+  if (errno != ENOSYS && errno != EPERM) return;
+  const int refused = errno;
+  ::execve(fmt::format("/proc/self/fd/{}", file.number()).c_str(), words, environ);
+  if (errno == ENOENT) errno = refused;
 }
 
 // ---- names ----------------------------------------------------------------------------------
@@ -151,13 +187,13 @@ Error become_other_program() {
     for (const auto& word : *words_given) words.push_back(const_cast<char*>(word.c_str()));
   }
   words.push_back(nullptr);
-  ::execve(program->c_str(), words.data(), environ);
+  execute(program->file, words.data());
   // A file that is there and is not found has a loader that is not.
   if (errno == ENOENT) {
-    return Error{0,
-                 fmt::format("running {} takes glibc, whose loader is not here", quoted(*program))};
+    return Error{
+        0, fmt::format("running {} takes glibc, whose loader is not here", quoted(program->path))};
   }
-  return last_error("running " + quoted(*program));
+  return last_error("running " + quoted(program->path));
 }
 
 bool plugins_may_be_asked(const std::vector<std::string>& hosts) {
@@ -173,7 +209,7 @@ std::string leave_plugins_out() {
     ::__nss_configure_lookup("hosts", kept);
     const auto program = other_program();
     return fmt::format("; '{}' of /etc/nsswitch.conf was not asked: {}", found.plugins,
-                       program ? quoted(*program) + " can" : program.error().text());
+                       program ? quoted(program->path) + " can" : program.error().text());
   }();
   return left_out;
 }

@@ -321,7 +321,8 @@ TEST_CASE(
     const auto claim = plan.claims().front();
     const auto waiter = plan.open_store();
     CHECK(std::holds_alternative<store::Queued>(waiter->try_acquire(claim, limit)));
-    const bool at_gate = std::filesystem::exists(*store::local::path_of(gates, claim.name));
+    const bool at_gate =
+        std::filesystem::exists(gates.path + "/" + *store::local::file_of(claim.name));
     waiter->withdraw(claim, limit);
     return at_gate;
   };

@@ -36,7 +36,9 @@ class Directory {
     path_ = name;
   }
   ~Directory() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] Memory memory() const { return {path_, os::Sharing{}}; }
+  [[nodiscard]] Memory memory() const {
+    return Memory{*os::Directory::open(path_, os::Missing::give_up)};
+  }
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
@@ -311,7 +313,7 @@ TEST_CASE("slots are kept apart, forgotten in time, and their places used again"
 }
 
 TEST_CASE("on a full disk a run has begun nowhere, and a slot says so") {
-  const Memory memory{"/nonexistent/rlock", os::Sharing{}};
+  const Memory memory{os::Directory{}};
   run(memory, 1);
   CHECK(memory.runs({}).empty());
   CHECK_FALSE(*memory.slot("s"));

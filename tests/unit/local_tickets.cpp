@@ -106,7 +106,8 @@ TEST_CASE("nobody lists a directory that nobody changed, and everybody one that 
   const std::string inside = std::string{path} + "/k";
   struct stat before {};
   REQUIRE(::stat(inside.c_str(), &before) == 0);
-  const auto another = os::NamedPipe::create(inside + "/00000000000000000009", os::Sharing{});
+  const auto another = os::NamedPipe::create(*os::Directory::open(inside, os::Missing::give_up),
+                                             "00000000000000000009");
   REQUIRE(another);
   const timespec times[2] = {before.st_atim, before.st_mtim};
   REQUIRE(::utimensat(AT_FDCWD, inside.c_str(), times, 0) == 0);

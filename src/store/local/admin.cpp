@@ -3,7 +3,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/log.hpp"
 #include "base/result.hpp"
@@ -57,15 +56,14 @@ Result<LockReport> LocalAdmin::inspect(const LockName& name, const CallLimit& li
 
 Result<Listing> LocalAdmin::list(const std::string& pattern, Listed which, Millis each_answer,
                                  const CallLimit& limit) {
+  const auto all = open_directory(directory_, Missing::give_up);
+  if (!all) return all.error();
   std::vector<LockName> names;
-  std::error_code error;
-  for (const auto& each : std::filesystem::directory_iterator{directory_.path, error}) {
-    const auto name = name_of(each.path().filename().string());
+  const auto listed = all->for_each_name([&](std::string_view file) {
+    const auto name = name_of(file);
     if (name && ::fnmatch(pattern.c_str(), name->text().c_str(), 0) == 0) names.push_back(*name);
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    return Fault{Fault::Kind::denied, directory_.path + ": " + error.message()};
-  }
+  });
+  if (!listed && !all->path().empty()) return fault_of(directory_.path, listed.error());
   std::sort(names.begin(), names.end());
   Listing listing;
   std::optional<Fault> fault;

@@ -2,13 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+
 #include "os/host.hpp"
 
 namespace store::local {
 namespace {
 
+/// Where `file:` alone and gates are. All processes of a user come to the same one, with a session
+/// or without, as long as the host is up.
 std::string private_directory() {
-  return os::runtime_directory() + "/rlock-" + os::user_number();
+  const std::string shared = os::shared_runtime_directory() + "/rlock-" + os::user_number();
+  const auto own = os::own_runtime_directory();
+  if (!own) return shared;
+  const std::string alone = own->path + "/rlock";
+  if (os::is_private_directory(alone).value_or(false)) return alone;
+  const auto is_ours = os::is_private_directory(shared);
+  // Earlier versions have the locks of root here, too. Where it is in use, it stays so until the
+  // host restarts: what runs there excludes us, and what is remembered there counts.
+  if (is_ours.value_or(false)) return shared;
+  // What goes with a session loses the locks of the jobs that outlive it, and cron's jobs before
+  // the next one would not find them: only where another user has taken the shared name.
+  const bool is_taken = is_ours.has_value();
+  return own->lasts || is_taken ? alone : shared;
 }
 
 constexpr std::size_t longest_file_name = 255;
@@ -39,15 +55,56 @@ LocalDirectory gates_of(std::string_view server) {
   return {fmt::format("{}/.gates/{:016x}", root, digest(server)), root, true};
 }
 
-std::optional<std::string> path_of(const LocalDirectory& directory, const LockName& name) {
-  const std::string file = percent_encoded(name.text());
+std::optional<std::string> file_of(const LockName& name) {
+  std::string file = percent_encoded(name.text());
   if (file.size() > longest_file_name) return std::nullopt;
-  return directory.path + "/" + file;
+  return file;
 }
 
 std::optional<LockName> name_of(std::string_view file_name) {
+  if (file_name.starts_with('.')) return std::nullopt;  // no key is hidden, nor "." or ".."
   const auto text = percent_decoded(file_name);
   return text ? LockName::from(*text) : std::nullopt;
+}
+
+Fault fault_of(const std::string& path, const os::Error& error) {
+  const int number = error.number;
+  if (number == 0) return {Fault::Kind::denied, error.what};
+  if (number == EAGAIN || number == EINTR) {
+    return {Fault::Kind::unavailable, path + ": another process keeps it locked"};
+  }
+  const bool denied = number == EACCES || number == EPERM || number == EROFS;
+  return {denied ? Fault::Kind::denied : Fault::Kind::unavailable,
+          fmt::format("{}: {}", path, os::describe(number))};
+}
+
+Result<os::Directory> open_directory(const LocalDirectory& directory, os::Missing missing) {
+  const std::string& root = directory.private_root;
+  const auto is_none = [&](const os::Error& error) {
+    return missing == os::Missing::give_up && error.number == ENOENT;
+  };
+  auto opened = root.empty() ? os::Directory::open(directory.path, missing)
+                             : os::Directory::open_private(root, missing);
+  if (opened && !root.empty()) {
+    // The names below it, one at a time.
+    std::string_view rest{directory.path};
+    rest.remove_prefix(root.size());
+    while (opened && !rest.empty()) {
+      rest.remove_prefix(1);
+      const auto name = rest.substr(0, rest.find('/'));
+      rest.remove_prefix(name.size());
+      opened = os::Directory{*opened}.private_below(std::string{name}, missing);
+    }
+  }
+  if (opened) return *std::move(opened);
+  if (is_none(opened.error())) return os::Directory{};
+  if (root.empty() && opened.error().number == EPERM) {
+    return Fault{Fault::Kind::denied,
+                 directory.path +
+                     ": everybody may write there, and take away what others made: name a "
+                     "directory of your own, or chmod o-w"};
+  }
+  return fault_of(root.empty() ? directory.path : root, opened.error());
 }
 
 }  // namespace store::local

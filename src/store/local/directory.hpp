@@ -7,6 +7,8 @@
 #include <string_view>
 #include <variant>
 
+#include "os/directory.hpp"
+#include "store/lock_store.hpp"
 #include "store/names.hpp"
 #include "store/url.hpp"
 
@@ -34,11 +36,18 @@ LocalDirectory gates_of(std::string_view server);
 /// Of texts as long as one likes, a number that two of them hardly share.
 std::uint64_t digest(std::string_view text);
 
-/// The directory of one lock: the key, with what may not stand in a file's name percent-encoded.
-/// Nothing if that gets longer than a name may be.
-std::optional<std::string> path_of(const LocalDirectory& directory, const LockName& name);
-/// The other way round; `file_name` is the last part of such a path.
+/// The name of a lock's directory: the key, with what may not stand in a file's name
+/// percent-encoded. Nothing if that gets longer than a name may be.
+std::optional<std::string> file_of(const LockName& name);
+/// The other way round.
 std::optional<LockName> name_of(std::string_view file_name);
+
+/// Held open, with all that has to be above it. `missing` also says whether it is a fault that it
+/// does not exist: if not, it is an empty one.
+Result<os::Directory> open_directory(const LocalDirectory& directory, os::Missing missing);
+
+/// What the system refused in the directory `path`, or why what is there must not be used.
+Fault fault_of(const std::string& path, const os::Error& error);
 
 }  // namespace local
 }  // namespace store

@@ -4,21 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <variant>
 
 #include "base/text.hpp"
-#include "os/error.hpp"
-#include "os/file.hpp"
 #include "os/host.hpp"
-#include "os/ipc.hpp"
 
 namespace store::local {
 namespace {
 
 // The last numbers, then blanks, for an earlier version reads so much and wants nothing else there;
 // then, as a record of what is remembered is, the outline of the queue.
-constexpr const char* file_name = "/ledger";
+constexpr const char* file_name = "ledger";
 constexpr std::size_t outline_at = 256;
 constexpr std::size_t ledger_length = outline_at + record_length;
 // Fences are times as well: as long as no clock is set back by more, they grow without the last
@@ -29,36 +24,17 @@ constexpr std::size_t most_forgotten = 16;
 // Directories that go with the last process: the lock's own, the server's, that of all gates.
 constexpr int levels_of_gates = 3;
 
-Fault fault_of(const std::string& path, int error) {
-  if (error == EAGAIN || error == EINTR) {
-    return {Fault::Kind::unavailable, path + ": another process keeps it locked"};
-  }
-  const bool denied = error == EACCES || error == EPERM || error == EROFS;
-  return {denied ? Fault::Kind::denied : Fault::Kind::unavailable,
-          fmt::format("{}: {}", path, os::describe(error))};
-}
-
-/// The lock's own directory and who may use it; monostate if it is not there (yet, or any more).
-std::variant<os::Sharing, Fault, std::monostate> ready(const std::string& directory,
-                                                       const std::string& path, bool create) {
-  const auto found = os::sharing_in(directory, create);
-  if (!found) {
-    const int error = found.error().number;
-    if (error == ENOENT) return std::monostate{};
-    if (error != EPERM) return fault_of(directory, error);
-    return Fault{Fault::Kind::denied,
-                 directory +
-                     ": everybody may write there, and take away what others made: name a "
-                     "directory of your own, or chmod o-w"};
-  }
-  const os::Sharing sharing = *found;
-  if (!sharing.is_sticky && !create) return sharing;
-  const auto made =
-      sharing.is_sticky ? os::private_directory(path, create) : os::make_directory(path, sharing);
-  if (made) return sharing;
-  const int error = made.error().number;
-  if (error == ENOENT) return std::monostate{};
-  if (error != EPERM || !sharing.is_sticky) return fault_of(path, error);
+/// The lock's own directory; none if it is not there, or not any more.
+Result<os::Directory> directory_of(const LocalDirectory& locks, const std::string& file,
+                                   os::Missing missing) {
+  const auto above = open_directory(locks, missing);
+  if (!above) return above.error();
+  auto found = above->below(file, missing);
+  if (found) return *std::move(found);
+  const auto& error = found.error();
+  if (error.number == ENOENT) return os::Directory{};
+  const auto path = fmt::format("{}/{}", locks.path, file);
+  if (error.number != EPERM || !above->sharing().is_sticky) return fault_of(path, error);
   return Fault{Fault::Kind::denied,
                path +
                    ": another user's: locks of several users take a directory that a group may "
@@ -90,59 +66,42 @@ std::optional<SlotRecord> done_in(std::string_view line) {
 Result<LockDir> LockDir::open(const LocalDirectory& directory, const LockName& name,
                               os::Missing missing, const CallLimit& limit) {
   const bool create = missing == os::Missing::create;
-  const auto path = path_of(directory, name);
-  if (!path) return Fault{Fault::Kind::unusable, "the key is too long for the name of a file"};
-  const std::string& root = directory.private_root;
-  if (!root.empty()) {
-    const auto ours = os::private_directory(root, create);
-    const int error = ours ? 0 : ours.error().number;
-    if (error != 0 && (create || error != ENOENT)) return fault_of(root, error);
+  const auto file_of_name = file_of(name);
+  if (!file_of_name) {
+    return Fault{Fault::Kind::unusable, "the key is too long for the name of a file"};
   }
   for (;;) {
-    const auto way = ready(directory.path, *path, create);
-    const auto* sharing = std::get_if<os::Sharing>(&way);
-    const auto* fault = std::get_if<Fault>(&way);
-    if (fault != nullptr) return *fault;
-    std::unique_ptr<os::LockedFile> file;
-    int error = ENOENT;
-    if (sharing != nullptr) {
-      auto opened = os::LockedFile::open(*path + file_name, missing, *sharing, limit);
-      if (opened) {
-        file = std::make_unique<os::LockedFile>(*std::move(opened));
-      } else {
-        error = opened.error().number;
-      }
-    }
-    const bool is_gone = file == nullptr && error == ENOENT;
-    if (file || (is_gone && !create)) {
+    auto own = directory_of(directory, *file_of_name, missing);
+    if (!own) return std::move(own).error();
+    auto opened = os::LockedFile::open(*own, file_name, missing, limit);
+    // The last process that used it may have removed the directory meanwhile, or somebody moved it.
+    const bool is_gone = opened ? !own->is_in_place() : opened.error().number == ENOENT;
+    if (!opened && !is_gone) return fault_of(own->path(), opened.error());
+    if (!is_gone || !create) {
+      auto file = is_gone ? nullptr : std::make_unique<os::LockedFile>(*std::move(opened));
       // In a sticky directory the key is free for other users when nobody of ours is at it.
-      const bool is_sticky = sharing != nullptr && sharing->is_sticky;
-      LockDir lock{directory,
-                   !directory.is_of_gates && !is_sticky,
-                   {*path, sharing == nullptr ? os::Sharing{} : *sharing},
-                   std::move(file)};
-      if (const auto read = lock.read(); !read) return fault_of(*path, read.error().number);
+      const bool remembers = !directory.is_of_gates && !own->sharing().is_sticky;
+      LockDir lock{directory, remembers, QueueFiles{*own}, std::move(file)};
+      if (const auto read = lock.read(); !read) return fault_of(own->path(), read.error());
       return lock;
     }
-    if (!is_gone) return fault_of(*path, error);
-    // The last process that used it may have removed the directory meanwhile.
     const auto pause = limit.at_most(Deadline::after(base::now(), Millis{1}));
     const bool interrupted = os::wait_for(-1, os::Want::read, pause) == os::Ready::interrupted;
-    if (interrupted || limit.until.passed(base::now())) return fault_of(*path, ENOENT);
+    if (interrupted || limit.until.passed(base::now())) {
+      return fault_of(own->path(), {ENOENT, {}});
+    }
   }
 }
 
 LockDir::~LockDir() {
   if (!file_) return;
   if (!remembers_ && queue_.anyone() == nullptr) {
-    os::remove_name(files().path() + file_name);
+    files().directory().remove(file_name);
     // As far as they are empty.
-    std::filesystem::path directory{files().path()};
-    std::error_code ignored;
-    for (int level = 0;
-         level < (is_gate_ ? levels_of_gates : 1) && std::filesystem::remove(directory, ignored);
-         ++level) {
-      directory = directory.parent_path();
+    auto directory = files().directory();
+    const int levels = is_gate_ ? levels_of_gates : 1;
+    for (int level = 0; level < levels && directory.remove_itself(); ++level) {
+      directory = os::Directory{directory.above()};
     }
   } else if (queue_.has_changed()) {
     (void)write_ledger();  // else the next process lists the directory
@@ -160,7 +119,7 @@ LockDir::LockDir(const LocalDirectory& directory, bool remembers, QueueFiles fil
       remembers_{remembers},
       queue_{std::move(files)},
       file_{std::move(file)} {
-  if (remembers_ && file_) memory_.emplace(queue_.files().path(), queue_.files().sharing());
+  if (remembers_ && file_) memory_.emplace(queue_.files().directory());
 }
 
 os::Result<os::Done> LockDir::read() {
@@ -178,7 +137,7 @@ os::Result<os::Done> LockDir::read() {
   auto outline = record ? outline_in(*record) : std::nullopt;
   const bool is_right = outline && outline->last_fence == last_fence_ &&
                         outline->last_ticket == last_ticket_ &&
-                        outline->changed_at == os::names_changed_at(files().path());
+                        outline->changed_at == files().directory().names_changed_at();
   if (!is_right) outline.reset();
   if (auto read = queue_.read(outline ? std::optional{std::move(outline->tickets)} : std::nullopt);
       !read) {
@@ -196,22 +155,25 @@ std::optional<Fence> LockDir::last_fence() const {
 
 void LockDir::forget_if_over() {
   if (!memory_ || queue_.anyone() != nullptr || !memory_->is_over()) return;
-  const auto unused_for = os::unchanged_for(files().path() + file_name);
+  const auto unused_for = files().directory().unchanged_for(file_name);
   if (!unused_for || *unused_for < fence_lasts) return;
   memory_->remove();
   remembers_ = false;
 }
 
 void LockDir::forget_some(const LocalDirectory& directory) {
+  const auto all = open_directory(directory, os::Missing::give_up);
+  if (!all) return;
   std::vector<LockName> names;
-  (void)os::for_each_name(directory.path, [&](std::string_view file) {
+  (void)all->for_each_name([&](std::string_view file) {
     if (auto name = name_of(file)) names.push_back(*std::move(name));
   });
   // Each time some others; one time is a random number to a directory.
   const auto first = static_cast<std::size_t>(wall_now());
   for (std::size_t i = 0; i < std::min(names.size(), most_forgotten); ++i) {
     const LockName& name = names[(first + i) % names.size()];
-    const auto unused_for = os::unchanged_for(*path_of(directory, name) + file_name);
+    const auto own = all->below(*file_of(name), os::Missing::give_up);
+    const auto unused_for = own ? own->unchanged_for(file_name) : std::nullopt;
     if (!unused_for || *unused_for < fence_lasts) continue;
     // Where somebody has it locked, it is used.
     auto lock = open(directory, name, os::Missing::give_up, {Deadline::at(base::now())});
@@ -233,7 +195,7 @@ std::optional<ModeConflict> LockDir::conflict_with(const Mode& mode) {
 os::Result<os::Done> LockDir::write_ledger() const {
   auto text = twenty_digits(last_fence_) + " " + twenty_digits(last_ticket_) + "\n";
   text.resize(outline_at, ' ');
-  const Outline outline{last_fence_, last_ticket_, os::names_changed_at(files().path()),
+  const Outline outline{last_fence_, last_ticket_, files().directory().names_changed_at(),
                         queue_.tickets()};
   return file_->overwrite(text + record_of(text_of(outline)));
 }

@@ -49,7 +49,7 @@ class LockDir {
   LockDir& operator=(LockDir&&) = delete;
   ~LockDir();
 
-  [[nodiscard]] const std::string& path() const { return files().path(); }
+  [[nodiscard]] const std::string& path() const { return files().directory().path(); }
   [[nodiscard]] Queue& queue() { return queue_; }
   [[nodiscard]] std::optional<Fence> last_fence() const;
   /// Null where nothing is remembered: in a sticky directory, where the key is the next user's once

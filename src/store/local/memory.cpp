@@ -11,6 +11,9 @@
 namespace store::local {
 namespace {
 
+constexpr const char* runs_file = "runs";
+constexpr const char* slots_file = "slots";
+
 constexpr std::size_t most_runs = 50;
 // Twenty times what so many runs take.
 constexpr std::size_t longest_runs = std::size_t{1} << 20;
@@ -62,9 +65,9 @@ bool runs_for(const std::optional<SlotRecord>& slot, const std::string& token) {
 /// A file of records.
 class Records {
  public:
-  static os::Result<Records> open(const std::string& path, os::Missing missing, std::size_t longest,
-                                  const os::Sharing& sharing) {
-    auto file = os::open_shared(path, missing, sharing);
+  static os::Result<Records> open(const os::Directory& directory, const char* name,
+                                  os::Missing missing, std::size_t longest) {
+    auto file = directory.open_file(name, missing, longest);
     if (!file) return std::move(file).error();
     auto text = os::contents_of(*file, longest);
     if (!text) return std::move(text).error();
@@ -123,8 +126,9 @@ std::vector<RunRecord> runs_in(const Records& records) {
 }
 
 /// The last one says how long, and the file since when.
-bool are_over(const std::vector<RunRecord>& runs, const std::string& file) {
-  return runs.empty() || os::unchanged_for(file).value_or(Millis{0}) > runs.front().history;
+bool are_over(const std::vector<RunRecord>& runs, const os::Directory& directory) {
+  return runs.empty() ||
+         directory.unchanged_for(runs_file).value_or(Millis{0}) > runs.front().history;
 }
 
 bool is_one_of(const std::vector<std::string>& tokens, std::string_view token) {
@@ -277,7 +281,7 @@ SlotRecord after_run(const std::optional<SlotRecord>& before, const Parting::OfS
 // ---- the files -------------------------------------------------------------------------------
 
 std::vector<Run> Memory::runs(const std::vector<std::string>& holders) const {
-  const auto records = Records::open(runs_file_, os::Missing::give_up, longest_runs, sharing_);
+  const auto records = Records::open(directory_, runs_file, os::Missing::give_up, longest_runs);
   if (!records) return {};
   const auto found = runs_in(*records);
   std::vector<Run> runs;
@@ -289,7 +293,7 @@ std::vector<Run> Memory::runs(const std::vector<std::string>& holders) const {
     one_goes_on = one_goes_on || run->outcome.kind == RunOutcome::Kind::running;
     runs.push_back(*std::move(run));
   }
-  if (!one_goes_on && are_over(found, runs_file_)) return {};
+  if (!one_goes_on && are_over(found, directory_)) return {};
   return runs;
 }
 
@@ -297,7 +301,7 @@ void Memory::begin_run(const Claim& claim, Fence fence, unsigned attempt,
                        const std::vector<std::string>& holders) const {
   if (claim.history == Millis{0}) return;
   const auto open = [&] {
-    return Records::open(runs_file_, os::Missing::create, longest_runs, sharing_);
+    return Records::open(directory_, runs_file, os::Missing::create, longest_runs);
   };
   auto records = open();
   const bool unreadable = !records && records.error().number == EFBIG;
@@ -307,9 +311,9 @@ void Memory::begin_run(const Claim& claim, Fence fence, unsigned attempt,
   });
   // What is over would come to life again.
   const bool begin_anew =
-      unreadable || (!found.empty() && !one_goes_on && are_over(found, runs_file_));
+      unreadable || (!found.empty() && !one_goes_on && are_over(found, directory_));
   if (begin_anew) {
-    os::remove_name(runs_file_);
+    directory_.remove(runs_file);
     records = open();
   }
   if (!records) return;
@@ -321,7 +325,7 @@ void Memory::begin_run(const Claim& claim, Fence fence, unsigned attempt,
 }
 
 void Memory::end_run(const Token& token, const RunEnd& end, Millis history) const {
-  const auto records = Records::open(runs_file_, os::Missing::give_up, longest_runs, sharing_);
+  const auto records = Records::open(directory_, runs_file, os::Missing::give_up, longest_runs);
   if (!records) return;
   for (const RunRecord& each : runs_in(*records)) {
     if (each.has_end || each.token != token.text()) continue;
@@ -333,8 +337,12 @@ void Memory::end_run(const Token& token, const RunEnd& end, Millis history) cons
   }
 }
 
+void Memory::touch_runs() const {
+  directory_.touch(runs_file);
+}
+
 void Memory::erase_run(const Token& token) const {
-  const auto records = Records::open(runs_file_, os::Missing::give_up, longest_runs, sharing_);
+  const auto records = Records::open(directory_, runs_file, os::Missing::give_up, longest_runs);
   if (!records) return;
   for (const RunRecord& each : runs_in(*records)) {
     if (!each.has_end && each.token == token.text()) (void)records->write(each.index, "");
@@ -343,7 +351,7 @@ void Memory::erase_run(const Token& token) const {
 
 os::Result<std::optional<SlotRecord>> Memory::slot(const std::string& id) const {
   using Found = os::Result<std::optional<SlotRecord>>;
-  const auto records = Records::open(slots_file_, os::Missing::give_up, longest_slots, sharing_);
+  const auto records = Records::open(directory_, slots_file, os::Missing::give_up, longest_slots);
   if (!records && records.error().number == ENOENT) return Found{std::nullopt};
   if (!records) return records.error();
   const auto index = index_of(*records, id);
@@ -355,7 +363,7 @@ os::Result<std::optional<SlotRecord>> Memory::slot(const std::string& id) const 
 }
 
 os::Result<os::Done> Memory::write(const SlotRecord& slot) const {
-  const auto records = Records::open(slots_file_, os::Missing::create, longest_slots, sharing_);
+  const auto records = Records::open(directory_, slots_file, os::Missing::create, longest_slots);
   if (!records) return records.error();
   auto index = index_of(*records, slot.id);
   // Slots are exclusive: whoever writes has the lock, so that no other one goes on.
@@ -367,15 +375,15 @@ os::Result<os::Done> Memory::write(const SlotRecord& slot) const {
 }
 
 void Memory::forget_slot(const std::string& id) const {
-  const auto records = Records::open(slots_file_, os::Missing::give_up, longest_slots, sharing_);
+  const auto records = Records::open(directory_, slots_file, os::Missing::give_up, longest_slots);
   if (!records) return;
   if (const auto index = index_of(*records, id)) (void)records->write(*index, "");
 }
 
 bool Memory::is_over() const {
-  const auto runs = Records::open(runs_file_, os::Missing::give_up, longest_runs, sharing_);
-  if (runs && !are_over(runs_in(*runs), runs_file_)) return false;
-  const auto slots = Records::open(slots_file_, os::Missing::give_up, longest_slots, sharing_);
+  const auto runs = Records::open(directory_, runs_file, os::Missing::give_up, longest_runs);
+  if (runs && !are_over(runs_in(*runs), directory_)) return false;
+  const auto slots = Records::open(directory_, slots_file, os::Missing::give_up, longest_slots);
   for (std::size_t i = 0; slots && i < slots->size(); ++i) {
     if (!is_past((*slots)[i], wall_now())) return false;
   }
@@ -383,8 +391,8 @@ bool Memory::is_over() const {
 }
 
 void Memory::remove() const {
-  os::remove_name(runs_file_);
-  os::remove_name(slots_file_);
+  directory_.remove(runs_file);
+  directory_.remove(slots_file);
 }
 
 }  // namespace store::local

@@ -5,9 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "os/ipc.hpp"
+#include "os/directory.hpp"
 #include "store/local/queue_files.hpp"
 #include "store/lock_store.hpp"
 
@@ -69,8 +70,7 @@ SlotRecord after_run(const std::optional<SlotRecord>& before, const Parting::OfS
 class Memory {
  public:
   /// In the `directory` of the lock.
-  Memory(const std::string& directory, const os::Sharing& sharing)
-      : runs_file_{directory + "/runs"}, slots_file_{directory + "/slots"}, sharing_{sharing} {}
+  explicit Memory(os::Directory directory) : directory_{std::move(directory)} {}
 
   /// The newest first; at most 50. Those whose token is one of `holders` go on. They are over, as
   /// Memory::runs_are_over() says, unless one of them goes on.
@@ -83,7 +83,7 @@ class Memory {
   /// It never was.
   void erase_run(const Token& token) const;
   /// So that a run is not forgotten while it goes on: the time of the last sign of it counts.
-  void touch_runs() const { os::touch(runs_file_); }
+  void touch_runs() const;
 
   [[nodiscard]] os::Result<std::optional<SlotRecord>> slot(const std::string& id) const;
   [[nodiscard]] os::Result<os::Done> write(const SlotRecord& slot) const;
@@ -94,9 +94,7 @@ class Memory {
   void remove() const;
 
  private:
-  std::string runs_file_;
-  std::string slots_file_;
-  os::Sharing sharing_;
+  os::Directory directory_;
 };
 
 }  // namespace store::local

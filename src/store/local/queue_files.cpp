@@ -7,7 +7,6 @@
 #include <chrono>
 
 #include "os/error.hpp"
-#include "os/file.hpp"
 
 namespace store::local {
 namespace {
@@ -38,6 +37,12 @@ std::optional<Mode> mode_of(std::uint64_t kind, std::uint64_t number) {
 // Beside each pipe: who it is, and once it holds, since when and with which fence.
 constexpr const char* who = ".who";
 constexpr const char* grant = ".grant";
+// A thousand permits with names of a kilobyte.
+constexpr std::size_t longest_text = std::size_t{1} << 20;
+
+std::string file_of(std::uint64_t ticket, const char* suffix) {
+  return twenty_digits(ticket) + suffix;
+}
 
 }  // namespace
 
@@ -123,13 +128,13 @@ void put_in_order(std::vector<TicketNames>& tickets) {
   tickets.erase(std::unique(tickets.begin(), tickets.end(), same), tickets.end());
 }
 
-std::string QueueFiles::path_of(std::uint64_t ticket, const char* suffix) const {
-  return path_ + "/" + twenty_digits(ticket) + suffix;
+os::PipeName QueueFiles::pipe_of(std::uint64_t ticket) const {
+  return {directory_, file_of(ticket, "")};
 }
 
 os::Result<std::vector<TicketNames>> QueueFiles::list() const {
   std::vector<TicketNames> tickets;
-  auto read = os::for_each_name(path_, [&](std::string_view file) {
+  auto read = directory_.for_each_name([&](std::string_view file) {
     if (auto names = ticket_in(file)) tickets.push_back(*names);
   });
   if (!read) return std::move(read).error();
@@ -138,11 +143,12 @@ os::Result<std::vector<TicketNames>> QueueFiles::list() const {
 }
 
 std::optional<QueueEntry> QueueFiles::read(std::uint64_t ticket) const {
-  const auto text = os::contents_of(path_of(ticket, who));
+  const auto text = directory_.contents_of(file_of(ticket, who), longest_text);
   auto entry = text ? entry_in(*text) : std::nullopt;
   if (!entry) return std::nullopt;
   entry->ticket = ticket;
-  const auto numbers = numbers_in(os::contents_of(path_of(ticket, grant)).value_or(""));
+  const auto numbers =
+      numbers_in(directory_.contents_of(file_of(ticket, grant), longest_text).value_or(""));
   if (numbers.size() < 3) return entry;
   entry->fence = numbers[0];
   entry->since = wall_time(numbers[1]);
@@ -165,18 +171,18 @@ std::optional<QueueEntry> QueueFiles::read_live(const TicketNames& names) const 
 
 os::Result<os::NamedPipe> QueueFiles::create(const QueueEntry& entry) const {
   // The pipe comes last: with it, the entry exists.
-  auto written = os::write_contents(path_of(entry.ticket, who), text_of(entry), sharing_);
+  auto written = directory_.write_contents(file_of(entry.ticket, who), text_of(entry));
   if (!written) {
     remove(entry.ticket);
     return std::move(written).error();
   }
-  auto pipe = os::NamedPipe::create(pipe_of(entry.ticket), sharing_);
+  auto pipe = os::NamedPipe::create(directory_, file_of(entry.ticket, ""));
   if (!pipe) remove(entry.ticket);
   return pipe;
 }
 
 bool QueueFiles::is_granted(std::uint64_t ticket) const {
-  return os::has_name(path_of(ticket, grant));
+  return directory_.has(file_of(ticket, grant));
 }
 
 os::Result<os::Done> QueueFiles::write_grant(const QueueEntry& entry) const {
@@ -184,17 +190,17 @@ os::Result<os::Done> QueueFiles::write_grant(const QueueEntry& entry) const {
   const auto since = static_cast<std::uint64_t>(entry.since);
   const auto text = fmt::format("{} {} {} {}\n", twenty_digits(entry.fence.value_or(0)),
                                 twenty_digits(since), twenty_digits(kept), entry.permit);
-  return os::write_contents(path_of(entry.ticket, grant), text, sharing_);
+  return directory_.write_contents(file_of(entry.ticket, grant), text);
 }
 
 void QueueFiles::remove_grant(std::uint64_t ticket) const {
-  os::remove_name(path_of(ticket, grant));
+  directory_.remove(file_of(ticket, grant));
 }
 
 void QueueFiles::remove(std::uint64_t ticket) const {
   // The pipe goes first: files without one are litter, which the next process removes.
   for (const char* suffix : {"", os::NamedPipe::unfinished, grant, who}) {
-    os::remove_name(path_of(ticket, suffix));
+    directory_.remove(file_of(ticket, suffix));
   }
 }
 

@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "os/directory.hpp"
 #include "os/ipc.hpp"
 #include "store/lock_store.hpp"
 #include "store/names.hpp"
@@ -66,12 +68,9 @@ void put_in_order(std::vector<TicketNames>& tickets);
 /// To be used with the lock's directory locked.
 class QueueFiles {
  public:
-  /// In the directory `path`, which exists.
-  QueueFiles(std::string path, const os::Sharing& sharing)
-      : path_{std::move(path)}, sharing_{sharing} {}
+  explicit QueueFiles(os::Directory directory) : directory_{std::move(directory)} {}
 
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] const os::Sharing& sharing() const { return sharing_; }
+  [[nodiscard]] const os::Directory& directory() const { return directory_; }
   /// In the order of arrival.
   [[nodiscard]] os::Result<std::vector<TicketNames>> list() const;
   /// The entry, if its process lives or the lock is kept for it. Of a live process whose files
@@ -86,14 +85,12 @@ class QueueFiles {
   [[nodiscard]] os::Result<os::Done> write_grant(const QueueEntry& entry) const;
   void remove_grant(std::uint64_t ticket) const;
   void remove(std::uint64_t ticket) const;
-  [[nodiscard]] std::string pipe_of(std::uint64_t ticket) const { return path_of(ticket, ""); }
+  [[nodiscard]] os::PipeName pipe_of(std::uint64_t ticket) const;
 
  private:
-  [[nodiscard]] std::string path_of(std::uint64_t ticket, const char* suffix) const;
   [[nodiscard]] std::optional<QueueEntry> read(std::uint64_t ticket) const;
 
-  std::string path_;
-  os::Sharing sharing_;
+  os::Directory directory_;
 };
 
 }  // namespace store::local

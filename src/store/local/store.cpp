@@ -149,7 +149,8 @@ std::optional<Busy> refusal(LockDir& lock, const Claim& claim) {
 
 /// A full disk, mostly.
 Fault not_written(const LockDir& lock, const os::Error& error) {
-  return {Fault::Kind::unavailable, "writing in " + lock.path() + ": " + error.text()};
+  return {error.number == 0 ? Fault::Kind::denied : Fault::Kind::unavailable,
+          "writing in " + lock.path() + ": " + error.text()};
 }
 
 Attempt granted(const Claim& claim, const QueueEntry& mine, unsigned attempt, Moment asked_at) {
