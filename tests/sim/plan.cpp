@@ -333,8 +333,8 @@ const std::vector<Shape> all_shapes{
        add_slots(plan, random, 0);
        add_operator(plan, random, random.chance(70) ? Kind::cancel : Kind::force_release);
      }},
-    // Two servers miss half of what they are told, and each run fails: a release is heard by one server first, by
-    // the others later, and bids for the next run come between.
+    // Two servers miss half of what they are told, and each run fails: a release is heard by one
+    // server first, by the others later, and bids for the next run come between.
     {"quorum-slot-unheard",
      [](Plan& plan, Random& random) {
        add_bidders(plan, random, [](Wish&) {});
