@@ -33,6 +33,36 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   [[ ! -e $T/ran ]]
 }
 
+@test "who finds at a terminal that it is done reads how it ended and how to run it again, also with --quiet" {
+  local quiet
+  attempt -k "$K" --slot s -- true
+  attempt -k "$K" --slot f -- sh -c 'exit 7'
+  for quiet in '' -q; do
+    run in_terminal -- "$RLOCK_BIN" $quiet -k "$K" --slot s -- touch "$T/ran"
+    assert_success
+    assert_output --regexp "'$K' is done for the slot 's': exit 0, [0-9]+m?s ago by .*/true; to run it again, leave out --slot"
+  done
+  run in_terminal -- "$RLOCK_BIN" -q -k "$K" --slot f --share -- touch "$T/ran"
+  assert_equal "$status" 7
+  assert_output --partial "'$K' is done for the slot 'f': exit 7, "
+  [[ ! -e $T/ran ]]
+}
+
+@test "who finds elsewhere that the run of the slot failed reads so, but for --quiet" {
+  attempt -k "$K" --slot f -- sh -c 'exit 7'
+  attempt -k "$K" --slot f -- touch "$T/ran"
+  assert_success
+  assert_one_stderr_line "'$K' is done for the slot 'f': exit 7, "
+  [[ $stderr == *'; to run it again, leave out --slot' ]]
+  attempt -q -k "$K" --slot f -- touch "$T/ran"
+  assert_success
+  assert_silent
+  attempt -k "$K" --slot k -- sh -c 'kill -9 $$'
+  attempt -k "$K" --slot k -- touch "$T/ran"
+  assert_one_stderr_line "'$K' is done for the slot 'k': signal 9, "
+  [[ ! -e $T/ran ]]
+}
+
 @test "spares that wait run nothing when the holder ends, and leave together" {
   local i
   hold holder -k "$K" --slot s
