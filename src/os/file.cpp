@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 
+#include "os/in_place.hpp"
 #include "os/poll.hpp"
 
 namespace os {
@@ -33,6 +34,16 @@ constexpr base::Millis for_a_reader{2'000};
 bool is_special(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/// In a sticky directory another user's file cannot be replaced, although we may write there.
+bool is_kept_by_sticky(const std::string& path) {
+  struct stat file {};
+  struct stat directory {};
+  if (::geteuid() == 0 || ::lstat(path.c_str(), &file) != 0) return false;
+  if (!S_ISREG(file.st_mode) || ::stat(directory_of(path).c_str(), &directory) != 0) return false;
+  return (directory.st_mode & S_ISVTX) != 0 && file.st_uid != ::geteuid() &&
+         directory.st_uid != ::geteuid();
 }
 
 /// An open file that a path names: /dev/stdout, /dev/fd/7, /proc/self/fd/1 lead to such a one.
@@ -149,6 +160,8 @@ Result<Done> can_create(const std::string& path) {
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) return Error{EISDIR, {}};
   if (!exists && errno == ENAMETOOLONG) return last_error();
+  if (is_fixed(*target)) return Done{};
+  if (exists && is_kept_by_sticky(*target)) return Error{EPERM, {}};
   const bool special = is_special(path);
   const std::string asked = special ? path : directory_of(*target);
   if (::access(asked.c_str(), special ? W_OK : W_OK | X_OK) != 0) return last_error();
@@ -160,6 +173,7 @@ Result<Done> replace_contents(const std::string& path, const std::string& text) 
   if (!target) return std::move(target).error();
   if (const auto descriptor = descriptor_behind(path)) return write_behind(*descriptor, text);
   if (is_special(path)) return append_to(path, text);
+  if (is_fixed(*target)) return write_in_place(*target, text);
   // Not behind the name, which may be as long as a name can be.
   std::string beside = directory_of(*target) + "/.rlock-XXXXXX";
   const Fd file{::mkostemp(beside.data(), O_CLOEXEC)};  // mode 0600
