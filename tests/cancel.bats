@@ -303,3 +303,25 @@ says_stop() {
   assert_stderr_line 'be released; rlock acquire left nobody behind who hears of this'
   assert_stderr_line 'as with a lock of rlock acquire'
 }
+
+@test "a lock of acquire is said at once to have nobody who hears a cancel" {
+  attempt acquire -k "$K" --ttl 60s
+  start cancelling cancel "$K"
+  PATIENCE=8 wait_until says "$T/cancelling.err" 'rlock force-release'
+  finish cancelling
+  assert_equal "$status" 75
+  unsaid "$T/cancelling.err" 'waiting up to'
+  says "$T/cancelling.err" "'$K' is held by "
+  says "$T/cancelling.err" 'a lock of rlock acquire: nobody is there to hear of this'
+}
+
+@test "a cancel waits for the jobs among the holders, and not for the locks of acquire" {
+  attempt acquire -k "$K" --permits 2 --ttl 60s
+  hold job -k "$K" --permits 2
+  attempt cancel "$K"
+  assert_equal "$status" 75
+  assert_output --partial 'has stopped its job and released'
+  assert_one_stderr_line 'a lock of rlock acquire: nobody is there to hear of this'
+  finish job
+  assert_equal "$status" 76
+}

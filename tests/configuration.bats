@@ -183,6 +183,46 @@ in_root() {
   assert_equal "$status" 64
 }
 
+@test "a HOME that may not be looked into is named, with what to do" {
+  local as=()
+  own_server
+  mkdir -m 700 "$T/root"
+  if ((EUID == 0)); then
+    as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+  else
+    chmod 000 "$T/root"
+  fi
+  chmod 755 "$T" "$HOME"
+  HOME=$T/root run -78 --separate-stderr "${as[@]}" "$RLOCK_BIN" -k "$K" -- touch "$T/ran"
+  assert_one_stderr_line "cannot look for a config file in HOME=$T/root: Permission denied; correct HOME, or name the file: --config FILE"
+  [[ $stderr != *rlock.conf* ]]
+  HOME=$T/none XDG_CONFIG_HOME=$T/root run -78 --separate-stderr "${as[@]}" "$RLOCK_BIN" -k "$K" -- touch "$T/ran"
+  assert_one_stderr_line "cannot look for a config file in XDG_CONFIG_HOME=$T/root: Permission denied; correct XDG_CONFIG_HOME"
+  [[ ! -e $T/ran ]]
+  HOME=$T/root run -0 --separate-stderr "${as[@]}" "$RLOCK_BIN" --config /dev/null -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "RLOCK_KEY and RLOCK_SLOT outside of a job are refused like the other options of one run" {
+  RLOCK_SLOT=@day attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line 'RLOCK_SLOT has no effect: give --slot on the command line'
+  RLOCK_KEY=other attempt -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line 'RLOCK_KEY has no effect: give --key on the command line'
+  [[ ! -e $T/ran ]]
+  RLOCK_SLOT=@day attempt list
+  assert_success
+  assert_stderr_line 'RLOCK_SLOT has no effect: give --slot on the command line'
+  attempt -k "$K" --slot s -- "$RLOCK_BIN" -k "$K:inner" -- sh -c 'echo "$RLOCK_KEY"'
+  assert_output "$K:inner"
+  run bash -c 'eval "$("$RLOCK_BIN" acquire --export -k "$K:step" --ttl 60s)" && "$RLOCK_BIN" -k "$K:inner" -- true &&
+    "$RLOCK_BIN" release'
+  assert_success
+  RLOCK_KEY=$K:none attempt release --token x
+  assert_stderr_line "$K:none"
+}
+
 @test "--quiet says nothing on busy, --verbose says more" {
   redis set "$K" somebody px 60000
   attempt -q -k "$K" -- true

@@ -45,6 +45,36 @@ all_codes() {
   assert_equal "$status" 126
 }
 
+# not_executable TEXT COMMAND: 126, and the line says why.
+not_executable() {
+  local text=$1 command=$2
+  attempt -k "$K" -- "$command"
+  assert_equal "$status" 126
+  assert_one_stderr_line "cannot run '$command': $text"
+  free "$K"
+}
+
+@test "126: COMMAND is there and what executes it is not" {
+  printf '#!/bin/sh\r\ntrue\r\n' >"$T/windows"
+  printf '#! /no/such/perl -w\n' >"$T/script"
+  printf '#!/bin/sh\ntrue\n' >"$T/fine"
+  mkdir "$T/bin"
+  printf '#!/no/such/sh' >"$T/bin/lonely"
+  chmod +x "$T"/{windows,script,fine,bin/lonely}
+  not_executable "its interpreter '/bin/sh\x0d' does not exist; its first line ends with a carriage return" "$T/windows"
+  not_executable "its interpreter '/no/such/perl' does not exist" "$T/script"
+  PATH=$T/bin:$PATH not_executable "its interpreter '/no/such/sh' does not exist" lonely
+  attempt -k "$K" -- "$T/fine"
+  assert_success
+}
+
+@test "126: COMMAND is a program whose loader is not there" {
+  local program=$T/elf
+  perl -0777 -pe 's{/lib(64)?/ld-}{"/none" . substr($&, 5)}e' "$(command -v sleep)" >"$program"
+  chmod +x "$program"
+  not_executable "its interpreter '/none" "$program"
+}
+
 @test "127: COMMAND was not found" {
   attempt -k "$K" -- nosuch-command
   assert_equal "$status" 127

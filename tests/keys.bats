@@ -9,6 +9,55 @@ two_keys() {
   both=(-k "$B" -k "$A")
 }
 
+# long_keys COUNT LENGTH [END]: options for so many keys, in the array `keys`.
+long_keys() {
+  local count=$1 length=$2 end=${3:-} i fill
+  printf -v fill "%0${length}d" 0
+  keys=()
+  for ((i = 100; i < 100 + count; i++)); do keys+=(-k "$i$fill$end"); done
+}
+
+@test "keys whose names the job could not be told are refused before any lock" {
+  local keys outer
+  own_server
+  long_keys 120 1000 x
+  attempt "${keys[@]}" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line "the job's variable RLOCK_HOLDS would have "
+  attempt acquire --ttl 10s --export "${keys[@]}"
+  assert_equal "$status" 64
+  assert_equal "$(redis dbsize)" 0
+  # The names of the outer locks and of the inner ones are told together.
+  long_keys 70 1000
+  outer=("${keys[@]}")
+  long_keys 70 1000 x
+  attempt "${keys[@]}" -- true
+  assert_success
+  attempt "${outer[@]}" -- "$RLOCK_BIN" "${keys[@]}" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line "the job's variable RLOCK_HOLDS would have "
+  attempt "${outer[@]}" -- "$RLOCK_BIN" -k "$K" -- true
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
+@test "an environment that leaves no room for what the job is told is refused before any lock" {
+  local fill size short before
+  own_server
+  ulimit -Ss 1024 # a quarter of the stack is for arguments and variables together
+  printf -v fill '%0100000d' 0
+  attempt -k "$K" -- true
+  assert_success
+  before=$(redis dbsize)
+  size=$(($(env -0 | wc -c) + 8 * $(env -0 | tr -dc '\0' | wc -c)))
+  short=$((262144 - size - 100000 - 1800))
+  run -64 --separate-stderr env "A=$fill" "B=${fill:0:short/2}" "C=${fill:0:short/2}" \
+    "$RLOCK_BIN" -k "${fill:0:1000}" -- touch "$T/ran"
+  assert_one_stderr_line "the job's variables and arguments would have "
+  assert_equal "$(redis dbsize)" "$before"
+  [[ ! -e $T/ran ]]
+}
+
 @test "the job holds all of its keys, each with a fence of its own" {
   two_keys
   attempt "${both[@]}" -- sh -c 'echo "$RLOCK_FENCES"; env | grep -c -e "^RLOCK_KEY=" -e "^RLOCK_FENCE="; redis-cli -s "$SERVER/redis.sock" mget '"$A $B"'; echo "$RLOCK_TOKEN"'

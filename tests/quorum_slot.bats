@@ -178,3 +178,94 @@ line_of_node_says_attempt() {
   attempt overdue "$K" --within 1h
   assert_success
 }
+
+# fails NAME ARG...: a run for the slot, with one retry, that goes on until it is let go and then fails. What the first
+# server is told of it comes into $T/wire.
+fails() {
+  local name=$1
+  shift
+  launch watch redis-cli -s "${NODES[0]}/redis.sock" monitor
+  wait_until says "$T/watch.out" OK
+  rm -f "$T/$name.go"
+  start "$name" -k "$K" --slot s --retry 1 "$@" -- "$LIB/until-file" "$T/$name.go" 9
+  wait_until says "$T/$name.out" started
+}
+
+# told_first WORDS: the last command with these words that the first server was told.
+told_first() {
+  local words=$1
+  grep -i '"evalsha"' "$T/watch.out" | grep -F "$words" | tail -n 1 | sed 's/^[^"]*//'
+}
+
+stop_watching() {
+  kill "${PIDS[watch]}"
+  wait_until gone "${PIDS[watch]}"
+}
+
+# hears_again COMMAND: the first server hears it once more, late.
+hears_again() {
+  local command=$1
+  [[ -n $command ]]
+  run -0 node 1 <<<"$command"
+  refute_output --partial ERR
+}
+
+becomes_foreign() {
+  local number=$1
+  [[ $(node "$number" set "$K" foreign NX) == OK ]]
+}
+
+# bids_in_vain: a claim that the first server grants, which takes it back, because it is the only one.
+bids_in_vain() {
+  local number
+  for number in 2 3; do
+    wait_until becomes_foreign "$number"
+  done
+  attempt -k "$K" --slot s --retry 1 -- touch "$T/ran"
+  assert_equal "$status" 75
+  for number in 2 3; do node "$number" del "$K" >/dev/null; done
+}
+
+@test "a release that is heard again after the next claim was taken back uses up no retry" {
+  start_quorum
+  fails first
+  let_go first
+  bids_in_vain
+  wait_until slot_at_is 1 open 1
+  stop_watching
+  hears_again "$(told_first '"failed"')"
+  slot_at_is 1 open 1
+  attempt -k "$K" --slot s --retry 1 -- sh -c "$told"
+  assert_success
+  assert_output 's 2'
+}
+
+@test "a release that is heard again after a late claim of the same run uses up no retry" {
+  start_quorum
+  fails first
+  let_go first
+  wait_until slot_at_is 1 open 1
+  stop_watching
+  hears_again "$(told_first '"30000" "2000"')"
+  slot_at_is 1 running 1
+  hears_again "$(told_first '"failed"')"
+  slot_at_is 1 open 1
+  assert_equal "$(node 1 exists "$K")" 0
+  attempt -k "$K" --slot s --retry 1 -- sh -c "$told"
+  assert_output 's 2'
+}
+
+@test "a fence that is raised late does not begin a run again that has ended" {
+  # What it is told behind the fence: TTL, history, number of the run, failures before it.
+  local raise='"3000" "691200000" "1" "0"'
+  start_quorum
+  fails first -t 3s --min-hold 1h
+  node 1 flushall >/dev/null
+  wait_until slot_at_is 1 running 1
+  wait_until says "$T/watch.out" "$raise"
+  let_go first
+  wait_until slot_at_is 1 open 1
+  stop_watching
+  hears_again "$(told_first "$raise")"
+  slot_at_is 1 open 1
+}

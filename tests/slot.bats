@@ -33,6 +33,36 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   [[ ! -e $T/ran ]]
 }
 
+@test "who finds at a terminal that it is done reads how it ended and how to run it again, also with --quiet" {
+  local quiet
+  attempt -k "$K" --slot s -- true
+  attempt -k "$K" --slot f -- sh -c 'exit 7'
+  for quiet in '' -q; do
+    run in_terminal -- "$RLOCK_BIN" $quiet -k "$K" --slot s -- touch "$T/ran"
+    assert_success
+    assert_output --regexp "'$K' is done for the slot 's': exit 0, [0-9]+m?s ago by .*/true; to run it again, leave out --slot"
+  done
+  run in_terminal -- "$RLOCK_BIN" -q -k "$K" --slot f --share -- touch "$T/ran"
+  assert_equal "$status" 7
+  assert_output --partial "'$K' is done for the slot 'f': exit 7, "
+  [[ ! -e $T/ran ]]
+}
+
+@test "who finds elsewhere that the run of the slot failed reads so, but for --quiet" {
+  attempt -k "$K" --slot f -- sh -c 'exit 7'
+  attempt -k "$K" --slot f -- touch "$T/ran"
+  assert_success
+  assert_one_stderr_line "'$K' is done for the slot 'f': exit 7, "
+  [[ $stderr == *'; to run it again, leave out --slot' ]]
+  attempt -q -k "$K" --slot f -- touch "$T/ran"
+  assert_success
+  assert_silent
+  attempt -k "$K" --slot k -- sh -c 'kill -9 $$'
+  attempt -k "$K" --slot k -- touch "$T/ran"
+  assert_one_stderr_line "'$K' is done for the slot 'k': signal 9, "
+  [[ ! -e $T/ran ]]
+}
+
 @test "spares that wait run nothing when the holder ends, and leave together" {
   local i
   hold holder -k "$K" --slot s
@@ -267,6 +297,63 @@ slot_is_done() { [[ $(redis get "$(companion "$K" "slot:$1")") == done* ]]; }
   attempt -k "$K" --slot @fortnight -- true
   assert_equal "$status" 64
   assert_one_stderr_line "--slot: '@fortnight' is not valid; expected "
+}
+
+@test "crontab's words name slots of the clock" {
+  attempt -k "$K" --slot @daily -- sh -c 'echo $RLOCK_SLOT'
+  assert_output "$(date +%F)"
+  attempt -k "$K" --slot @day -- touch "$T/ran"
+  attempt -k "$K" --slot @midnight -- touch "$T/ran"
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
+# refused_slot ID TEXT: before anything runs, and the line has this text.
+refused_slot() {
+  local id=$1 text=$2
+  attempt -k "$K" --slot "$id" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line "--slot: '$id' is not valid; "
+  [[ $stderr == *"$text"* && ! -e $T/ran ]]
+}
+
+@test "a word for a period is no id, because a forgotten @ would run the job once and never again" {
+  local id
+  for id in day hour week month daily hourly weekly monthly midnight 15m 6h; do
+    refused_slot "$id" "did you mean '@$id'? For the slot of that name: '@=$id'"
+  done
+  refused_slot Daily "did you mean '@daily'?"
+  refused_slot nightly "did you mean '@day'?"
+  refused_slot minute "did you mean '@1m'?"
+  refused_slot @Day "did you mean '@day'?"
+  refused_slot @nightly "did you mean '@day'?"
+  for id in yearly 24h 1d 7d 30s; do refused_slot "$id" "For the slot of that name: '@=$id'"; done
+  for id in 42 1234567d 15mm days; do
+    attempt -k "$K" --slot "$id" -- sh -c 'echo $RLOCK_SLOT'
+    assert_output "$id"
+  done
+  attempt -k "$K" --slot @=day -- sh -c "$told"
+  assert_output 'day 1'
+}
+
+@test "a slot of the clock is refused where the time zone is not known, and no other slot is" {
+  local zone
+  for zone in Nowhere/City :Nowhere/City Berlin "$T/none"; do
+    TZ=$zone attempt -k "$K" --slot @day -- touch "$T/ran"
+    assert_equal "$status" 78
+    assert_one_stderr_line "--slot @day: this host has no data for its time zone '${zone#:}'; "
+    [[ $stderr == *'install the package tzdata'* ]]
+  done
+  mkdir "$T/zones"
+  TZDIR=$T/zones TZ=Asia/Kolkata attempt -k "$K" --slot @hour -- touch "$T/ran"
+  assert_equal "$status" 78
+  [[ ! -e $T/ran ]]
+  TZ=Nowhere/City attempt -k "$K" --slot @=day -- true
+  assert_success
+  for zone in UTC Etc/UTC GMT '' CET-1CEST,M3.5.0,M10.5.0/3 '<+03>-3' EST5EDT; do
+    TZDIR=$T/zones TZ=$zone attempt -k "$K" --slot @hour -- true
+    assert_success
+  done
 }
 
 @test "what cannot go together is refused" {

@@ -145,6 +145,72 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
   [[ $(redis exists "$(companion "$K" fence)") == 0 ]]
 }
 
+# in_namespace COMMAND: in a mount namespace of its own.
+in_namespace() {
+  local command=$1 inside=(unshare --mount)
+  ((EUID == 0)) || inside+=(--map-root-user)
+  "${inside[@]}" bash -ec "$command"
+}
+
+@test "a file that is a mount of its own is written where it is" {
+  printf '%01000d' 0 >"$T/source" # longer than what comes
+  : >"$T/log"
+  run -0 --separate-stderr in_namespace 'mount --bind "$T/source" "$T/log"
+    "$RLOCK_BIN" -k "$K" --status-file "$T/log" -- sh -c "exit 3" || echo "code $?"
+    jq -e ".exit_code == 3" "$T/log"
+    ln -s log "$T/link"
+    "$RLOCK_BIN" -k "$K" --status-file "$T/link" -- sh -c "exit 4" || echo "code $?"'
+  assert_output $'code 3\ntrue\ncode 4'
+  assert_equal "$stderr" ''
+  run -0 jq -e '.exit_code == 4' "$T/source"
+  [[ -z $(find "$T" -name '.rlock-*') ]]
+}
+
+# with_status_as_user ARG...: as a user who is not root.
+with_status_as_user() {
+  local as=()
+  ((EUID != 0)) || as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+  HOME=$SERVER run --separate-stderr "${as[@]}" "$RLOCK_BIN" -k "$K" --status-file "$@"
+}
+
+@test "a file that may be written in a directory that may not is written where it is" {
+  local file
+  own_server # others may look into its directory
+  file=$SERVER/fixed/status
+  mkdir "$SERVER/fixed"
+  echo old >"$file"
+  ((EUID != 0)) || chown 65534 "$file"
+  chmod 555 "$SERVER/fixed"
+  with_status_as_user "$file" -- sh -c 'exit 3'
+  assert_equal "$status" 3
+  assert_equal "$stderr" ''
+  run -0 jq -e '.exit_code == 3' "$file"
+  # In a stranger's directory the name may be a second one of a file of ours.
+  if ((EUID == 0)); then
+    chown 12345 "$SERVER/fixed"
+    with_status_as_user "$file" -- touch "$T/ran"
+    assert_equal "$status" 64
+    chown 0 "$SERVER/fixed"
+  fi
+  ((EUID == 0)) || chmod 755 "$SERVER/fixed"
+  ln "$file" "$SERVER/fixed/second"
+  chmod 555 "$SERVER/fixed"
+  with_status_as_user "$file" -- touch "$T/ran"
+  assert_equal "$status" 64
+  [[ ! -e $T/ran ]]
+}
+
+@test "another user's file in a sticky directory is refused before the job" {
+  ((EUID == 0)) || return 0 # who else could make it
+  own_server
+  mkdir "$SERVER/sticky"
+  chmod 1777 "$SERVER/sticky"
+  echo theirs >"$SERVER/sticky/status"
+  with_status_as_user "$SERVER/sticky/status" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line "cannot write '$SERVER/sticky/status': Operation not permitted"
+}
+
 @test "a directory that vanished meanwhile is said, and the job's exit code stays" {
   mkdir "$T/dir"
   attempt --status-file "$T/dir/status" -k "$K" -- sh -c 'rmdir "$T/dir"; exit 3'

@@ -98,9 +98,13 @@ void hand_over(const AcquirePlan& plan, const std::vector<store::Lease>& leases)
 /// Nothing if the locks were handed over, else the exit code.
 std::optional<int> failure_to_take(const AcquirePlan& plan) {
   os::Signals signals;
-  warn_of_default_server(plan.lock.server);
+  auto claims = plan.lock.claims();
+  const auto& server = plan.lock.server;
+  const auto why = hold::too_much_to_tell(claims, {}, server.shown, server.exported);
+  if (why && plan.handover != Handover::print) throw UsageError{ExitCode::usage, *why};
+  warn_of_default_server(server);
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
-                                   {plan.lock.claims(), plan.lock.wait, no_grace,
+                                   {std::move(claims), plan.lock.wait, no_grace,
                                     plan.lock.server.longest_answer, outer_tokens()},
                                    signals);
   if (const auto* not_acquired = std::get_if<hold::NotAcquired>(&acquisition)) {

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "cmd/options.hpp"
 #include "cmd/report.hpp"
+#include "os/file.hpp"
 #include "os/trusted_file.hpp"
 
 namespace cmd {
@@ -77,6 +78,19 @@ void read_line(Config& config, const std::string& path, std::size_t file, std::s
                                                      base::printable(path), error.text())};
 }
 
+/// Where privileges were dropped, HOME may still be that of another user: its file may be there or
+/// not. Without it a server may be missing that all hosts share, so rlock does not go on.
+[[noreturn]] void refuse_users(const std::string& path, const os::Error& error) {
+  if (error.number != EACCES || os::is_regular_file(path)) refuse(path, error);
+  const char* xdg = std::getenv("XDG_CONFIG_HOME");
+  const char* variable = xdg != nullptr && *xdg != '\0' ? "XDG_CONFIG_HOME" : "HOME";
+  throw UsageError{
+      ExitCode::bad_config,
+      fmt::format("cannot look for a config file in {}={}: {}; correct {}, or name the file: "
+                  "--config FILE (/dev/null: none)",
+                  variable, base::shown_shell_word(std::getenv(variable)), error.text(), variable)};
+}
+
 }  // namespace
 
 void read_config_text(Config& config, const std::string& path, std::string_view text,
@@ -108,7 +122,7 @@ Config read_config(const std::optional<std::string>& named) {
     if (text) {
       read_config_text(config, *path, *text, file);
     } else if (text.error().number != ENOENT && text.error().number != ENOTDIR) {
-      refuse(*path, text.error());
+      file == 1 ? refuse_users(*path, text.error()) : refuse(*path, text.error());
     }
   }
   return config;

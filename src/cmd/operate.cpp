@@ -106,6 +106,7 @@ struct CancelPlan {
   std::optional<store::Token> only;
   std::string by;  // who asks, and why
   base::Millis wait;
+  bool waits_for_steps;  // it was said how long to wait
 };
 
 // A running job's rlock has heard by then: it listens from its first second on.
@@ -136,10 +137,13 @@ Tokens still_there(const CancelPlan& plan, store::LockAdmin& admin, Tokens asked
 int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Tokens& asked) {
   const std::string key = base::printable(plan.key.text());
   const auto until = base::Deadline::after(base::now(), plan.wait);
-  const bool deaf = std::all_of(asked.begin(), asked.end(), is_step);
+  const auto is_deaf = [](const Tokens& all) {
+    return std::all_of(all.begin(), all.end(), is_step);
+  };
+  const bool deaf = is_deaf(asked);
   auto say_at = base::Deadline::after(base::now(), deaf ? base::Millis{0} : heard_by);
   Tokens left = asked;
-  while (true) {
+  while (plan.waits_for_steps || !is_deaf(left)) {
     const auto next = std::min(until, base::Deadline::after(base::now(), look_again));
     const bool word = admin.await_last_word(plan.key, {next}) == store::LastWord::stopped;
     const auto now_left = still_there(plan, admin, left);
@@ -162,6 +166,16 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
                            : "stop its job and release it");
   }
   for (const auto& token : left) {
+    if (is_step(token) && !plan.waits_for_steps) {
+      base::log::error(
+          "'{}' is held by {}, a lock of rlock acquire: nobody is there to hear of this, and it "
+          "ends "
+          "with rlock release or with its TTL; to wait for that: --wait 10m, to take it away: "
+          "rlock "
+          "force-release {}",
+          key, token.shown(), key_to_type(plan.key));
+      continue;
+    }
     base::log::error(
         "'{}' is still held by {}, asked {} ago: its job has not stopped yet, or nobody is there "
         "to hear it, as with a lock of rlock acquire; to take it away: rlock force-release {}",
@@ -238,9 +252,12 @@ int execute(const CancelPlan& plan) {
 }
 
 Act resolve_cancel(const Settings& settings, const std::vector<std::string>& operands) {
-  const CancelPlan plan{resolve_server(settings), only_key(settings, operands),
-                        chosen_token(settings), who_and_why(settings),
-                        duration_of(settings.value("wait"))};
+  const CancelPlan plan{resolve_server(settings),
+                        only_key(settings, operands),
+                        chosen_token(settings),
+                        who_and_why(settings),
+                        duration_of(settings.value("wait")),
+                        settings.on_command_line("wait")};
   return [plan] { return execute(plan); };
 }
 

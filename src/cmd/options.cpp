@@ -146,17 +146,36 @@ std::string names_to_repeat_in_config() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+namespace {
+
+bool is_set(std::string_view entry, std::string_view variable) {
+  return entry.starts_with(variable) && entry.size() > variable.size();
+}
+
+/// What a user may take for the option of that name. A step reads RLOCK_KEY.
+bool is_of_one_run(std::string_view name, Commands command) {
+  if (name == "RLOCK_KEY") return (command & of::steps) == 0;
+  return name == "RLOCK_SLOT";
+}
+
+}  // namespace
+
 std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view>& environment,
                                               Commands command) {
   using Kind = VariableDoubt::Kind;
   std::vector<VariableDoubt> doubts;
+  // Where a job or a step was told of its lock, all of it was told.
+  const bool inside = std::any_of(environment.begin(), environment.end(), [](auto entry) {
+    return is_set(entry, "RLOCK_HELD=") || is_set(entry, "RLOCK_TOKEN=");
+  });
   for (const auto entry : environment) {
     const auto end = entry.find('=');
     if (!entry.starts_with("RLOCK_") || end == entry.npos || end + 1 == entry.size()) continue;
     const auto name = entry.substr(0, end);
     // What rlock tells a job, and what scripts call the program itself, mean what they say.
     const auto& told = hold::job_variables;
-    if (std::find(told.begin(), told.end(), name) != told.end() || name == "RLOCK_BIN") continue;
+    const bool is_told = std::find(told.begin(), told.end(), name) != told.end();
+    if (name == "RLOCK_BIN" || (is_told && (inside || !is_of_one_run(name, command)))) continue;
     const Option* known = nullptr;
     bool read_by_some = false;
     bool ours = false;

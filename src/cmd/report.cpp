@@ -13,6 +13,7 @@
 #include "cmd/present.hpp"
 #include "hold/progress.hpp"
 #include "os/child.hpp"
+#include "os/stdio.hpp"
 #include "store/backend.hpp"
 
 namespace cmd {
@@ -67,6 +68,24 @@ void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
       base::log::notice("'{}' is {}, and its queue is full ({} waiting, --max-waiters {})",
                         quoted(gave_up.name), who, gave_up.others, plan.max_waiters.value_or(0));
       break;
+  }
+}
+
+/// Silence is for cron, where all is well. Who typed the command, or pasted it from a crontab with
+/// its --quiet, expects a run.
+void report_done(const ClaimPlan& plan, const hold::AlreadyDone& found) {
+  const auto& outcome = found.done.outcome;
+  const bool ended_well = outcome.kind == store::RunOutcome::Kind::exited && outcome.number == 0;
+  const bool has_reader = base::log::is_for_people() && os::stderr_is_terminal();
+  const auto line =
+      fmt::format("'{}' is done for the slot '{}': {}; to run it again, leave out --slot",
+                  quoted(found.name), base::printable(plan.slot->id), shown_done(found.done));
+  if (has_reader) {
+    base::log::error("{}", line);
+  } else if (ended_well) {
+    base::log::detail("{}", line);
+  } else {
+    base::log::notice("{}", line);
   }
 }
 
@@ -149,8 +168,7 @@ int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
         return ExitCode::bad_config;
       },
       [&](const hold::AlreadyDone& found) -> int {
-        base::log::detail("'{}' is done for the slot '{}': {}", quoted(found.name), plan.slot->id,
-                          shown_done(found.done));
+        report_done(plan, found);
         return plan.share ? shared_code(found.done.outcome) : ExitCode::ok;
       },
       [&](const hold::Interrupted& interrupted) -> int {

@@ -18,6 +18,7 @@
 #include "hold/run_end.hpp"
 #include "hold/supervise.hpp"
 #include "os/error.hpp"
+#include "os/exec.hpp"
 #include "os/file.hpp"
 #include "os/stdio.hpp"
 
@@ -149,6 +150,15 @@ RunPlan plan_in(const Settings& settings, const std::vector<std::string>& operan
 
 // ---- the job ----------------------------------------------------------------------------------
 
+/// The file is there, and the kernel says "No such file" of what it asks for.
+std::string why_no_interpreter(const std::string& missing) {
+  auto why = fmt::format("its interpreter '{}' does not exist", shown_word(missing));
+  if (missing.ends_with('\r')) {
+    why += "; its first line ends with a carriage return: save it with Unix line ends";
+  }
+  return why;
+}
+
 /// `overran`: why, if it was given up because its time was over and not the lease.
 int report_not_started(const RunPlan& plan, const os::NotStarted& failure,
                        const std::optional<std::string>& overran, RunRecord& record) {
@@ -169,11 +179,12 @@ int report_not_started(const RunPlan& plan, const os::NotStarted& failure,
     return ExitCode::lost;
   }
   record.outcome = RunRecord::Outcome::not_started;
-  record.why = os::describe(failure.number);
-  base::log::error("cannot run '{}': {}", shown_word(plan.command.front()),
-                   os::describe(failure.number));
+  const bool not_found = failure.stage == Stage::exec && failure.number == ENOENT;
+  const auto missing = not_found ? os::missing_interpreter(plan.command.front()) : std::nullopt;
+  record.why = missing ? why_no_interpreter(*missing) : os::describe(failure.number);
+  base::log::error("cannot run '{}': {}", shown_word(plan.command.front()), *record.why);
   if (failure.stage == Stage::fork) return ExitCode::system_refused;
-  return failure.number == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable;
+  return not_found && !missing ? ExitCode::command_not_found : ExitCode::not_executable;
 }
 
 std::int64_t ms_since(base::Moment then) {
@@ -384,9 +395,15 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
   os::require_proc();
   os::Signals signals;  // before any thread
   if (const auto code = run_nested(plan, signals, record)) return *code;
-  warn_of_default_server(plan.lock.server);
+  auto claims = plan.lock.claims();
+  const auto& server = plan.lock.server;
+  if (const auto why = hold::too_much_to_tell(claims, plan.command, server.shown, server.exported,
+                                              plan.lock.slot)) {
+    throw UsageError{ExitCode::usage, *why + "; give fewer or shorter keys"};
+  }
+  warn_of_default_server(server);
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
-                                   {plan.lock.claims(), plan.lock.wait, plan.grace,
+                                   {std::move(claims), plan.lock.wait, plan.grace,
                                     plan.lock.server.longest_answer, outer_tokens()},
                                    signals);
   if (auto* locks = std::get_if<hold::HeldLocks>(&acquisition)) {

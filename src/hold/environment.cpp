@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
 
 #include "base/text.hpp"
+#include "os/exec.hpp"
 #include "os/host.hpp"
 
 namespace hold {
@@ -24,6 +26,13 @@ std::string holds_with(const std::vector<store::Lease>& leases, const std::strin
     text += (text.empty() ? "" : "\n") + line;
   }
   return text;
+}
+
+template <class Strings>
+std::size_t size_for_program(const Strings& strings) {
+  std::size_t size = sizeof(char*);
+  for (const auto& each : strings) size += each.size() + 1 + sizeof(char*);
+  return size;
 }
 
 std::string fences_of(const std::vector<store::Lease>& leases) {
@@ -91,6 +100,37 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
     result.push_back("RLOCK_ATTEMPT=" + std::to_string(first.attempt));
   }
   return result;
+}
+
+std::optional<std::string> too_much_to_tell(const std::vector<store::Claim>& claims,
+                                            const std::vector<std::string>& command,
+                                            const std::string& shown_server,
+                                            const std::optional<std::string>& chosen_server,
+                                            const std::optional<store::Slot>& slot) {
+  const auto longest = os::longest_string_of_program();
+  const auto most = os::longest_strings_of_program();
+  // What almost every run has is far from both.
+  std::size_t all = size_for_program(os::environment()) + size_for_program(command);
+  for (const auto& claim : claims) all += claim.name.text().size() + claim.token.text().size();
+  if (all < longest / 8) return std::nullopt;
+
+  std::vector<store::Lease> leases;
+  constexpr auto fence = std::numeric_limits<store::Fence>::max();
+  for (const auto& claim : claims) {
+    leases.push_back({claim.name, claim.token, claim.ttl, store::Deadline::never(), fence, {}});
+  }
+  const auto environment = job_environment(leases, shown_server, chosen_server, slot);
+  for (const std::string& text : environment) {
+    if (text.size() < longest) continue;
+    return fmt::format("the job's variable {} would have {} bytes, and the system allows {}",
+                       base::printable(text.substr(0, text.find('=')), 100), text.size(),
+                       longest - 1);
+  }
+  all = size_for_program(environment) + size_for_program(command);
+  if (all <= most) return std::nullopt;
+  return fmt::format(
+      "the job's variables and arguments would have {} bytes together, and the system allows {}",
+      all, most);
 }
 
 }  // namespace hold

@@ -37,4 +37,12 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
                                          const std::optional<std::string>& chosen_server,
                                          const std::optional<store::Slot>& slot = std::nullopt);
 
+/// Why the system would start no program with what the job under these locks is told: one variable
+/// is too long, or everything together. Nothing if it would. For before the locks are taken.
+std::optional<std::string> too_much_to_tell(const std::vector<store::Claim>& claims,
+                                            const std::vector<std::string>& command,
+                                            const std::string& shown_server,
+                                            const std::optional<std::string>& chosen_server,
+                                            const std::optional<store::Slot>& slot = std::nullopt);
+
 }  // namespace hold

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "os/host.hpp"
+#include "os/in_place.hpp"
 #include "os/poll.hpp"
 #include "os/resolve.hpp"
 
@@ -151,6 +152,8 @@ Result<Done> can_create(const std::string& path) {
   const auto status = place->status();
   if (!status && status.error().number != ENOENT) return status.error();
   if (status && S_ISDIR(status->st_mode)) return Error{EISDIR, {}};
+  if (is_fixed(*place)) return Done{};
+  if (is_kept_by_sticky(*place)) return Error{EPERM, {}};
   const bool in_place = status && !S_ISREG(status->st_mode);
   const char* asked = in_place ? place->name.c_str() : ".";
   const int how = in_place ? W_OK : W_OK | X_OK;
@@ -165,6 +168,7 @@ Result<Done> replace_contents(const std::string& path, const std::string& text) 
   const auto status = place->status();
   if (status && S_ISDIR(status->st_mode)) return Error{EISDIR, {}};
   if (status && !S_ISREG(status->st_mode)) return write_to_special(*place, text);
+  if (is_fixed(*place)) return write_in_place(*place, text);
   // Not behind the name, which may be as long as a name can be.
   const std::string beside = ".rlock-" + random_hex(6);
   const int directory = place->directory.number();

@@ -35,8 +35,9 @@ bool is_regular_file(const std::string& path);
 Result<Done> can_create(const std::string& path);
 
 /// Writes a file that is there as a whole or not at all: beside it, with mode 0600, then renamed. A
-/// path that is no regular file (a pipe, /dev/null), or that names an open descriptor
-/// (/dev/stdout), is written to as it is, without waiting for a reader to come.
+/// path that is no regular file (a pipe, /dev/null), that names an open descriptor (/dev/stdout),
+/// or that nothing can be renamed to (see in_place.hpp), is written to as it is, without waiting
+/// for a reader to come.
 Result<Done> replace_contents(const std::string& path, const std::string& text);
 
 /// Appends with a single write, so that two writers do not mix.

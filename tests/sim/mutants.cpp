@@ -485,7 +485,10 @@ const std::vector<Mutant>& mutants() {
       {"one run less than --retry says", "slot-retry", "failures < retries then",
        "failures + 1 < retries then"},
       {"a server of a quorum is not told which run it is", "quorum-slot-retry",
-       "if slot and state ~= 'done' then\n  failures", "if false then\n  failures"},
+       "if slot and not is_over then\n  failures", "if false then\n  failures"},
+      {"a release that is heard again ends another run", "quorum-slot-unheard",
+       "set_slot('open', number - 1, failures, before, history)",
+       "set_slot('open', number - 1, failures, '', history)"},
       // The program.
       {"leases are not refreshed", "", "", "", in_store<NeverRefreshes>()},
       {"leases count from the answer", "", "", "", in_store<CountsFromTheAnswer>()},

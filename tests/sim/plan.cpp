@@ -333,6 +333,30 @@ const std::vector<Shape> all_shapes{
        add_slots(plan, random, 0);
        add_operator(plan, random, random.chance(70) ? Kind::cancel : Kind::force_release);
      }},
+    // Two servers miss half of what they are told, and each run fails: a release is heard by one
+    // server first, by the others later, and bids for the next run come between.
+    {"quorum-slot-unheard",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [](Wish&) {});
+       add_slots(plan, random, 1 + static_cast<unsigned>(random.number(2)));
+       for (ClientPlan& client : plan.clients) {
+         for (Wish& wish : client.wishes) {
+           wish.slot->id = "one";
+           wish.code = 1;
+           wish.after = some(random, 0, 1'000);
+           wish.work = some(random, 0, 500);
+         }
+       }
+       const auto well = static_cast<int>(random.number(3));
+       for (int server = 0; server < 3; ++server) {
+         if (server == well) continue;
+         Incident deaf{Kind::disturbance, 0, 6 * s};
+         deaf.disturbance = Disturbance{Disturbance::Kind::cut_commands, 0, 6 * s,
+                                        static_cast<unsigned>(random.between(30, 70))};
+         deaf.disturbance->server = server;
+         plan.incidents.push_back(deaf);
+       }
+     }},
     // All at once.
     {"quorum-crowd",
      [](Plan& plan, Random& random) {

@@ -54,7 +54,22 @@ TEST_CASE("what only the command line can say is not read elsewhere") {
   CHECK(settings_of({}, of::run).value("wait").text == "10m");
   CHECK(settings_of({}, of::cancel).value("wait").text == "10s");
   around.set("RLOCK_KEY", "other");
+  around.set("RLOCK_HELD", "1");
   CHECK(settings_of({}).all("key").empty());
+  around.unset("RLOCK_HELD");
+  const auto refused = [](cmd::Commands command) {
+    return unit::refusal_of([&] { (void)settings_of({}, command); });
+  };
+  CHECK(refused(of::run) ==
+        unit::Refusal{64, "RLOCK_KEY has no effect: give --key on the command line"});
+  CHECK(refused(of::release).first == 0);  // reads it
+  around.unset("RLOCK_KEY");
+  around.set("RLOCK_SLOT", "@day");
+  CHECK(refused(of::run) ==
+        unit::Refusal{64, "RLOCK_SLOT has no effect: give --slot on the command line"});
+  CHECK(refused(of::acquire).first == 0);
+  around.set("RLOCK_TOKEN", "as acquire --export has it");
+  CHECK(refused(of::run).first == 0);
 }
 
 TEST_CASE("the table's default is the value that was not set") {
@@ -182,6 +197,7 @@ TEST_CASE("variables that nothing reads get a line, and a job's own none") {
   };
   CHECK(warnings(of::run).empty());
   around.set("RLOCK_KEY", "deploy");  // told to a job
+  around.set("RLOCK_HELD", "1");
   around.set("RLOCK_TTL", "5s");
   CHECK(warnings(of::list).empty());
   around.set("RLOCK_TLL", "5s");

@@ -4,6 +4,8 @@
 #include <cstdlib>
 
 #include "cmd/slot.hpp"
+#include "os/time_zone.hpp"
+#include "surroundings.hpp"
 
 namespace unit::cmd_slot {
 namespace {
@@ -34,6 +36,22 @@ constexpr std::time_t november = 1795487864;  // 2026-11-24 02:37:44 UTC
 TEST_CASE("any text but one with an @ is a slot of that name") {
   CHECK(slot_named("2026-11-24", november) == "2026-11-24");
   CHECK(slot_named("v1.2@abc", november) == "v1.2@abc");
+}
+
+TEST_CASE("text behind @= is a slot of that name, also the name of a period") {
+  CHECK(slot_named("@=day", november) == "day");
+  CHECK(slot_named("@=@day", november) == "@day");
+}
+
+TEST_CASE("the words of crontab are slots of the clock") {
+  for (const auto& [word, same] : {std::pair{"@daily", "@day"},
+                                   {"@midnight", "@day"},
+                                   {"@hourly", "@hour"},
+                                   {"@weekly", "@week"},
+                                   {"@monthly", "@month"}}) {
+    CAPTURE(word);
+    CHECK(slot_named(word, november) == slot_named(same, november));
+  }
 }
 
 TEST_CASE("a slot of the clock is the floor of the local time") {
@@ -73,10 +91,25 @@ TEST_CASE("the hour that a change of the clocks repeats is two slots") {
 
 TEST_CASE("what divides neither the hour nor the day is no slot") {
   for (const char* text : {"@", "@fortnight", "@7m", "@90m", "@0m", "@-5m", "@5h", "@24h", "@15",
-                           "@15s", "@m", "@days", "@ day"}) {
+                           "@15s", "@m", "@days", "@ day", "@Day", "@nightly", "@yearly"}) {
     CAPTURE(text);
     CHECK_FALSE(slot_named(text, november));
   }
 }
 
 }  // namespace unit::cmd_slot
+
+TEST_CASE(
+    "a zone is missing if what names it leads to no data, and a host that names none has UTC") {
+  const unit::Surroundings around;
+  ::unsetenv("TZ");
+  const std::string file = around / "localtime";
+  CHECK_FALSE(os::missing_time_zone(file));
+  REQUIRE(::symlink("zoneinfo/Europe/Berlin", file.c_str()) == 0);
+  CHECK(os::missing_time_zone(file) == file);
+  REQUIRE(::unlink(file.c_str()) == 0);
+  (void)around.write("localtime", "TZif2");
+  CHECK_FALSE(os::missing_time_zone(file));
+  (void)around.write("localtime", "Europe/Berlin");
+  CHECK(os::missing_time_zone(file) == file);
+}

@@ -160,8 +160,9 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
   if again > 0 then end_run(token, '') end  -- a grant that was not heard, and is over
   local history = tonumber(ARGV[10] or 0)
   if slot then
-    if state ~= 'running' or rest ~= token then attempt = attempt + 1 end
-    set_slot('running', attempt, failures, token, history + ttl)
+    -- Also a late claim of a run whose end was heard here is that run.
+    if state ~= 'running' and state ~= 'open' or rest ~= token then attempt = attempt + 1 end
+    begin_slot(token, attempt, failures, history + ttl)
   end
   begin_run(token, number, ARGV[11] or '', history, ttl, slot and digits(attempt) or '', ARGV[13] or '')
   return {'granted', digits(number), slot and attempt or 0, failures, permit, 0}

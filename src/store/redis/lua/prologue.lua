@@ -229,14 +229,18 @@ local function roll_call(claim, caller)
   end
 end
 
--- A slot is 'running', 'open' or 'done': that, how many runs it has had, how many of these failed,
--- and then, of one that is done OUTCOME, ENDED, FENCE and TOKEN; else the token of the last run, or
--- nothing where that was given back and never was.
+-- A slot is 'running', 'open' or 'done': that, how many runs it has had, how many of these failed, and
+--   of one that is done: OUTCOME, ENDED, FENCE and TOKEN
+--   of one that is open: the token of the last run, or '' where that is not known
+--   of one that runs: its token, and the token of the run before it, if that one's end was heard here
+-- Returns these fields. The last one is '' unless the slot is running.
 local function slot_state()
   local text = slot and redis.pcall('GET', slot)
-  if type(text) ~= 'string' then return nil, 0, 0, '' end
+  if type(text) ~= 'string' then return nil, 0, 0, '', '' end
   local state, attempt, failures, rest = text:match('^(%a+)\t(%d+)\t(%d+)\t?(.*)$')
-  return state, tonumber(attempt or 0), tonumber(failures or 0), rest
+  local before = ''
+  if state == 'running' then rest, before = rest:match('^([^\t]*)\t?(.*)$') end
+  return state, tonumber(attempt or 0), tonumber(failures or 0), rest, before
 end
 
 -- One that goes on is remembered for a day at least: it may take longer than it is to be remembered.
@@ -246,19 +250,32 @@ local function set_slot(state, attempt, failures, rest, history)
   return redis.call('SET', slot, text, 'PX', history)
 end
 
+-- A run for the slot begins. The run before it may say once more that it has ended, also after this one was
+-- taken back: so its token stays.
+local function begin_slot(token, attempt, failures, history)
+  local state, _, _, rest, before = slot_state()
+  if state == 'open' then before = rest elseif rest ~= token then before = '' end
+  set_slot('running', attempt, failures, before == '' and token or token .. '\t' .. before, history)
+end
+
 -- The run of the holder, for the slot, has ended: 'done', 'failed', 'open', or '' if it never was.
 -- Whoever waits is told that it is done; those behind the first thousand by those who leave (see enter).
 -- The holder knows its number, and how many failed before it: a server of a quorum may have missed some.
 -- `numbered`: the fence of the run, if that is known.
 local function end_slot(token, attempt, failed, how, retries, told, history, numbered)
-  local state, number, failures, rest = slot_state()
+  local state, number, failures, rest, before = slot_state()
   local ours = state == 'running' and rest == token
-  if how == '' then
-    if not ours then return end
-    if number > 1 then set_slot('open', number - 1, failures, '', history) else redis.call('DEL', slot) end
+  -- A release that is heard again ends no second run: not when the slot is as the first one left it, and not when
+  -- a claim of the same run was heard between the two.
+  if before == token then
+    if ours then set_slot('open', number, failures, token, history) end
     return
   end
-  -- A release that is heard twice ends one run.
+  if how == '' then
+    if not ours then return end
+    if number > 1 then set_slot('open', number - 1, failures, before, history) else redis.call('DEL', slot) end
+    return
+  end
   if state == 'done' or state == 'open' and rest == token then return end
   failures = math.max(failures, failed)
   if how == 'open' or how == 'failed' and failures < retries then

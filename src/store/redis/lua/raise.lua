@@ -7,10 +7,11 @@
 local token, number, ttl = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 if owner ~= token then return owner and -1 or 0 end
 -- What has lost its data gives a later fence, and has to be told of the slot all the same.
-local state, _, failures = slot_state()
-if slot and state ~= 'done' then
+local state, _, failures, rest = slot_state()
+local is_over = state == 'done' or state == 'open' and rest == token  -- --min-hold keeps the lock
+if slot and not is_over then
   failures = math.max(failures, tonumber(ARGV[7]))
-  set_slot('running', tonumber(ARGV[6]), failures, token, tonumber(ARGV[5]) + ttl)
+  begin_slot(token, tonumber(ARGV[6]), failures, tonumber(ARGV[5]) + ttl)
 end
 if last_fence > number then return -2 end
 redis.call('SET', fence, digits(number) .. ' ' .. token, 'PX', DAY + ttl)

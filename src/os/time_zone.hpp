@@ -1,0 +1,13 @@
+// Whether the host knows the time zone that it is set to.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace os {
+
+/// The time zone that TZ names, or else /etc/localtime (`otherwise`), if this host has no data for
+/// it: then the C library takes UTC, in silence.
+std::optional<std::string> missing_time_zone(const std::string& otherwise = "/etc/localtime");
+
+}  // namespace os
