@@ -24,31 +24,34 @@ struct Orders {
   bool ignore_child;
   pid_t parent;
   const StartLimit* limit;
-  int report;  // close-on-exec: a successful exec closes it, a failed one writes errno
+  int report;  // close-on-exec: a successful exec closes it, a failed one writes NotStarted
 };
 
 /// The kernel kills this process when the limit comes, whatever system call it sleeps in. An exec
-/// removes its timer; what hangs on the lifeline is for the parent to undo.
-void obey(const StartLimit& limit) {
+/// removes its timer; what hangs on the lifeline is for the parent to undo. Where the kernel would
+/// not, the command must not be loaded: false, and errno.
+bool obey(const StartLimit& limit) {
   // A pair of sockets sends its owner a signal when something comes, and when the other end closes.
   const int flags = ::fcntl(limit.lifeline, F_GETFL);
-  (void)::fcntl(limit.lifeline, F_SETSIG, SIGKILL);
-  (void)::fcntl(limit.lifeline, F_SETOWN, ::getpid());
-  (void)::fcntl(limit.lifeline, F_SETFL, flags | O_ASYNC);
+  if (flags < 0 || ::fcntl(limit.lifeline, F_SETSIG, SIGKILL) != 0 ||
+      ::fcntl(limit.lifeline, F_SETOWN, ::getpid()) != 0 ||
+      ::fcntl(limit.lifeline, F_SETFL, flags | O_ASYNC) != 0) {
+    return false;
+  }
   pollfd other_end{limit.lifeline, 0, 0};
   if (::poll(&other_end, 1, 0) > 0) ::_exit(127);  // it closed before
-  if (limit.until.is_never()) return;
+  if (limit.until.is_never()) return true;
   sigevent kill{};
   kill.sigev_notify = SIGEV_SIGNAL;
   kill.sigev_signo = SIGKILL;
   timer_t timer{};
-  if (::timer_create(CLOCK_BOOTTIME, &kill, &timer) != 0) return;
+  if (::timer_create(CLOCK_BOOTTIME, &kill, &timer) != 0) return false;
   const auto moment = limit.until.moment().time_since_epoch();
   const auto seconds = std::chrono::floor<std::chrono::seconds>(moment);
   itimerspec at{};
   at.it_value.tv_sec = seconds.count();
   at.it_value.tv_nsec = (moment - seconds).count();
-  (void)::timer_settime(timer, TIMER_ABSTIME, &at, nullptr);
+  return ::timer_settime(timer, TIMER_ABSTIME, &at, nullptr) == 0;
 }
 
 /// Nothing that happens on the lifeline signals any process from now on.
@@ -68,20 +71,24 @@ bool was_killed(pid_t pid) {
   return info.si_code == CLD_KILLED && info.si_status == SIGKILL;
 }
 
+[[noreturn]] void give_up(const Orders& orders, NotStarted::Stage stage) {
+  const NotStarted why{stage, errno};
+  (void)!::write(orders.report, &why, sizeof why);
+  ::_exit(127);
+}
+
 /// Runs in the child. With vfork() its memory is ours: only system calls, nothing that allocates,
 /// locks or returns.
 [[noreturn]] void carry_out(const Orders& orders) {
   // Without its guardian no process could stop the job when rlock is killed: so the job dies with
   // the guardian.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(orders, NotStarted::Stage::fork);
   if (::getppid() != orders.parent) ::_exit(127);
-  obey(*orders.limit);
+  if (!obey(*orders.limit)) give_up(orders, NotStarted::Stage::fork);
   if (orders.ignore_child) ::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, orders.mask, nullptr);
   ::execvpe(orders.argv[0], orders.argv, orders.environment);
-  const int error = errno;
-  (void)!::write(orders.report, &error, sizeof error);
-  ::_exit(127);
+  give_up(orders, NotStarted::Stage::exec);
 }
 
 /// vfork and not fork: it copies no page table, which is a tenth of what a whole run costs. It is
@@ -123,17 +130,17 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
   if (pid < 0) return NotStarted{NotStarted::Stage::fork, errno};
   writer = Fd{};
 
-  int error = 0;
+  NotStarted why{};
   ssize_t size = 0;
   do {
-    size = ::read(reader.number(), &error, sizeof error);
+    size = ::read(reader.number(), &why, sizeof why);
   } while (size < 0 && errno == EINTR);
   // Not before: where vfork() is a fork(), under a sanitizer, the child may only now have begun.
   release(limit.lifeline);
-  if (size == static_cast<ssize_t>(sizeof error)) {
+  if (size == static_cast<ssize_t>(sizeof why)) {
     while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
-    return NotStarted{NotStarted::Stage::exec, error};
+    return why;
   }
   if (limit.until.passed(base::now()) && was_killed(pid)) {
     (void)::waitpid(pid, nullptr, 0);

@@ -89,9 +89,10 @@ class GuardianProcess {
   void start_job(const Program& program);
   void watch();
   void take_orders();
+  void signal_job(int number);
   void look_at_children();
   void look_at(const Change& change);
-  [[noreturn]] void leave(const Report& last);
+  [[noreturn]] void leave(Report last);
   [[nodiscard]] bool must_kill() const { return alone_ || ordered_ || until_.passed(base::now()); }
   [[nodiscard]] base::Deadline due() const;
   void kill_tree();
@@ -176,13 +177,16 @@ void GuardianProcess::take_orders() {
           switch (order.kind) {
             case Order::Kind::keep_until: until_ = base::Deadline::at(order.until); break;
             case Order::Kind::kill_tree: ordered_ = told_ = true; break;
-            case Order::Kind::signal:
-              if (!end_) (void)::kill(job_, order.signal);
-              break;
+            case Order::Kind::signal: signal_job(order.signal); break;
           }
         },
         [&](HungUp) { alone_ = true, more = false; });
   }
+}
+
+void GuardianProcess::signal_job(int number) {
+  if (end_ || ::kill(job_, number) == 0) return;
+  base::log::error("{}", Reached::Refused{job_, errno}.text(number));
 }
 
 void GuardianProcess::look_at_children() {
@@ -210,11 +214,12 @@ void GuardianProcess::look_at(const Change& change) {
 }
 
 /// When rlock hears the last report, the guardian has nothing of rlock's any more and only exits,
-/// for which rlock need not wait.
-void GuardianProcess::leave(const Report& last) {
+/// for which rlock need not wait. Where close_range(2) is refused, rlock waits.
+void GuardianProcess::leave(Report last) {
   const auto line = static_cast<unsigned>(line_.descriptor());
-  if (line > 3) ::close_range(3, line - 1, 0);
-  ::close_range(line + 1, ~0U, 0);
+  const bool closed =
+      (line <= 3 || ::close_range(3, line - 1, 0) == 0) && ::close_range(line + 1, ~0U, 0) == 0;
+  if (!closed) last.kind = Report::Kind::ended;
   line_.send(last);
   ::_exit(0);
 }
@@ -228,7 +233,7 @@ void GuardianProcess::kill_tree() {
   storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
   if (storm_) return look_at_children();
   // Should /proc be gone, at least the job itself.
-  if (tree_.signal(SIGKILL) == 0 && !end_) (void)::kill(job_, SIGKILL);
+  if (tree_.signal(SIGKILL).processes == 0 && !end_) (void)::kill(job_, SIGKILL);
   look_at_children();
 }
 
@@ -338,12 +343,10 @@ bool Guardian::job_is_in_our_group() const {
 
 void Guardian::signal_job(int number) {
   if (ended_ || job_ == 0) return;
-  // Only its parent knows for certain that the number still means the job.
-  if (hung_up_) {
-    (void)::kill(job_, number);
-  } else {
-    (void)line_.send(Order{Order::Kind::signal, number, {}});
-  }
+  // Only its parent knows for certain that the number still means the job: its guardian, or we once
+  // that is gone. A guardian that does not read has not reaped it either.
+  if (!hung_up_ && line_.send(Order{Order::Kind::signal, number, {}})) return;
+  (void)::kill(job_, number);
 }
 
 void Guardian::keep_until(base::Deadline until) {

@@ -11,6 +11,7 @@
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <cstring>
 #include <set>
 #include <string>
 #include <string_view>
@@ -81,14 +82,22 @@ std::vector<Process> descendants(const std::vector<Process>& all, pid_t root,
 
 namespace {
 
-std::optional<Process> look_at(pid_t pid) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
-  const Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+std::optional<Process> read_stat(const Fd& file) {
   if (!file) return std::nullopt;
   std::array<char, 1024> text{};
   const ssize_t size = ::read(file.number(), text.data(), text.size());
   if (size <= 0) return std::nullopt;
   return process_in({text.data(), static_cast<std::size_t>(size)});
+}
+
+std::optional<Process> look_at(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  return read_stat(Fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)});
+}
+
+/// `directory`: one of /proc.
+std::optional<Process> look_at(const Fd& directory) {
+  return read_stat(Fd{::openat(directory.number(), "stat", O_RDONLY | O_CLOEXEC)});
 }
 
 std::vector<pid_t> numbered_entries(const char* path) {
@@ -137,18 +146,26 @@ std::vector<pid_t> first_children_of(pid_t parent) {
   return children;
 }
 
-/// glibc has wrappers since 2.36; without them the program loads on the 2.35 of older hosts, too.
-int open_pidfd(pid_t pid) {
-  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+/// By the number alone. Of our own children, which nobody else reaps, that is exact; any other may
+/// have ended since we looked at it, and if every number was given out meanwhile, a stranger has
+/// its number. 0, or an errno value.
+int signal_by_number(pid_t pid, const siginfo_t& info) {
+  if (::syscall(SYS_rt_sigqueueinfo, pid, info.si_signo, &info) == 0) return 0;
+  // A profile that knows few system calls knows this one.
+  return ::kill(pid, info.si_signo) == 0 ? 0 : errno;
 }
 
-/// A pid may have been given to a stranger since we read it. A pidfd pins the process that has it
-/// now; if that one started when ours did, it is ours and stays so.
-void signal_exactly(const Process& process, int number) {
-  const Fd pidfd{open_pidfd(process.pid)};
-  if (!pidfd) return;
-  const auto now = look_at(process.pid);
-  if (!now || now->start != process.start) return;
+/// An open directory of /proc pins its process as a pidfd does, for pidfd_send_signal(2), too: if
+/// that process started when ours did, it is ours and stays so, whoever gets its number. There is
+/// no need for pidfd_open(2), which is younger and is refused in more places. 0: it was sent;
+/// ESRCH: the process is gone; any other errno value: the kernel refused.
+int signal_exactly(const Process& process, int number) {
+  const std::string path = "/proc/" + std::to_string(process.pid);
+  const Fd directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!directory && errno == ENOENT) return ESRCH;
+  // Without a descriptor to spare it cannot be looked at again, but signalled.
+  const auto now = directory ? look_at(directory) : process;
+  if (!now || now->start != process.start) return ESRCH;
   // Its own mark is for a nested run: the job below that one is a member too.
   siginfo_t info{};
   info.si_signo = number;
@@ -156,7 +173,11 @@ void signal_exactly(const Process& process, int number) {
   info.si_pid = ::getpid();
   info.si_uid = ::getuid();
   info.si_value.sival_int = Signals::whole_tree;
-  (void)::syscall(SYS_pidfd_send_signal, pidfd.number(), number, &info, 0);
+  if (directory) {
+    if (::syscall(SYS_pidfd_send_signal, directory.number(), number, &info, 0) == 0) return 0;
+    if (errno == ESRCH) return ESRCH;
+  }
+  return signal_by_number(process.pid, info);
 }
 
 std::vector<pid_t> children_now() {
@@ -190,6 +211,23 @@ void require_proc() {
   if (self == std::to_string(::getpid())) return;
   fail("cannot watch over a job: /proc is that of another PID namespace (mount -t proc proc /proc)",
        ESRCH);
+}
+
+void Reached::note(pid_t pid, int error) {
+  if (error == 0) ++processes;
+  if (error != 0 && error != ESRCH) refused = {pid, error};
+}
+
+std::string Reached::Refused::text(int signal) const {
+  const char* name = ::sigabbrev_np(signal);
+  const std::string shown = name != nullptr ? std::string{"SIG"} + name : std::to_string(signal);
+  return "cannot send " + shown + " to process " + std::to_string(pid) +
+         " of the job: " + describe(error);
+}
+
+bool can_signal_exactly() {
+  const Fd self{::open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  return ::syscall(SYS_pidfd_send_signal, self.number(), 0, nullptr, 0) == 0;
 }
 
 Urgency::Urgency() : usual_{::getpriority(PRIO_PROCESS, 0)} {
@@ -257,21 +295,22 @@ std::vector<Process> ProcessTree::members_at_hand() const {
   return descendants(found, root(), strangers(found));
 }
 
-std::size_t ProcessTree::signal(int number) const {
+Reached ProcessTree::signal(int number) const {
   const Urgency urgency;  // the dead of a storm are looked at, too, of whom there may be thousands
-  std::set<std::pair<pid_t, unsigned long long>> reached;
+  Reached reached;
+  std::set<std::pair<pid_t, unsigned long long>> tried;
   const auto reach = [&](const Process& process) {
-    if (!reached.emplace(process.pid, process.start).second) return;
-    signal_exactly(process, number);
+    if (!tried.emplace(process.pid, process.start).second) return;
+    reached.note(process.pid, signal_exactly(process, number));
     // A stopped process acts on a signal only once it runs again.
-    if (number != SIGKILL && process.state == 'T') signal_exactly(process, SIGCONT);
+    if (number != SIGKILL && process.state == 'T') (void)signal_exactly(process, SIGCONT);
   };
   // The end of a lease does not wait for the long look around that follows.
   for (const Process& process : members_at_hand()) reach(process);
   const auto until = number == SIGKILL ? base::Deadline::never()
                                        : base::Deadline::after(base::now(), longest_search);
   for (const Process& process : members(until)) reach(process);
-  return reached.size();
+  return reached;
 }
 
 bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_change) {
@@ -302,10 +341,12 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
   }
 }
 
-void ProcessTree::resume() const {
+Reached ProcessTree::resume() const {
+  Reached reached;
   for (const Process& process : members(base::Deadline::never())) {
-    if (process.state == 'T') signal_exactly(process, SIGCONT);
+    if (process.state == 'T') reached.note(process.pid, signal_exactly(process, SIGCONT));
   }
+  return reached;
 }
 
 bool ProcessTree::empty() const {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,27 @@ struct Process {
 /// Throws std::system_error unless /proc shows the processes as we see them: without it, or with
 /// that of another PID namespace, no descendant can be found.
 void require_proc();
+
+/// Whether a signal of ours can never hit a process that has the number of one that has ended. If
+/// not (before Linux 5.1, or where pidfd_send_signal(2) is refused), signals go by number: they hit
+/// a wrong process only if every number is given out between a look and the signal that follows.
+bool can_signal_exactly();
+
+/// What came of a signal to several processes.
+struct Reached {
+  struct Refused {
+    pid_t pid;
+    int error;  // errno
+
+    /// A line for people.
+    [[nodiscard]] std::string text(int signal) const;
+  };
+  std::size_t processes = 0;         // that it was sent to
+  std::optional<Refused> refused{};  // the last one that the kernel did not let us signal
+
+  /// `error`: 0 if it was sent, ESRCH if the process has ended meanwhile.
+  void note(pid_t pid, int error);
+};
 
 /// While it lives, its thread goes before others, if it may (CAP_SYS_NICE): each process of a storm
 /// of forks has as many turns as we, and we have to outrun them all.
@@ -55,16 +77,16 @@ class ProcessTree {
   /// The guardian is gone. Its orphans came to us: those of our children that started after it.
   void inherit();
 
-  /// Sends `number` to every member, parents first, and says how many were seen. One that forks
+  /// Sends `number` to every member, parents first, and says whom it reached. One that forks
   /// meanwhile may be missed, so a kill is repeated until empty(). Any other signal may miss some
   /// where it takes more than a second to look at all processes.
-  std::size_t signal(int number) const;
+  Reached signal(int number) const;
   /// SIGKILL to this process's own children, again and again without a pause, until no new one
   /// appears (true) or a moment is over: faster than what forks and exits as fast as it can. Only
   /// where all children are members. Those that ended are reaped, and `on_change` is told.
   static bool kill_children(const std::function<void(const Change&)>& on_change);
   /// SIGCONT to the members that are stopped, and to no other.
-  void resume() const;
+  Reached resume() const;
   /// True when no member is left, not even a zombie. Call it after reaping.
   [[nodiscard]] bool empty() const;
 
