@@ -243,14 +243,23 @@ ProcessTree::ProcessTree() : not_ours_{children_now()} {
   check(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "becoming a subreaper");
 }
 
+bool ProcessTree::may_get_strangers() const {
+  return !not_ours_.empty() || ::getpid() == 1;
+}
+
 void ProcessTree::be_below(pid_t guardian) {
   guardian_ = guardian;
+  if (since_ != 0) return;
   const auto process = look_at(guardian);
   since_ = process ? std::max(process->start, 1ULL) : 1;
 }
 
 void ProcessTree::inherit() {
   guardian_ = 0;
+}
+
+void ProcessTree::disband() {
+  guardian_ = -1;
 }
 
 pid_t ProcessTree::root() const {
@@ -260,7 +269,7 @@ pid_t ProcessTree::root() const {
 /// Children of the root that are no members; sorted.
 std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const {
   if (guardian_ != 0) return {};
-  if (!is_inherited()) return not_ours_;
+  if (!is_inherited() || !may_get_strangers()) return not_ours_;
   std::vector<pid_t> pids = not_ours_;
   const pid_t self = root();
   for (const Process& process : all) {
@@ -271,6 +280,7 @@ std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const
 }
 
 std::vector<Process> ProcessTree::members(base::Deadline until) const {
+  if (is_disbanded()) return {};
   const auto all = all_processes(until);
   return descendants(all, root(), strangers(all));
 }
@@ -279,6 +289,7 @@ std::vector<Process> ProcessTree::members(base::Deadline until) const {
 /// at every process of a busy host takes tens of milliseconds. The lists may miss a sibling of one
 /// that exits just now (proc(5)), and some kernels have none: good for a first blow only.
 std::vector<Process> ProcessTree::members_at_hand() const {
+  if (is_disbanded()) return {};
   // Where every child has a child as soon as we look, there would be no end.
   const auto until = base::Deadline::after(base::now(), longest_kill);
   std::vector<pid_t> parents{root()};
@@ -350,6 +361,7 @@ Reached ProcessTree::resume() const {
 }
 
 bool ProcessTree::empty() const {
+  if (is_disbanded()) return true;
   siginfo_t info{};
   if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return true;  // ECHILD
   // The guardian ends when the tree below it is gone.

@@ -65,17 +65,23 @@ class Urgency {
 /// of init's, so nothing that the job started, setsid'ed daemons included, can leave the tree.
 ///
 /// Children that we had before do not belong to it (a shell that exec'ed rlock may have left some),
-/// nor do those that come to us later from elsewhere: process 1 of a container is given every
-/// orphan. Main thread.
+/// nor do orphans that come to us later from elsewhere: theirs, and process 1 of a container is
+/// given every one. Main thread.
 class ProcessTree {
  public:
   /// Below this process.
   ProcessTree();
 
-  /// From now on the tree is what is below our child `guardian`, itself a subreaper, without it.
+  /// Whether an orphan can ever come to us that does not descend from a child of later.
+  [[nodiscard]] bool may_get_strangers() const;
+
+  /// From now on the tree is what is below `guardian`, itself a subreaper, without it.
   void be_below(pid_t guardian);
-  /// The guardian is gone. Its orphans came to us: those of our children that started after it.
+  /// The guardian was killed, and its orphans came to us. If strangers can have come as well, those
+  /// of our children that started after it: nothing tells which is which.
   void inherit();
+  /// The guardian has left in order: whoever comes to us is a stranger.
+  void disband();
 
   /// Sends `number` to every member, parents first, and says whom it reached. One that forks
   /// meanwhile may be missed, so a kill is repeated until empty(). Any other signal may miss some
@@ -92,6 +98,7 @@ class ProcessTree {
 
  private:
   [[nodiscard]] bool is_inherited() const { return guardian_ == 0 && since_ != 0; }
+  [[nodiscard]] bool is_disbanded() const { return guardian_ < 0; }
   [[nodiscard]] pid_t root() const;
   [[nodiscard]] std::vector<pid_t> strangers(const std::vector<Process>& all) const;
   /// Those seen by then.
@@ -99,8 +106,8 @@ class ProcessTree {
   [[nodiscard]] std::vector<Process> members_at_hand() const;
 
   std::vector<pid_t> not_ours_;   // children from before; sorted
-  pid_t guardian_ = 0;            // while it is between us and the tree
-  unsigned long long since_ = 0;  // when it started; 0 if there never was one
+  pid_t guardian_ = 0;            // while it is between us and the tree; -1 once it has left
+  unsigned long long since_ = 0;  // when the first one started; 0 if there never was one
 };
 
 // What of it is pure, for the unit tests.
