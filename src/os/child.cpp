@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <ctime>
+#include <string_view>
 
 #include "os/error.hpp"
 #include "os/fd.hpp"
@@ -17,9 +19,10 @@
 namespace os {
 namespace {
 
+constexpr std::size_t room_for_pid = 12;
+
 struct Orders {
-  char* const* argv;
-  char* const* environment;
+  const Program* program;
   const sigset_t* mask;
   bool ignore_child;
   pid_t parent;
@@ -87,7 +90,8 @@ bool was_killed(pid_t pid) {
   if (!obey(*orders.limit)) give_up(orders, NotStarted::Stage::fork);
   if (orders.ignore_child) ::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, orders.mask, nullptr);
-  ::execvpe(orders.argv[0], orders.argv, orders.environment);
+  orders.program->name_process(::getpid());
+  ::execvpe(orders.program->argv()[0], orders.program->argv(), orders.program->environment());
   give_up(orders, NotStarted::Stage::exec);
 }
 
@@ -110,7 +114,30 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }  // namespace
 
 Program::Program(const std::vector<std::string>& argv, const std::vector<std::string>& environment)
-    : argv_{pointers(argv)}, environment_{pointers(environment)} {}
+    : argv_{pointers(argv)}, environment_{pointers(environment)} {
+  const std::string us = std::to_string(::getpid());
+  bool listens = false;
+  for (char*& entry : environment_) {
+    for (const std::string_view name : {"LISTEN_PID=", "WATCHDOG_PID="}) {
+      if (entry == nullptr || entry != std::string{name} + us) continue;
+      listens = listens || name == "LISTEN_PID=";
+      name_us_.push_back({std::string{name} + std::string(room_for_pid, '\0'), name.size()});
+      entry = name_us_.back().text.data();
+    }
+  }
+  // The same once more, by what nobody can know before the process exists; it may be missing.
+  if (!listens) return;
+  std::erase_if(environment_, [](const char* entry) {
+    return entry != nullptr && std::string_view{entry}.starts_with("LISTEN_PIDFDID=");
+  });
+}
+
+void Program::name_process(pid_t pid) const {
+  for (const NamesProcess& each : name_us_) {
+    char* const number = const_cast<char*>(each.text.data()) + each.number_at;
+    *std::to_chars(number, number + room_for_pid - 1, pid).ptr = '\0';
+  }
+}
 
 base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signals& signals,
                                              const StartLimit& limit) {
@@ -118,8 +145,7 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
   if (::pipe2(ends, O_CLOEXEC) != 0) return NotStarted{NotStarted::Stage::fork, errno};
   const Fd reader{ends[0]};
   Fd writer{ends[1]};
-  const Orders orders{program.argv(),
-                      program.environment(),
+  const Orders orders{&program,
                       &signals.inherited_mask(),
                       signals.inherited_child_ignored(),
                       ::getpid(),
