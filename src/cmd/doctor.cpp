@@ -96,6 +96,11 @@ Finding processes() {
     return {Verdict::warn, subject, "pidfd_send_signal is refused: signals go by number",
             "use Linux 5.1 or newer, and a container profile that allows pidfd_send_signal"};
   }
+  if (os::proc_hides_processes()) {
+    return {Verdict::warn, subject,
+            "/proc is mounted with hidepid: what hides is killed, but may miss SIGTERM",
+            "run rlock as a user in the group of that mount's gid="};
+  }
   return {Verdict::ok, subject, "those of a job are found and signalled", ""};
 }
 

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -155,17 +156,9 @@ int signal_by_number(pid_t pid, const siginfo_t& info) {
   return ::kill(pid, info.si_signo) == 0 ? 0 : errno;
 }
 
-/// An open directory of /proc pins its process as a pidfd does, for pidfd_send_signal(2), too: if
-/// that process started when ours did, it is ours and stays so, whoever gets its number. There is
-/// no need for pidfd_open(2), which is younger and is refused in more places. 0: it was sent;
-/// ESRCH: the process is gone; any other errno value: the kernel refused.
-int signal_exactly(const Process& process, int number) {
-  const std::string path = "/proc/" + std::to_string(process.pid);
-  const Fd directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (!directory && errno == ENOENT) return ESRCH;
-  // Without a descriptor to spare it cannot be looked at again, but signalled.
-  const auto now = directory ? look_at(directory) : process;
-  if (!now || now->start != process.start) return ESRCH;
+/// `pinned`: what means this process, whoever gets its number; if there is none, the signal goes by
+/// number. 0: it was sent; ESRCH: the process is gone; any other errno value: the kernel refused.
+int send_signal(pid_t pid, const Fd& pinned, int number) {
   // Its own mark is for a nested run: the job below that one is a member too.
   siginfo_t info{};
   info.si_signo = number;
@@ -173,11 +166,40 @@ int signal_exactly(const Process& process, int number) {
   info.si_pid = ::getpid();
   info.si_uid = ::getuid();
   info.si_value.sival_int = Signals::whole_tree;
-  if (directory) {
-    if (::syscall(SYS_pidfd_send_signal, directory.number(), number, &info, 0) == 0) return 0;
+  if (pinned) {
+    if (::syscall(SYS_pidfd_send_signal, pinned.number(), number, &info, 0) == 0) return 0;
     if (errno == ESRCH) return ESRCH;
   }
-  return signal_by_number(process.pid, info);
+  return signal_by_number(pid, info);
+}
+
+/// An open directory of /proc pins its process as a pidfd does, for pidfd_send_signal(2), too: if
+/// that process started when ours did, it is ours and stays so. There is no need for pidfd_open(2),
+/// which is younger and is refused in more places.
+int signal_exactly(const Process& process, int number) {
+  const std::string path = "/proc/" + std::to_string(process.pid);
+  const Fd directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!directory && errno == ENOENT) return ESRCH;
+  // Without a descriptor to spare it cannot be looked at again, but signalled.
+  const auto now = directory ? look_at(directory) : process;
+  if (!now || now->start != process.start) return ESRCH;
+  return send_signal(process.pid, directory, number);
+}
+
+/// A process that /proc does not show us (hidepid=), and a pidfd of it, where the kernel gives one.
+struct Hidden {
+  Process process;
+  Fd pidfd;
+};
+
+/// Nothing, if it has ended.
+std::optional<Hidden> pin_hidden(const Process& process) {
+  Hidden hidden{process, Fd{static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0))}};
+  if (!hidden.pidfd && errno == ESRCH) return std::nullopt;
+  // If it is a child of that parent after its pidfd was opened, that means this one.
+  const auto siblings = first_children_of(process.parent);
+  if (std::count(siblings.begin(), siblings.end(), process.pid) == 0) return std::nullopt;
+  return hidden;
 }
 
 std::vector<pid_t> children_now() {
@@ -223,6 +245,19 @@ std::string Reached::Refused::text(int signal) const {
   const std::string shown = name != nullptr ? std::string{"SIG"} + name : std::to_string(signal);
   return "cannot send " + shown + " to process " + std::to_string(pid) +
          " of the job: " + describe(error);
+}
+
+bool proc_hides_processes() {
+  // mountinfo(5) of proc(5): "... /proc ... - proc proc rw,hidepid=invisible"; the last one counts.
+  bool hides = false;
+  const std::string mounts = contents_of("/proc/self/mountinfo").value_or("");
+  for (std::string_view rest = mounts; !rest.empty();) {
+    const auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.find(" /proc ") == line.npos || line.find(" - proc ") == line.npos) continue;
+    hides = line.find("hidepid=") != line.npos && line.find("hidepid=off") == line.npos;
+  }
+  return hides;
 }
 
 bool can_signal_exactly() {
@@ -279,9 +314,12 @@ std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const
   return pids;
 }
 
-std::vector<Process> ProcessTree::members(base::Deadline until) const {
+/// `hidden`: of those that the kernel's lists of children show, the ones that /proc does not.
+std::vector<Process> ProcessTree::members(base::Deadline until,
+                                          const std::vector<Process>& hidden) const {
   if (is_disbanded()) return {};
-  const auto all = all_processes(until);
+  auto all = all_processes(until);
+  all.insert(all.end(), hidden.begin(), hidden.end());
   return descendants(all, root(), strangers(all));
 }
 
@@ -297,8 +335,8 @@ std::vector<Process> ProcessTree::members_at_hand() const {
   for (std::size_t i = 0; i < parents.size() && !until.passed(base::now()); ++i) {
     for (const pid_t child : first_children_of(parents[i])) {
       const auto process = look_at(child);
-      if (!process) continue;
-      found.push_back(*process);
+      // One that has ended meanwhile is found to have, before it is signalled.
+      found.push_back(process.value_or(Process{child, parents[i], '?', 0}));
       parents.push_back(child);
       if (until.passed(base::now())) break;
     }
@@ -308,19 +346,34 @@ std::vector<Process> ProcessTree::members_at_hand() const {
 
 Reached ProcessTree::signal(int number) const {
   const Urgency urgency;  // the dead of a storm are looked at, too, of whom there may be thousands
+  const auto at_hand = members_at_hand();
+  // Before any signal: they are known as children of parents that may end of it.
+  std::map<pid_t, Hidden> hidden;
+  for (const Process& process : at_hand) {
+    if (process.start != 0) continue;
+    if (auto pinned = pin_hidden(process)) hidden.emplace(process.pid, std::move(*pinned));
+  }
   Reached reached;
   std::set<std::pair<pid_t, unsigned long long>> tried;
   const auto reach = [&](const Process& process) {
     if (!tried.emplace(process.pid, process.start).second) return;
+    if (process.start == 0) {
+      const auto found = hidden.find(process.pid);
+      if (found == hidden.end()) return;
+      reached.note(process.pid, send_signal(process.pid, found->second.pidfd, number));
+      return;
+    }
     reached.note(process.pid, signal_exactly(process, number));
     // A stopped process acts on a signal only once it runs again.
     if (number != SIGKILL && process.state == 'T') (void)signal_exactly(process, SIGCONT);
   };
   // The end of a lease does not wait for the long look around that follows.
-  for (const Process& process : members_at_hand()) reach(process);
+  for (const Process& process : at_hand) reach(process);
   const auto until = number == SIGKILL ? base::Deadline::never()
                                        : base::Deadline::after(base::now(), longest_search);
-  for (const Process& process : members(until)) reach(process);
+  std::vector<Process> unseen;
+  for (const auto& [pid, each] : hidden) unseen.push_back(each.process);
+  for (const Process& process : members(until, unseen)) reach(process);
   return reached;
 }
 
@@ -354,7 +407,7 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
 
 Reached ProcessTree::resume() const {
   Reached reached;
-  for (const Process& process : members(base::Deadline::never())) {
+  for (const Process& process : members(base::Deadline::never(), {})) {
     if (process.state == 'T') reached.note(process.pid, signal_exactly(process, SIGCONT));
   }
   return reached;
@@ -366,8 +419,8 @@ bool ProcessTree::empty() const {
   if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return true;  // ECHILD
   // The guardian ends when the tree below it is gone.
   if (guardian_ != 0) return false;
-  if (!is_inherited() && not_ours_.empty()) return false;
-  return members(base::Deadline::never()).empty();
+  if (!may_get_strangers()) return false;
+  return members(base::Deadline::never(), {}).empty();
 }
 
 }  // namespace os

@@ -20,7 +20,7 @@ struct Process {
   pid_t pid;
   pid_t parent;
   char state;                // R S D T Z ... of proc(5)
-  unsigned long long start;  // with the pid, the process's identity
+  unsigned long long start;  // with the pid, the process's identity; 0: it is hidden from us
 };
 
 /// Throws std::system_error unless /proc shows the processes as we see them: without it, or with
@@ -31,6 +31,10 @@ void require_proc();
 /// not (before Linux 5.1, or where pidfd_send_signal(2) is refused), signals go by number: they hit
 /// a wrong process only if every number is given out between a look and the signal that follows.
 bool can_signal_exactly();
+
+/// Whether /proc is mounted with hidepid=: then a process that its user may not trace (ssh-agent,
+/// what has a set-user-ID) is hidden, and found only as the child of one that is not.
+bool proc_hides_processes();
 
 /// What came of a signal to several processes.
 struct Reached {
@@ -102,7 +106,8 @@ class ProcessTree {
   [[nodiscard]] pid_t root() const;
   [[nodiscard]] std::vector<pid_t> strangers(const std::vector<Process>& all) const;
   /// Those seen by then.
-  [[nodiscard]] std::vector<Process> members(base::Deadline until) const;
+  [[nodiscard]] std::vector<Process> members(base::Deadline until,
+                                             const std::vector<Process>& hidden) const;
   [[nodiscard]] std::vector<Process> members_at_hand() const;
 
   std::vector<pid_t> not_ours_;   // children from before; sorted
