@@ -118,8 +118,10 @@ Program::Program(const std::vector<std::string>& argv, const std::vector<std::st
   const std::string us = std::to_string(::getpid());
   bool listens = false;
   for (char*& entry : environment_) {
+    // Each run looks at each variable.
+    if (entry == nullptr || (*entry != 'L' && *entry != 'W')) continue;
     for (const std::string_view name : {"LISTEN_PID=", "WATCHDOG_PID="}) {
-      if (entry == nullptr || entry != std::string{name} + us) continue;
+      if (entry != std::string{name} + us) continue;
       listens = listens || name == "LISTEN_PID=";
       name_us_.push_back({std::string{name} + std::string(room_for_pid, '\0'), name.size()});
       entry = name_us_.back().text.data();
