@@ -214,6 +214,9 @@ only_leaseholder() {
   [[ $(marked_processes) == "${PIDS[leaseholder]}" ]]
 }
 
+# A sanitizer takes more of the stack, and of addresses.
+is_sanitized() { grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN"; }
+
 # SOMEBODY is for whom the limit of processes counts, which root has not.
 as_somebody() {
   SOMEBODY=()
@@ -240,6 +243,7 @@ as_somebody() {
 
 @test "no thread to be had for the refresh at all: the line that tells of the loss says why" {
   as_somebody
+  export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # the leak check of a sanitizer needs a thread, too
   launch holder "${SOMEBODY[@]}" "$RLOCK_BIN" -k "$K" --ttl 3s -- "$LIB/until-file" "$T/go" 4
   wait_until says "$T/holder.out" started
   "${SOMEBODY[@]}" prlimit --pid "${PIDS[holder]}" --nproc=1:
@@ -250,6 +254,7 @@ as_somebody() {
 
 @test "no thread to be had for the look-up of a name: that is the reason" {
   as_somebody
+  export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
   attempt_as_somebody prlimit --nproc=1 "$RLOCK_BIN" -S redis://one.example:6379 -k "$K" -- touch "$T/ran"
   assert_equal "$status" 69
   assert_one_stderr_line 'cannot look up the name: starting a thread: Resource temporarily unavailable'
@@ -262,8 +267,7 @@ attempt_as_somebody() {
 }
 
 @test "a stack that may be larger than the memory: threads have a stack of their own, and the lease is refreshed" {
-  # A sanitizer takes more addresses than that.
-  if ! grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN"; then ulimit -v 900000; fi
+  is_sanitized || ulimit -v 900000
   ulimit -s 1000000
   hold holder -k "$K" --ttl 3s
   sleep 4
@@ -275,6 +279,7 @@ attempt_as_somebody() {
 
 @test "a stack that may not grow: one line, and nothing is begun" {
   local limit
+  ! is_sanitized || return 0
   for limit in 16 32 64; do
     status=0
     (ulimit -s "$limit" && exec "$RLOCK_BIN" -k "$K" -- touch "$T/ran") 2>"$T/err" 3>&- || status=$?
@@ -289,7 +294,7 @@ attempt_as_somebody() {
 @test "a stack that is just large enough is enough for all that rlock does" {
   local needed
   start_quorum
-  ! grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN" || return 0
+  ! is_sanitized || return 0
   (ulimit -s 16 && exec "$RLOCK_BIN" --version) 2>"$T/err" 3>&- || true
   needed=$(sed -n 's/.*, and \([0-9]*\) are needed.*/\1/p' "$T/err")
   ulimit -s $((needed + 16)) # the kernel leaves some out by chance, and the words are more

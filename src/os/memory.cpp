@@ -55,14 +55,15 @@ int shed_program(dl_phdr_info* loaded, std::size_t /*size*/, void* /*unused*/) {
 }  // namespace
 
 std::optional<std::string> missing_stack() {
-  const char here = 0;
   rlimit limit{};
   const auto top = ::getauxval(AT_EXECFN);  // the last string on the stack
   if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || top == 0) {
     return std::nullopt;
   }
-  // The limit counts the arguments and the environment, too.
-  const auto needed = top - reinterpret_cast<std::uintptr_t>(&here) + needed_stack;
+  // The limit counts the arguments and the environment, too. (A variable of ours may be elsewhere,
+  // under a sanitizer.)
+  const auto needed =
+      top - reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) + needed_stack;
   if (needed <= limit.rlim_cur) return std::nullopt;
   return "the stack may not grow beyond " + std::to_string(limit.rlim_cur / kib) + " KiB, and " +
          std::to_string(needed / kib + 1) + " are needed: see ulimit -s";
