@@ -41,7 +41,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int code = run(argc, argv);
+  const int code = cmd::has_stack() ? run(argc, argv) : int{cmd::ExitCode::system_refused};
   // Not exit(): a thread that hangs in a name server or a lock server may be left behind, and must
   // not find the statics destroyed that it uses, OpenSSL's among them. All output is written.
   if (__lsan_do_leak_check != nullptr) __lsan_do_leak_check();

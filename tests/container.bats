@@ -5,9 +5,9 @@ load lib/namespaces
 
 @test "PID 1 runs the job and exits with its code" {
   own_pids
-  run "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- sh -c 'ps -o ppid= -p "$PPID" | tr -d " "; exit 7'
+  run "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- sh -c 'ps -o comm= -p 1; exit 7'
   assert_equal "$status" 7
-  assert_output 1
+  assert_output rlock
   free "$K"
 }
 

@@ -118,3 +118,15 @@ b' RLOCK_MINE=x -- sh -c 'tr "\0" "\n" <"/proc/$$/environ" | grep -av -e ^RLOCK_
   assert_output ''
   assert_silent
 }
+
+@test "the sockets and the watchdog of a service that is rlock's are the job's: LISTEN_PID and WATCHDOG_PID name it" {
+  # shellcheck disable=SC2016
+  launch holder sh -c 'LISTEN_FDS=1 LISTEN_PID=$$ WATCHDOG_PID=$$ exec "$RLOCK_BIN" -k "$K" -- \
+    "$RLOCK_BIN" -k "$K-2" -- sh -c "echo \$\$ \$LISTEN_PID \$WATCHDOG_PID \$LISTEN_FDS"'
+  finish holder
+  assert_success
+  assert_output --regexp '^([0-9]+) \1 \1 1$'
+  launch holder env LISTEN_PID=1 "$RLOCK_BIN" -k "$K" -- sh -c 'echo "$LISTEN_PID"'
+  finish holder
+  assert_output 1
+}

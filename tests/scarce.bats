@@ -214,6 +214,9 @@ only_leaseholder() {
   [[ $(marked_processes) == "${PIDS[leaseholder]}" ]]
 }
 
+# A sanitizer takes more of the stack, and of addresses.
+is_sanitized() { grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN"; }
+
 # SOMEBODY is for whom the limit of processes counts, which root has not.
 as_somebody() {
   SOMEBODY=()
@@ -235,6 +238,74 @@ as_somebody() {
   touch "$T/go"
   finish holder
   assert_equal "$status" 4
+  assert_one_stderr_line 'cannot refresh the lease: starting a thread: Resource temporarily unavailable; trying again'
+}
+
+@test "no thread to be had for the refresh at all: the line that tells of the loss says why" {
+  as_somebody
+  export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # the leak check of a sanitizer needs a thread, too
+  launch holder "${SOMEBODY[@]}" "$RLOCK_BIN" -k "$K" --ttl 3s -- "$LIB/until-file" "$T/go" 4
+  wait_until says "$T/holder.out" started
+  "${SOMEBODY[@]}" prlimit --pid "${PIDS[holder]}" --nproc=1:
+  finish holder
+  assert_equal "$status" 76
+  assert_stderr_line 'could not be refreshed in time (cannot refresh the lease: starting a thread: Resource'
+}
+
+@test "no thread to be had for the look-up of a name: that is the reason" {
+  as_somebody
+  export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
+  attempt_as_somebody prlimit --nproc=1 "$RLOCK_BIN" -S redis://one.example:6379 -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 69
+  assert_one_stderr_line 'cannot look up the name: starting a thread: Resource temporarily unavailable'
+  [[ ! -e $T/ran ]]
+}
+
+attempt_as_somebody() {
+  launch attempt "${SOMEBODY[@]}" "$@"
+  finish attempt
+}
+
+@test "a stack that may be larger than the memory: threads have a stack of their own, and the lease is refreshed" {
+  is_sanitized || ulimit -v 900000
+  ulimit -s 1000000
+  hold holder -k "$K" --ttl 3s
+  sleep 4
+  held "$K"
+  let_go holder
+  assert_success
+  assert_silent
+}
+
+@test "a stack that may not grow: one line, and nothing is begun" {
+  local limit
+  ! is_sanitized || return 0
+  for limit in 16 32 64; do
+    status=0
+    (ulimit -s "$limit" && exec "$RLOCK_BIN" -k "$K" -- touch "$T/ran") 2>"$T/err" 3>&- || status=$?
+    stderr=$(<"$T/err")
+    assert_equal "$status" 71
+    assert_one_stderr_line "the stack may not grow beyond $limit KiB"
+  done
+  [[ ! -e $T/ran ]]
+  free "$K"
+}
+
+@test "a stack that is just large enough is enough for all that rlock does" {
+  local needed
+  start_quorum
+  ! is_sanitized || return 0
+  (ulimit -s 16 && exec "$RLOCK_BIN" --version) 2>"$T/err" 3>&- || true
+  needed=$(sed -n 's/.*, and \([0-9]*\) are needed.*/\1/p' "$T/err")
+  ulimit -s $((needed + 16)) # the kernel leaves some out by chance, and the words are more
+  attempt -vv -k "$K" -k "$K-2" -- sh -c 'exit 4'
+  assert_equal "$status" 4
+  attempt doctor
+  assert_success
+  attempt list --json
+  assert_success
+  attempt log --json
+  assert_success
 }
 
 @test "no thread to be had for the servers of a quorum: they are asked one after the other" {
@@ -252,6 +323,7 @@ as_somebody() {
   finish holder
   assert_equal "$status" 4
   on_nodes "$K" 0
+  assert_one_stderr_line 'starting a thread: Resource temporarily unavailable: the servers of the quorum are asked one after'
 }
 
 @test "no descriptors: what fails says so, and is no crash" {

@@ -152,7 +152,7 @@ forwards() {
   local round
   for round in {1..20}; do
     start "holder-$round" -k "$K:$round" -- sh -c 'sleep 300'
-    until [[ /proc/${PIDS[holder-$round]}/exe -ef $RLOCK_BIN ]]; do :; done
+    until [[ /proc/${PIDS[holder-$round]}/exe -ef ${REFUSE_BIN:-$RLOCK_BIN} ]]; do :; done
     sleep "0.000$((RANDOM % 10))"
     signal TERM "holder-$round"
     finish "holder-$round"

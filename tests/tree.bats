@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The whole tree of the job: what goes with it, what stays, and who came before it.
 load lib/rlock
+load lib/namespaces
 
 @test "TERM reaches the whole tree: children, orphans and daemons; release comes after they are gone" {
   start holder -k "$K" -- bash -c '
@@ -145,9 +146,64 @@ is_child_of_holder() { [[ $(ps -o ppid= -p "$1" | tr -d ' ') == "${PIDS[holder]}
 
 @test "an orphan of an earlier child is not killed when the guardian is" {
   with_a_stranger
-  kill -KILL "$(guardian_of holder)"
+  kill -KILL "$(first_child "$(guardian_of holder)")" # the first is its heir
   finish holder
   assert_equal "$status" 137
   process_alive "$(<"$T/stranger")"
   end_leftovers
+}
+
+# hidden_member: a process that its own user may not trace, below a shell; it writes TERM into $T/hidden.
+# shellcheck disable=SC2089,SC2090
+export hidden_member='import ctypes, signal, sys, time
+log = open(sys.argv[1], "a", buffering=1)
+ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE
+def heard(*_):
+    print("TERM", file=log)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, heard)
+print("here", file=log)
+while True: time.sleep(1)'
+
+# behind_hidepid NAME [RLOCK OPTION...] -- COMMAND: where /proc shows no process that its user may not trace
+behind_hidepid() {
+  local name=$1
+  shift
+  ((EUID == 0)) || skip 'it takes root to mount /proc with hidepid'
+  own_pids
+  # shellcheck disable=SC2016
+  launch "$name" "${INSIDE[@]}" sh -c 'mount -o remount,hidepid=2 /proc && setpriv --reuid=64999 --regid=64999 --clear-groups \
+    --inh-caps=+dac_override --ambient-caps=+dac_override "$RLOCK_BIN" -k "$K" "$@"; exit "$?"' - "$@"
+  wait_until says "$T/hidden" here
+  HIDDEN_RLOCK=$(first_child "$(first_child "${PIDS[$name]}")")
+}
+
+@test "TERM reaches a member that /proc hides, and what it has started" {
+  # shellcheck disable=SC2016
+  behind_hidepid holder --grace 20s -t 60s -- bash -c '"$PYTHON" -c "$hidden_member" "$T/hidden" & wait'
+  kill -TERM "$HIDDEN_RLOCK"
+  wait_until says "$T/hidden" TERM
+  finish holder
+  assert_equal "$status" 143
+  free "$K"
+}
+
+@test "a member that /proc hides is waited for and killed, when the guardian is killed as well" {
+  local hidden
+  # shellcheck disable=SC2016
+  behind_hidepid holder --grace 20s -t 60s -- bash -c '"$PYTHON" -c "$hidden_member" "$T/hidden" & wait'
+  hidden=$(first_child "$(first_child "$(first_child "$HIDDEN_RLOCK")")")
+  kill -KILL "$(first_child "$HIDDEN_RLOCK")"
+  finish holder
+  assert_equal "$status" 137
+  gone "$hidden"
+  free "$K"
+}
+
+@test "doctor tells that /proc hides processes" {
+  ((EUID == 0)) || skip 'it takes root to mount /proc with hidepid'
+  own_pids
+  # shellcheck disable=SC2016
+  run "${INSIDE[@]}" sh -c 'mount -o remount,hidepid=2 /proc && exec "$RLOCK_BIN" doctor'
+  assert_line --regexp '^warn +processes +/proc is mounted with hidepid'
 }

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/json.hpp"
 #include "cmd/present.hpp"
+#include "os/process_tree.hpp"
 #include "store/backend.hpp"
 
 namespace cmd {
@@ -81,6 +83,27 @@ std::string findings_as_json(const std::string& server, const store::Findings& f
   return dumped(json);
 }
 
+/// Of this host, not of the server: whether the processes of a job can be found and signalled.
+Finding processes() {
+  using Verdict = Finding::Verdict;
+  constexpr const char* subject = "processes";
+  try {
+    os::require_proc();
+  } catch (const std::system_error& error) {
+    return {Verdict::fail, subject, error.what(), "no job can be run here"};
+  }
+  if (!os::can_signal_exactly()) {
+    return {Verdict::warn, subject, "pidfd_send_signal is refused: signals go by number",
+            "use Linux 5.1 or newer, and a container profile that allows pidfd_send_signal"};
+  }
+  if (os::proc_hides_processes()) {
+    return {Verdict::warn, subject,
+            "/proc is mounted with hidepid: what hides is killed, but may miss SIGTERM",
+            "run rlock as a user in the group of that mount's gid="};
+  }
+  return {Verdict::ok, subject, "those of a job are found and signalled", ""};
+}
+
 int execute(const DoctorPlan& plan) {
   const auto longest = plan.server.longest_answer * longest_answers;
   auto findings =
@@ -90,6 +113,7 @@ int execute(const DoctorPlan& plan) {
                         "each host has its own: set one server for all, in RLOCK_SERVER or "
                         "/etc/rlock.conf"});
   }
+  findings.push_back(processes());
   const bool fit = std::none_of(findings.begin(), findings.end(), [](const Finding& each) {
     return each.verdict == Finding::Verdict::fail;
   });

@@ -7,9 +7,11 @@
 #include <cstdio>
 
 #include "base/duration.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "hold/progress.hpp"
 #include "os/error.hpp"
+#include "os/memory.hpp"
 #include "os/stdio.hpp"
 
 namespace cmd {
@@ -387,6 +389,12 @@ std::string as_json(const std::vector<LockReport>& reports) {
 
 void secure_output() {
   os::occupy_standard_descriptors();
+}
+
+bool has_stack() {
+  const auto missing = os::missing_stack();
+  if (missing) base::log::error("{}", *missing);
+  return !missing;
 }
 
 void print(std::string_view text) {

@@ -39,6 +39,9 @@ Json as_object(const store::Run& run);
 /// Before anything else: where stdout or stderr is closed, what we write there must not reach what
 /// we open later.
 void secure_output();
+/// Even before that: whether this process may have the stack that it needs, beyond which it would
+/// crash. Says so if not.
+bool has_stack();
 /// Writes all of it to stdout. Throws std::system_error if that fails (a full disk, a closed pipe).
 void print(std::string_view text);
 

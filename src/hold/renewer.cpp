@@ -1,7 +1,10 @@
 #include "hold/renewer.hpp"
 
+#include <string>
 #include <system_error>
+#include <utility>
 
+#include "base/log.hpp"
 #include "os/mailbox.hpp"
 
 namespace hold {
@@ -87,12 +90,17 @@ Renewer::~Renewer() {
 }
 
 void Renewer::begin() {
-  try {
-    thread_ = std::thread{[watch = watch_, listen_at = listen_at_] { watch->run(listen_at); }};
+  auto thread =
+      os::Thread::start([watch = watch_, listen_at = listen_at_] { watch->run(listen_at); });
+  if (thread) {
+    thread_ = std::move(*thread);
     begin_at_ = Deadline::never();
-  } catch (const std::system_error&) {
-    begin_at_ = Deadline::after(base::now(), retry_without_resources);
+    return;
   }
+  begin_at_ = Deadline::after(base::now(), retry_without_resources);
+  const std::string why = "cannot refresh the lease: " + thread.error().text();
+  if (!std::exchange(said_, true)) base::log::error("{}; trying again", why);
+  watch_->news.post(Trouble{why});
 }
 
 int Renewer::descriptor() const {

@@ -3,11 +3,11 @@
 
 #include <memory>
 #include <optional>
-#include <thread>
 #include <variant>
 #include <vector>
 
 #include "hold/held_locks.hpp"
+#include "os/thread.hpp"
 
 namespace hold {
 
@@ -26,7 +26,7 @@ class Renewer {
   Renewer& operator=(const Renewer&) = delete;
 
   /// When begin() is due, never() once it was: a job that ends before never costs a thread. A
-  /// machine that has none to spare is asked again.
+  /// machine that has none to spare is asked again, which is said, and is news.
   [[nodiscard]] store::Deadline begin_at() const { return begin_at_; }
   void begin();
 
@@ -42,7 +42,8 @@ class Renewer {
   std::shared_ptr<Watch> watch_;  // shared with the thread, which may have to be left behind
   store::Deadline listen_at_;
   store::Deadline begin_at_;
-  std::thread thread_;
+  bool said_ = false;  // that there is no thread to be had
+  os::Thread thread_;
 };
 
 }  // namespace hold

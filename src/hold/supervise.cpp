@@ -4,7 +4,6 @@
 
 #include "base/log.hpp"
 #include "base/result.hpp"
-#include "os/poll.hpp"
 
 namespace hold {
 namespace {
@@ -12,17 +11,19 @@ namespace {
 class Supervisor {
  public:
   Supervisor(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& renewer,
-             JobPolicy policy, os::Signals& signals)
+             JobPolicy policy, os::Signals& signals, os::Timer& timer)
       : guardian_{guardian},
         tree_{tree},
         renewer_{renewer},
         policy_{std::move(policy)},
-        signals_{signals} {}
+        signals_{signals},
+        timer_{timer} {}
 
   Ending run();
 
  private:
   void carry_out(const Actions& actions);
+  void say_refusal(int signal, const os::Reached& reached);
   void look_at_clock();
   void look_at_signals();
   void look_at_job();
@@ -35,7 +36,8 @@ class Supervisor {
   Renewer& renewer_;
   JobPolicy policy_;
   os::Signals& signals_;
-  os::Timer timer_;
+  os::Timer& timer_;
+  bool refusal_said_ = false;
 };
 
 Ending Supervisor::run() {
@@ -93,21 +95,29 @@ void Supervisor::carry_out(const Actions& actions) {
         action, [&](const ToJob& to) { guardian_.signal_job(to.signal); },
         [&](const ToTree& to) {
           if (to.signal == SIGKILL) guardian_.kill_tree();
+          const auto reached = tree_.signal(to.signal);
+          say_refusal(to.signal, reached);
           // Should /proc be gone, at least the job itself.
-          if (tree_.signal(to.signal) == 0) guardian_.signal_job(to.signal);
+          if (reached.processes == 0 && !reached.refused) guardian_.signal_job(to.signal);
         },
-        [&](const ResumeTree&) { tree_.resume(); },
+        [&](const ResumeTree&) { say_refusal(SIGCONT, tree_.resume()); },
         [&](const Follow& follow) { os::Signals::suspend(follow.signal); },
         [&](const Say& say) { base::log::Entry{say.event}.error("{}", say.text); });
   }
 }
 
+/// Once: what may not be signalled, a program of another user's, is tried again until it is gone.
+void Supervisor::say_refusal(int signal, const os::Reached& reached) {
+  if (!reached.refused || std::exchange(refusal_said_, true)) return;
+  base::log::error("{}", reached.refused->text(signal));
+}
+
 }  // namespace
 
 Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& renewer,
-                 JobPolicy policy, os::Signals& signals) {
+                 JobPolicy policy, os::Signals& signals, os::Timer& timer) {
   try {
-    Ending ending = Supervisor{guardian, tree, renewer, std::move(policy), signals}.run();
+    Ending ending = Supervisor{guardian, tree, renewer, std::move(policy), signals, timer}.run();
     guardian.dismiss();
     return ending;
   } catch (...) {

@@ -4,6 +4,7 @@
 #include "hold/job_policy.hpp"
 #include "hold/renewer.hpp"
 #include "os/guardian.hpp"
+#include "os/poll.hpp"
 #include "os/process_tree.hpp"
 
 namespace hold {
@@ -17,8 +18,9 @@ struct Ending {
 
 /// Signals, the children's changes, the renewer's news and the clock go to the policy; what it
 /// decides is done. Touches no server: whatever stalls there, the deadline here is kept. Should it
-/// throw, the job's tree is gone. At the end the guardian is dismissed. Main thread.
+/// throw, the job's tree is gone. At the end the guardian is dismissed. `timer`, which a system may
+/// refuse, is made before there is a job. Main thread.
 Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& renewer,
-                 JobPolicy policy, os::Signals& signals);
+                 JobPolicy policy, os::Signals& signals, os::Timer& timer);
 
 }  // namespace hold

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <ctime>
+#include <string_view>
 
 #include "os/error.hpp"
 #include "os/fd.hpp"
@@ -17,38 +19,42 @@
 namespace os {
 namespace {
 
+constexpr std::size_t room_for_pid = 12;
+
 struct Orders {
-  char* const* argv;
-  char* const* environment;
+  const Program* program;
   const sigset_t* mask;
   bool ignore_child;
   pid_t parent;
   const StartLimit* limit;
-  int report;  // close-on-exec: a successful exec closes it, a failed one writes errno
+  int report;  // close-on-exec: a successful exec closes it, a failed one writes NotStarted
 };
 
 /// The kernel kills this process when the limit comes, whatever system call it sleeps in. An exec
-/// removes its timer; what hangs on the lifeline is for the parent to undo.
-void obey(const StartLimit& limit) {
+/// removes its timer; what hangs on the lifeline is for the parent to undo. Where the kernel would
+/// not, the command must not be loaded: false, and errno.
+bool obey(const StartLimit& limit) {
   // A pair of sockets sends its owner a signal when something comes, and when the other end closes.
   const int flags = ::fcntl(limit.lifeline, F_GETFL);
-  (void)::fcntl(limit.lifeline, F_SETSIG, SIGKILL);
-  (void)::fcntl(limit.lifeline, F_SETOWN, ::getpid());
-  (void)::fcntl(limit.lifeline, F_SETFL, flags | O_ASYNC);
+  if (flags < 0 || ::fcntl(limit.lifeline, F_SETSIG, SIGKILL) != 0 ||
+      ::fcntl(limit.lifeline, F_SETOWN, ::getpid()) != 0 ||
+      ::fcntl(limit.lifeline, F_SETFL, flags | O_ASYNC) != 0) {
+    return false;
+  }
   pollfd other_end{limit.lifeline, 0, 0};
   if (::poll(&other_end, 1, 0) > 0) ::_exit(127);  // it closed before
-  if (limit.until.is_never()) return;
+  if (limit.until.is_never()) return true;
   sigevent kill{};
   kill.sigev_notify = SIGEV_SIGNAL;
   kill.sigev_signo = SIGKILL;
   timer_t timer{};
-  if (::timer_create(CLOCK_BOOTTIME, &kill, &timer) != 0) return;
+  if (::timer_create(CLOCK_BOOTTIME, &kill, &timer) != 0) return false;
   const auto moment = limit.until.moment().time_since_epoch();
   const auto seconds = std::chrono::floor<std::chrono::seconds>(moment);
   itimerspec at{};
   at.it_value.tv_sec = seconds.count();
   at.it_value.tv_nsec = (moment - seconds).count();
-  (void)::timer_settime(timer, TIMER_ABSTIME, &at, nullptr);
+  return ::timer_settime(timer, TIMER_ABSTIME, &at, nullptr) == 0;
 }
 
 /// Nothing that happens on the lifeline signals any process from now on.
@@ -68,20 +74,25 @@ bool was_killed(pid_t pid) {
   return info.si_code == CLD_KILLED && info.si_status == SIGKILL;
 }
 
+[[noreturn]] void give_up(const Orders& orders, NotStarted::Stage stage) {
+  const NotStarted why{stage, errno};
+  (void)!::write(orders.report, &why, sizeof why);
+  ::_exit(127);
+}
+
 /// Runs in the child. With vfork() its memory is ours: only system calls, nothing that allocates,
 /// locks or returns.
 [[noreturn]] void carry_out(const Orders& orders) {
   // Without its guardian no process could stop the job when rlock is killed: so the job dies with
   // the guardian.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(orders, NotStarted::Stage::fork);
   if (::getppid() != orders.parent) ::_exit(127);
-  obey(*orders.limit);
+  if (!obey(*orders.limit)) give_up(orders, NotStarted::Stage::fork);
   if (orders.ignore_child) ::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, orders.mask, nullptr);
-  ::execvpe(orders.argv[0], orders.argv, orders.environment);
-  const int error = errno;
-  (void)!::write(orders.report, &error, sizeof error);
-  ::_exit(127);
+  orders.program->name_process(::getpid());
+  ::execvpe(orders.program->argv()[0], orders.program->argv(), orders.program->environment());
+  give_up(orders, NotStarted::Stage::exec);
 }
 
 /// vfork and not fork: it copies no page table, which is a tenth of what a whole run costs. It is
@@ -103,7 +114,32 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }  // namespace
 
 Program::Program(const std::vector<std::string>& argv, const std::vector<std::string>& environment)
-    : argv_{pointers(argv)}, environment_{pointers(environment)} {}
+    : argv_{pointers(argv)}, environment_{pointers(environment)} {
+  const std::string us = std::to_string(::getpid());
+  bool listens = false;
+  for (char*& entry : environment_) {
+    // Each run looks at each variable.
+    if (entry == nullptr || (*entry != 'L' && *entry != 'W')) continue;
+    for (const std::string_view name : {"LISTEN_PID=", "WATCHDOG_PID="}) {
+      if (entry != std::string{name} + us) continue;
+      listens = listens || name == "LISTEN_PID=";
+      name_us_.push_back({std::string{name} + std::string(room_for_pid, '\0'), name.size()});
+      entry = name_us_.back().text.data();
+    }
+  }
+  // The same once more, by what nobody can know before the process exists; it may be missing.
+  if (!listens) return;
+  std::erase_if(environment_, [](const char* entry) {
+    return entry != nullptr && std::string_view{entry}.starts_with("LISTEN_PIDFDID=");
+  });
+}
+
+void Program::name_process(pid_t pid) const {
+  for (const NamesProcess& each : name_us_) {
+    char* const number = const_cast<char*>(each.text.data()) + each.number_at;
+    *std::to_chars(number, number + room_for_pid - 1, pid).ptr = '\0';
+  }
+}
 
 base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signals& signals,
                                              const StartLimit& limit) {
@@ -111,8 +147,7 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
   if (::pipe2(ends, O_CLOEXEC) != 0) return NotStarted{NotStarted::Stage::fork, errno};
   const Fd reader{ends[0]};
   Fd writer{ends[1]};
-  const Orders orders{program.argv(),
-                      program.environment(),
+  const Orders orders{&program,
                       &signals.inherited_mask(),
                       signals.inherited_child_ignored(),
                       ::getpid(),
@@ -123,17 +158,17 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
   if (pid < 0) return NotStarted{NotStarted::Stage::fork, errno};
   writer = Fd{};
 
-  int error = 0;
+  NotStarted why{};
   ssize_t size = 0;
   do {
-    size = ::read(reader.number(), &error, sizeof error);
+    size = ::read(reader.number(), &why, sizeof why);
   } while (size < 0 && errno == EINTR);
   // Not before: where vfork() is a fork(), under a sanitizer, the child may only now have begun.
   release(limit.lifeline);
-  if (size == static_cast<ssize_t>(sizeof error)) {
+  if (size == static_cast<ssize_t>(sizeof why)) {
     while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
-    return NotStarted{NotStarted::Stage::exec, error};
+    return why;
   }
   if (limit.until.passed(base::now()) && was_killed(pid)) {
     (void)::waitpid(pid, nullptr, 0);

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <cstddef>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,17 +57,27 @@ struct Change {
 
 /// A command with its arguments and its whole environment ("NAME=value" each), ready to be
 /// executed: nothing is left to allocate in a child that has just been forked. Refers to both,
-/// which must outlive it.
+/// which must outlive it. Variables that name this process to itself, for systemd's sockets and
+/// watchdog, are to name the command's.
 class Program {
  public:
   Program(const std::vector<std::string>& argv, const std::vector<std::string>& environment);
 
   [[nodiscard]] char* const* argv() const { return argv_.data(); }
   [[nodiscard]] char* const* environment() const { return environment_.data(); }
+  /// In the child, before it executes the program: only writes to memory.
+  void name_process(pid_t pid) const;
 
  private:
+  /// "LISTEN_PID=" and room for a number.
+  struct NamesProcess {
+    std::string text;
+    std::size_t number_at;
+  };
+
   std::vector<char*> argv_;
   std::vector<char*> environment_;
+  std::deque<NamesProcess> name_us_;  // whose addresses stay
 };
 
 /// What ends a child that has not executed its program yet. Loading a program can take for ever

@@ -75,12 +75,56 @@ void block_all_signals() {
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
 }
 
+/// As a process that is not rlock to people and programs who mean rlock.
+void stand_aside() {
+  block_all_signals();
+  ::setsid();
+  ::prctl(PR_SET_NAME, guardian_name.data());  // killall is not for us
+}
+
+/// The heir (see Guardian), in a process of its own, with one thread. Returns in another one, below
+/// it, which is to be the guardian.
+void bequeath(GuardianLine& line) {
+  const ProcessTree tree;
+  const pid_t guardian = ::fork();
+  if (guardian == 0) return;
+  if (guardian < 0) {
+    line.send(Report{Report::Kind::not_forked, 0, errno});
+    ::_exit(0);
+  }
+  line.close();  // rlock is to hear the guardian's end
+  stand_aside();
+  change_command_line();
+  std::optional<Urgency> urgency;  // once the guardian was killed
+  const auto look_at = [&](const Change& change) {
+    if (change.pid != guardian) return;
+    if (change.kind == Change::Kind::stopped) {
+      (void)::kill(guardian, SIGCONT);
+    } else if (change.status == 0) {
+      ::_exit(0);  // it has left in order
+    } else {
+      urgency.emplace();
+    }
+  };
+  for (siginfo_t next{}; ::waitid(P_ALL, 0, &next, WEXITED | WSTOPPED | WNOWAIT) == 0;) {
+    while (const auto change = reap()) look_at(*change);
+    for (bool storm = urgency.has_value(); storm;) storm = !ProcessTree::kill_children(look_at);
+    if (urgency) tree.signal(SIGKILL);
+  }
+  ::_exit(0);
+}
+
 /// What the guardian does, in a process of its own (see Guardian).
 class GuardianProcess {
  public:
   /// In a fresh fork, with one thread. `until`: as Guardian's.
-  GuardianProcess(GuardianLine line, Signals& signals, pid_t rlock, base::Deadline until)
-      : line_{std::move(line)}, signals_{signals}, rlock_{rlock}, until_{until} {}
+  GuardianProcess(GuardianLine line, Signals& signals, pid_t rlock, base::Deadline until,
+                  bool has_heir)
+      : line_{std::move(line)},
+        signals_{signals},
+        rlock_{rlock},
+        until_{until},
+        has_heir_{has_heir} {}
 
   /// To the end of the process.
   [[noreturn]] void run(const Program& program);
@@ -89,9 +133,10 @@ class GuardianProcess {
   void start_job(const Program& program);
   void watch();
   void take_orders();
+  void signal_job(int number);
   void look_at_children();
   void look_at(const Change& change);
-  [[noreturn]] void leave(const Report& last);
+  [[noreturn]] void leave(Report last);
   [[nodiscard]] bool must_kill() const { return alone_ || ordered_ || until_.passed(base::now()); }
   [[nodiscard]] base::Deadline due() const;
   void kill_tree();
@@ -104,6 +149,7 @@ class GuardianProcess {
   ProcessTree tree_;
   pid_t rlock_;
   base::Deadline until_;
+  bool has_heir_;
   pid_t job_ = 0;
   std::optional<Report> end_{};  // of the job's process
   bool alone_ = false;           // rlock is gone
@@ -117,9 +163,7 @@ class GuardianProcess {
 void GuardianProcess::run(const Program& program) {
   try {
     start_job(program);
-    block_all_signals();
-    ::setsid();  // not before: the job belongs to rlock's session and process group
-    ::prctl(PR_SET_NAME, guardian_name.data());  // killall is not for us
+    stand_aside();  // not before: the job belongs to rlock's session and process group
     watch();
   } catch (const std::exception& error) {
     base::log::error("the guardian of the job: {}", error.what());
@@ -142,7 +186,7 @@ void GuardianProcess::start_job(const Program& program) {
     ::_exit(0);
   }
   job_ = spawned->pid();
-  line_.send(Report{Report::Kind::started, job_, 0});
+  line_.send(Report{Report::Kind::started, job_, ::getpid()});
 }
 
 void GuardianProcess::watch() {
@@ -176,13 +220,16 @@ void GuardianProcess::take_orders() {
           switch (order.kind) {
             case Order::Kind::keep_until: until_ = base::Deadline::at(order.until); break;
             case Order::Kind::kill_tree: ordered_ = told_ = true; break;
-            case Order::Kind::signal:
-              if (!end_) (void)::kill(job_, order.signal);
-              break;
+            case Order::Kind::signal: signal_job(order.signal); break;
           }
         },
         [&](HungUp) { alone_ = true, more = false; });
   }
+}
+
+void GuardianProcess::signal_job(int number) {
+  if (end_ || ::kill(job_, number) == 0) return;
+  base::log::error("{}", Reached::Refused{job_, errno}.text(number));
 }
 
 void GuardianProcess::look_at_children() {
@@ -210,11 +257,13 @@ void GuardianProcess::look_at(const Change& change) {
 }
 
 /// When rlock hears the last report, the guardian has nothing of rlock's any more and only exits,
-/// for which rlock need not wait.
-void GuardianProcess::leave(const Report& last) {
+/// for which rlock need not wait. Where close_range(2) is refused, rlock waits; so it does for an
+/// heir, which has all of rlock's, too.
+void GuardianProcess::leave(Report last) {
   const auto line = static_cast<unsigned>(line_.descriptor());
-  if (line > 3) ::close_range(3, line - 1, 0);
-  ::close_range(line + 1, ~0U, 0);
+  const bool closed = !has_heir_ && (line <= 3 || ::close_range(3, line - 1, 0) == 0) &&
+                      ::close_range(line + 1, ~0U, 0) == 0;
+  if (!closed) last.kind = Report::Kind::ended;
   line_.send(last);
   ::_exit(0);
 }
@@ -228,7 +277,7 @@ void GuardianProcess::kill_tree() {
   storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
   if (storm_) return look_at_children();
   // Should /proc be gone, at least the job itself.
-  if (tree_.signal(SIGKILL) == 0 && !end_) (void)::kill(job_, SIGKILL);
+  if (tree_.signal(SIGKILL).processes == 0 && !end_) (void)::kill(job_, SIGKILL);
   look_at_children();
 }
 
@@ -241,6 +290,13 @@ namespace {
 // To load a command. A load that takes longer hangs; from then on we listen for a signal that wants
 // us to stop. There is no job yet for the other signals to go to.
 constexpr base::Millis usual_start{1'000};
+
+/// Then its number is its own until we reap it.
+bool is_our_child(pid_t pid) {
+  siginfo_t info{};
+  return pid > 0 &&
+         ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
 
 bool ends_us(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT ||
@@ -255,6 +311,7 @@ base::Result<Guardian, NotStarted> Guardian::start_job(const Program& program, S
   GuardianLine its;
   GuardianLine::connect(ours, its);
   const pid_t self = ::getpid();
+  const bool has_heir = tree.may_get_strangers();
   // A true fork: processes that share their memory are killed together when it runs out.
   const pid_t pid = ::fork();
   if (pid < 0) return NotStarted{NotStarted::Stage::fork, errno};
@@ -265,11 +322,12 @@ base::Result<Guardian, NotStarted> Guardian::start_job(const Program& program, S
     return guardian;
   }
   ours.close();
-  GuardianProcess{std::move(its), signals, self, until}.run(program);
+  if (has_heir) bequeath(its);
+  GuardianProcess{std::move(its), signals, self, until, has_heir}.run(program);
 }
 
 Guardian::Guardian(GuardianLine line, pid_t pid, ProcessTree& tree, base::Deadline until)
-    : line_{std::move(line)}, tree_{tree}, guardian_{pid}, until_{until} {
+    : line_{std::move(line)}, tree_{tree}, guardian_{pid}, inner_{pid}, until_{until} {
   tree_.be_below(pid);
 }
 
@@ -277,6 +335,7 @@ Guardian::Guardian(Guardian&& other) noexcept
     : line_{std::move(other.line_)},
       tree_{other.tree_},
       guardian_{std::exchange(other.guardian_, 0)},
+      inner_{other.inner_},
       job_{other.job_},
       hung_up_{other.hung_up_},
       killed_{other.killed_},
@@ -291,15 +350,35 @@ Guardian::~Guardian() {
 
 void Guardian::dismiss() {
   if (left_ || guardian_ == 0) return;
-  (void)::kill(guardian_, SIGKILL);
-  while (::waitpid(guardian_, nullptr, 0) < 0 && errno == EINTR) {
+  // The heir first, which would kill what a killed guardian leaves.
+  for (const pid_t each : {guardian_, inner_}) {
+    if (!is_our_child(each)) continue;
+    (void)::kill(each, SIGKILL);
+    while (::waitpid(each, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
-  forget_guardian();
+  guardian_ = 0;
+  tree_.disband();
 }
 
-void Guardian::forget_guardian() {
+void Guardian::hang_up() {
+  if (std::exchange(hung_up_, true)) return;
+  killed_ = !ended_;
+  if (has_heir()) tree_.be_below(guardian_);
+}
+
+void Guardian::forget_guardian(const Change& end) {
+  const bool was_heir = has_heir();
   guardian_ = 0;
-  tree_.inherit();
+  if (was_heir && is_our_child(inner_)) {
+    // The heir was killed alone: the guardian is our own child now, and has lost nothing.
+    guardian_ = inner_;
+    tree_.be_below(guardian_);
+  } else if (end.status == 0) {
+    tree_.disband();
+  } else {
+    tree_.inherit();
+  }
 }
 
 std::optional<NotStarted> Guardian::await_start(Signals& signals) {
@@ -321,6 +400,10 @@ std::optional<NotStarted> Guardian::await_start(Signals& signals) {
     return std::nullopt;
   }
   job_ = report->job;
+  if (report->kind == Report::Kind::started) {
+    inner_ = report->value;
+    tree_.be_below(inner_);
+  }
   switch (report->kind) {
     case Report::Kind::not_forked: return NotStarted{NotStarted::Stage::fork, report->value};
     case Report::Kind::not_executed: return NotStarted{NotStarted::Stage::exec, report->value};
@@ -338,12 +421,10 @@ bool Guardian::job_is_in_our_group() const {
 
 void Guardian::signal_job(int number) {
   if (ended_ || job_ == 0) return;
-  // Only its parent knows for certain that the number still means the job.
-  if (hung_up_) {
-    (void)::kill(job_, number);
-  } else {
-    (void)line_.send(Order{Order::Kind::signal, number, {}});
-  }
+  // Only its parent knows for certain that the number still means the job: its guardian, or we once
+  // that is gone. A guardian that does not read has not reaped it either.
+  if (!hung_up_ && line_.send(Order{Order::Kind::signal, number, {}})) return;
+  if (!hung_up_ || is_our_child(job_)) (void)::kill(job_, number);
 }
 
 void Guardian::keep_until(base::Deadline until) {
@@ -363,7 +444,7 @@ std::optional<Change> Guardian::take() {
     if (change->pid == guardian_ && change->kind == Change::Kind::stopped) {
       (void)::kill(guardian_, SIGCONT);
     } else if (change->pid == guardian_) {
-      forget_guardian();
+      forget_guardian(*change);
     } else if (change->pid == job_) {
       // It is our child now, so its guardian is gone; of several threads, which a sanitizer starts,
       // the last may not have closed the line yet.
@@ -374,9 +455,7 @@ std::optional<Change> Guardian::take() {
   }
   // Killed together with its guardian, which took its status along. Orphans come to us before the
   // parent they had can be reaped.
-  siginfo_t info{};
-  if (killed_ && !ended_ && guardian_ == 0 &&
-      ::waitid(P_PID, static_cast<id_t>(job_), &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
+  if (killed_ && !ended_ && guardian_ == 0 && !is_our_child(job_)) {
     return over({Change::Kind::ended, job_, SIGKILL});
   }
   return std::nullopt;

@@ -24,7 +24,7 @@ class ProcessTree;
 struct Report {
   enum class Kind { started, not_forked, not_executed, late, stopped, ended, all_ended } kind;
   pid_t job;
-  int value;  // errno, or the status as from waitpid(2)
+  int value;  // errno, or the status as from waitpid(2); started: the guardian's own number
 };
 
 /// To the guardian: a signal for the job's process, the time that rlock sets itself, or to kill the
@@ -82,6 +82,9 @@ class GuardianLine {
 /// be a subreaper. Neither has memory in common with the other, so that no single choice of the
 /// kernel's out-of-memory killer takes both.
 ///
+/// Where orphans of others can come to us as well, the guardian has an heir: a process between us
+/// and it, to which nothing can come but what a killed guardian leaves, and which kills that.
+///
 /// The guardian has another name, command line, session and process group than rlock, so that what
 /// is meant for rlock does not hit it, and blocks every signal that can be blocked. It keeps every
 /// descriptor of rlock's as long as it has a tree to guard: a lock that the kernel frees when its
@@ -128,14 +131,14 @@ class Guardian {
   Change over(Change change);
 
   /// Nothing more comes from the guardian, which tells of the job's end before it ends by itself.
-  void hang_up() {
-    if (!std::exchange(hung_up_, true)) killed_ = !ended_;
-  }
-  void forget_guardian();
+  void hang_up();
+  void forget_guardian(const Change& end);
+  [[nodiscard]] bool has_heir() const { return guardian_ != 0 && inner_ != guardian_; }
 
   GuardianLine line_;
   ProcessTree& tree_;
-  pid_t guardian_;  // 0 once it was reaped, or belongs to another
+  pid_t guardian_;  // or its heir: our child; 0 once it was reaped, or belongs to another
+  pid_t inner_;     // the guardian itself, once it has told
   pid_t job_ = 0;   // unknown if the guardian was killed before it could tell
   bool hung_up_ = false;
   bool killed_ = false;

@@ -1,7 +1,9 @@
 #include "os/memory.hpp"
 
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -9,6 +11,10 @@
 
 namespace os {
 namespace {
+
+constexpr std::size_t kib = 1024;
+// A run takes some 16 KiB.
+constexpr std::size_t needed_stack = 64 * kib;
 
 // The tables of a loaded file are at addresses that the loader tells as numbers.
 template <class Table>
@@ -47,6 +53,21 @@ int shed_program(dl_phdr_info* loaded, std::size_t /*size*/, void* /*unused*/) {
 }
 
 }  // namespace
+
+std::optional<std::string> missing_stack() {
+  rlimit limit{};
+  const auto top = ::getauxval(AT_EXECFN);  // the last string on the stack
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || top == 0) {
+    return std::nullopt;
+  }
+  // The limit counts the arguments and the environment, too. (A variable of ours may be elsewhere,
+  // under a sanitizer.)
+  const auto needed =
+      top - reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) + needed_stack;
+  if (needed <= limit.rlim_cur) return std::nullopt;
+  return "the stack may not grow beyond " + std::to_string(limit.rlim_cur / kib) + " KiB, and " +
+         std::to_string(needed / kib + 1) + " are needed: see ulimit -s";
+}
 
 void shed_memory() {
   ::dl_iterate_phdr(shed_program, nullptr);

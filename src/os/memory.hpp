@@ -1,5 +1,8 @@
-// What a process that sleeps for long need not have in memory.
+// What this process may have of memory, and what it gives back.
 #pragma once
+
+#include <optional>
+#include <string>
 
 namespace os {
 
@@ -7,5 +10,8 @@ namespace os {
 /// libraries, which stay in the page cache for all who run it. What is touched again costs a fault
 /// for each 64 KB: a tenth of a millisecond for the next question to a server. Any thread.
 void shed_memory();
+
+/// Why the main thread's stack is too small, if it is (ulimit -s). Main thread, first of all.
+std::optional<std::string> missing_stack();
 
 }  // namespace os

@@ -12,11 +12,10 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <system_error>
-#include <thread>
 
 #include "os/libraries.hpp"
 #include "os/mailbox.hpp"
+#include "os/thread.hpp"
 
 namespace os {
 namespace {
@@ -50,11 +49,9 @@ Result<Addresses> resolve(const std::string& host, const std::string& port,
   const std::string not_asked = leave_plugins_out();
   // Shared with the thread, for as long as that takes.
   const auto answer = std::make_shared<Mailbox<Result<Addresses>>>();
-  try {
-    std::thread{[answer, host, port] { answer->post(look_up(host, port, 0)); }}.detach();
-  } catch (const std::system_error& error) {
-    return reason(error.what());
-  }
+  auto asks = Thread::start([answer, host, port] { answer->post(look_up(host, port, 0)); });
+  if (!asks) return reason("cannot look up the name: " + asks.error().text());
+  asks->detach();
   switch (wait_for(answer->descriptor(), Want::read, limit)) {
     case Ready::timed_out: return reason("no answer from the name servers");
     case Ready::interrupted: return reason("interrupted");

@@ -11,6 +11,8 @@
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <cstring>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -81,14 +83,22 @@ std::vector<Process> descendants(const std::vector<Process>& all, pid_t root,
 
 namespace {
 
-std::optional<Process> look_at(pid_t pid) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
-  const Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+std::optional<Process> read_stat(const Fd& file) {
   if (!file) return std::nullopt;
   std::array<char, 1024> text{};
   const ssize_t size = ::read(file.number(), text.data(), text.size());
   if (size <= 0) return std::nullopt;
   return process_in({text.data(), static_cast<std::size_t>(size)});
+}
+
+std::optional<Process> look_at(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  return read_stat(Fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)});
+}
+
+/// `directory`: one of /proc.
+std::optional<Process> look_at(const Fd& directory) {
+  return read_stat(Fd{::openat(directory.number(), "stat", O_RDONLY | O_CLOEXEC)});
 }
 
 std::vector<pid_t> numbered_entries(const char* path) {
@@ -137,18 +147,18 @@ std::vector<pid_t> first_children_of(pid_t parent) {
   return children;
 }
 
-/// glibc has wrappers since 2.36; without them the program loads on the 2.35 of older hosts, too.
-int open_pidfd(pid_t pid) {
-  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+/// By the number alone. Of our own children, which nobody else reaps, that is exact; any other may
+/// have ended since we looked at it, and if every number was given out meanwhile, a stranger has
+/// its number. 0, or an errno value.
+int signal_by_number(pid_t pid, const siginfo_t& info) {
+  if (::syscall(SYS_rt_sigqueueinfo, pid, info.si_signo, &info) == 0) return 0;
+  // A profile that knows few system calls knows this one.
+  return ::kill(pid, info.si_signo) == 0 ? 0 : errno;
 }
 
-/// A pid may have been given to a stranger since we read it. A pidfd pins the process that has it
-/// now; if that one started when ours did, it is ours and stays so.
-void signal_exactly(const Process& process, int number) {
-  const Fd pidfd{open_pidfd(process.pid)};
-  if (!pidfd) return;
-  const auto now = look_at(process.pid);
-  if (!now || now->start != process.start) return;
+/// `pinned`: what means this process, whoever gets its number; if there is none, the signal goes by
+/// number. 0: it was sent; ESRCH: the process is gone; any other errno value: the kernel refused.
+int send_signal(pid_t pid, const Fd& pinned, int number) {
   // Its own mark is for a nested run: the job below that one is a member too.
   siginfo_t info{};
   info.si_signo = number;
@@ -156,7 +166,40 @@ void signal_exactly(const Process& process, int number) {
   info.si_pid = ::getpid();
   info.si_uid = ::getuid();
   info.si_value.sival_int = Signals::whole_tree;
-  (void)::syscall(SYS_pidfd_send_signal, pidfd.number(), number, &info, 0);
+  if (pinned) {
+    if (::syscall(SYS_pidfd_send_signal, pinned.number(), number, &info, 0) == 0) return 0;
+    if (errno == ESRCH) return ESRCH;
+  }
+  return signal_by_number(pid, info);
+}
+
+/// An open directory of /proc pins its process as a pidfd does, for pidfd_send_signal(2), too: if
+/// that process started when ours did, it is ours and stays so. There is no need for pidfd_open(2),
+/// which is younger and is refused in more places.
+int signal_exactly(const Process& process, int number) {
+  const std::string path = "/proc/" + std::to_string(process.pid);
+  const Fd directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!directory && errno == ENOENT) return ESRCH;
+  // Without a descriptor to spare it cannot be looked at again, but signalled.
+  const auto now = directory ? look_at(directory) : process;
+  if (!now || now->start != process.start) return ESRCH;
+  return send_signal(process.pid, directory, number);
+}
+
+/// A process that /proc does not show us (hidepid=), and a pidfd of it, where the kernel gives one.
+struct Hidden {
+  Process process;
+  Fd pidfd;
+};
+
+/// Nothing, if it has ended.
+std::optional<Hidden> pin_hidden(const Process& process) {
+  Hidden hidden{process, Fd{static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0))}};
+  if (!hidden.pidfd && errno == ESRCH) return std::nullopt;
+  // If it is a child of that parent after its pidfd was opened, that means this one.
+  const auto siblings = first_children_of(process.parent);
+  if (std::count(siblings.begin(), siblings.end(), process.pid) == 0) return std::nullopt;
+  return hidden;
 }
 
 std::vector<pid_t> children_now() {
@@ -192,6 +235,36 @@ void require_proc() {
        ESRCH);
 }
 
+void Reached::note(pid_t pid, int error) {
+  if (error == 0) ++processes;
+  if (error != 0 && error != ESRCH) refused = {pid, error};
+}
+
+std::string Reached::Refused::text(int signal) const {
+  const char* name = ::sigabbrev_np(signal);
+  const std::string shown = name != nullptr ? std::string{"SIG"} + name : std::to_string(signal);
+  return "cannot send " + shown + " to process " + std::to_string(pid) +
+         " of the job: " + describe(error);
+}
+
+bool proc_hides_processes() {
+  // mountinfo(5) of proc(5): "... /proc ... - proc proc rw,hidepid=invisible"; the last one counts.
+  bool hides = false;
+  const std::string mounts = contents_of("/proc/self/mountinfo").value_or("");
+  for (std::string_view rest = mounts; !rest.empty();) {
+    const auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.find(" /proc ") == line.npos || line.find(" - proc ") == line.npos) continue;
+    hides = line.find("hidepid=") != line.npos && line.find("hidepid=off") == line.npos;
+  }
+  return hides;
+}
+
+bool can_signal_exactly() {
+  const Fd self{::open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  return ::syscall(SYS_pidfd_send_signal, self.number(), 0, nullptr, 0) == 0;
+}
+
 Urgency::Urgency() : usual_{::getpriority(PRIO_PROCESS, 0)} {
   constexpr int most_urgent = -20;
   (void)::setpriority(PRIO_PROCESS, 0, most_urgent);
@@ -205,14 +278,23 @@ ProcessTree::ProcessTree() : not_ours_{children_now()} {
   check(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "becoming a subreaper");
 }
 
+bool ProcessTree::may_get_strangers() const {
+  return !not_ours_.empty() || ::getpid() == 1;
+}
+
 void ProcessTree::be_below(pid_t guardian) {
   guardian_ = guardian;
+  if (since_ != 0) return;
   const auto process = look_at(guardian);
   since_ = process ? std::max(process->start, 1ULL) : 1;
 }
 
 void ProcessTree::inherit() {
   guardian_ = 0;
+}
+
+void ProcessTree::disband() {
+  guardian_ = -1;
 }
 
 pid_t ProcessTree::root() const {
@@ -222,7 +304,7 @@ pid_t ProcessTree::root() const {
 /// Children of the root that are no members; sorted.
 std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const {
   if (guardian_ != 0) return {};
-  if (!is_inherited()) return not_ours_;
+  if (!is_inherited() || !may_get_strangers()) return not_ours_;
   std::vector<pid_t> pids = not_ours_;
   const pid_t self = root();
   for (const Process& process : all) {
@@ -232,8 +314,12 @@ std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const
   return pids;
 }
 
-std::vector<Process> ProcessTree::members(base::Deadline until) const {
-  const auto all = all_processes(until);
+/// `hidden`: of those that the kernel's lists of children show, the ones that /proc does not.
+std::vector<Process> ProcessTree::members(base::Deadline until,
+                                          const std::vector<Process>& hidden) const {
+  if (is_disbanded()) return {};
+  auto all = all_processes(until);
+  all.insert(all.end(), hidden.begin(), hidden.end());
   return descendants(all, root(), strangers(all));
 }
 
@@ -241,6 +327,7 @@ std::vector<Process> ProcessTree::members(base::Deadline until) const {
 /// at every process of a busy host takes tens of milliseconds. The lists may miss a sibling of one
 /// that exits just now (proc(5)), and some kernels have none: good for a first blow only.
 std::vector<Process> ProcessTree::members_at_hand() const {
+  if (is_disbanded()) return {};
   // Where every child has a child as soon as we look, there would be no end.
   const auto until = base::Deadline::after(base::now(), longest_kill);
   std::vector<pid_t> parents{root()};
@@ -248,8 +335,8 @@ std::vector<Process> ProcessTree::members_at_hand() const {
   for (std::size_t i = 0; i < parents.size() && !until.passed(base::now()); ++i) {
     for (const pid_t child : first_children_of(parents[i])) {
       const auto process = look_at(child);
-      if (!process) continue;
-      found.push_back(*process);
+      // One that has ended meanwhile is found to have, before it is signalled.
+      found.push_back(process.value_or(Process{child, parents[i], '?', 0}));
       parents.push_back(child);
       if (until.passed(base::now())) break;
     }
@@ -257,21 +344,37 @@ std::vector<Process> ProcessTree::members_at_hand() const {
   return descendants(found, root(), strangers(found));
 }
 
-std::size_t ProcessTree::signal(int number) const {
+Reached ProcessTree::signal(int number) const {
   const Urgency urgency;  // the dead of a storm are looked at, too, of whom there may be thousands
-  std::set<std::pair<pid_t, unsigned long long>> reached;
+  const auto at_hand = members_at_hand();
+  // Before any signal: they are known as children of parents that may end of it.
+  std::map<pid_t, Hidden> hidden;
+  for (const Process& process : at_hand) {
+    if (process.start != 0) continue;
+    if (auto pinned = pin_hidden(process)) hidden.emplace(process.pid, std::move(*pinned));
+  }
+  Reached reached;
+  std::set<std::pair<pid_t, unsigned long long>> tried;
   const auto reach = [&](const Process& process) {
-    if (!reached.emplace(process.pid, process.start).second) return;
-    signal_exactly(process, number);
+    if (!tried.emplace(process.pid, process.start).second) return;
+    if (process.start == 0) {
+      const auto found = hidden.find(process.pid);
+      if (found == hidden.end()) return;
+      reached.note(process.pid, send_signal(process.pid, found->second.pidfd, number));
+      return;
+    }
+    reached.note(process.pid, signal_exactly(process, number));
     // A stopped process acts on a signal only once it runs again.
-    if (number != SIGKILL && process.state == 'T') signal_exactly(process, SIGCONT);
+    if (number != SIGKILL && process.state == 'T') (void)signal_exactly(process, SIGCONT);
   };
   // The end of a lease does not wait for the long look around that follows.
-  for (const Process& process : members_at_hand()) reach(process);
+  for (const Process& process : at_hand) reach(process);
   const auto until = number == SIGKILL ? base::Deadline::never()
                                        : base::Deadline::after(base::now(), longest_search);
-  for (const Process& process : members(until)) reach(process);
-  return reached.size();
+  std::vector<Process> unseen;
+  for (const auto& [pid, each] : hidden) unseen.push_back(each.process);
+  for (const Process& process : members(until, unseen)) reach(process);
+  return reached;
 }
 
 bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_change) {
@@ -302,19 +405,22 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
   }
 }
 
-void ProcessTree::resume() const {
-  for (const Process& process : members(base::Deadline::never())) {
-    if (process.state == 'T') signal_exactly(process, SIGCONT);
+Reached ProcessTree::resume() const {
+  Reached reached;
+  for (const Process& process : members(base::Deadline::never(), {})) {
+    if (process.state == 'T') reached.note(process.pid, signal_exactly(process, SIGCONT));
   }
+  return reached;
 }
 
 bool ProcessTree::empty() const {
+  if (is_disbanded()) return true;
   siginfo_t info{};
   if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return true;  // ECHILD
   // The guardian ends when the tree below it is gone.
   if (guardian_ != 0) return false;
-  if (!is_inherited() && not_ours_.empty()) return false;
-  return members(base::Deadline::never()).empty();
+  if (!may_get_strangers()) return false;
+  return members(base::Deadline::never(), {}).empty();
 }
 
 }  // namespace os

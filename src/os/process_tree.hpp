@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,12 +20,37 @@ struct Process {
   pid_t pid;
   pid_t parent;
   char state;                // R S D T Z ... of proc(5)
-  unsigned long long start;  // with the pid, the process's identity
+  unsigned long long start;  // with the pid, the process's identity; 0: it is hidden from us
 };
 
 /// Throws std::system_error unless /proc shows the processes as we see them: without it, or with
 /// that of another PID namespace, no descendant can be found.
 void require_proc();
+
+/// Whether a signal of ours can never hit a process that has the number of one that has ended. If
+/// not (before Linux 5.1, or where pidfd_send_signal(2) is refused), signals go by number: they hit
+/// a wrong process only if every number is given out between a look and the signal that follows.
+bool can_signal_exactly();
+
+/// Whether /proc is mounted with hidepid=: then a process that its user may not trace (ssh-agent,
+/// what has a set-user-ID) is hidden, and found only as the child of one that is not.
+bool proc_hides_processes();
+
+/// What came of a signal to several processes.
+struct Reached {
+  struct Refused {
+    pid_t pid;
+    int error;  // errno
+
+    /// A line for people.
+    [[nodiscard]] std::string text(int signal) const;
+  };
+  std::size_t processes = 0;         // that it was sent to
+  std::optional<Refused> refused{};  // the last one that the kernel did not let us signal
+
+  /// `error`: 0 if it was sent, ESRCH if the process has ended meanwhile.
+  void note(pid_t pid, int error);
+};
 
 /// While it lives, its thread goes before others, if it may (CAP_SYS_NICE): each process of a storm
 /// of forks has as many turns as we, and we have to outrun them all.
@@ -43,42 +69,50 @@ class Urgency {
 /// of init's, so nothing that the job started, setsid'ed daemons included, can leave the tree.
 ///
 /// Children that we had before do not belong to it (a shell that exec'ed rlock may have left some),
-/// nor do those that come to us later from elsewhere: process 1 of a container is given every
-/// orphan. Main thread.
+/// nor do orphans that come to us later from elsewhere: theirs, and process 1 of a container is
+/// given every one. Main thread.
 class ProcessTree {
  public:
   /// Below this process.
   ProcessTree();
 
-  /// From now on the tree is what is below our child `guardian`, itself a subreaper, without it.
-  void be_below(pid_t guardian);
-  /// The guardian is gone. Its orphans came to us: those of our children that started after it.
-  void inherit();
+  /// Whether an orphan can ever come to us that does not descend from a child of later.
+  [[nodiscard]] bool may_get_strangers() const;
 
-  /// Sends `number` to every member, parents first, and says how many were seen. One that forks
+  /// From now on the tree is what is below `guardian`, itself a subreaper, without it.
+  void be_below(pid_t guardian);
+  /// The guardian was killed, and its orphans came to us. If strangers can have come as well, those
+  /// of our children that started after it: nothing tells which is which.
+  void inherit();
+  /// The guardian has left in order: whoever comes to us is a stranger.
+  void disband();
+
+  /// Sends `number` to every member, parents first, and says whom it reached. One that forks
   /// meanwhile may be missed, so a kill is repeated until empty(). Any other signal may miss some
   /// where it takes more than a second to look at all processes.
-  std::size_t signal(int number) const;
+  Reached signal(int number) const;
   /// SIGKILL to this process's own children, again and again without a pause, until no new one
   /// appears (true) or a moment is over: faster than what forks and exits as fast as it can. Only
   /// where all children are members. Those that ended are reaped, and `on_change` is told.
   static bool kill_children(const std::function<void(const Change&)>& on_change);
   /// SIGCONT to the members that are stopped, and to no other.
-  void resume() const;
+  Reached resume() const;
   /// True when no member is left, not even a zombie. Call it after reaping.
   [[nodiscard]] bool empty() const;
 
  private:
   [[nodiscard]] bool is_inherited() const { return guardian_ == 0 && since_ != 0; }
+  [[nodiscard]] bool is_disbanded() const { return guardian_ < 0; }
   [[nodiscard]] pid_t root() const;
   [[nodiscard]] std::vector<pid_t> strangers(const std::vector<Process>& all) const;
   /// Those seen by then.
-  [[nodiscard]] std::vector<Process> members(base::Deadline until) const;
+  [[nodiscard]] std::vector<Process> members(base::Deadline until,
+                                             const std::vector<Process>& hidden) const;
   [[nodiscard]] std::vector<Process> members_at_hand() const;
 
   std::vector<pid_t> not_ours_;   // children from before; sorted
-  pid_t guardian_ = 0;            // while it is between us and the tree
-  unsigned long long since_ = 0;  // when it started; 0 if there never was one
+  pid_t guardian_ = 0;            // while it is between us and the tree; -1 once it has left
+  unsigned long long since_ = 0;  // when the first one started; 0 if there never was one
 };
 
 // What of it is pure, for the unit tests.

@@ -6,13 +6,14 @@
 #include <exception>
 #include <functional>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/log.hpp"
+#include "os/error.hpp"
 #include "os/mailbox.hpp"
 #include "os/poll.hpp"
+#include "os/thread.hpp"
 #include "store/lock_store.hpp"
 
 namespace store {
@@ -20,6 +21,13 @@ namespace store {
 /// One for each node; nothing: the node has not answered, or was not asked.
 template <class Answer>
 using Answers = std::vector<std::optional<Answer>>;
+
+/// Once for all questions.
+inline void say_no_thread(const os::Error& error) {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  base::log::notice("{}: the servers of the quorum are asked one after the other", error.text());
+}
 
 /// Asks each node in a thread of its own. The destructor, end() and the end of the limit cut the
 /// calls short that are still under way, so a silent minority costs no more than the caller is
@@ -106,14 +114,16 @@ class FanOut {
   };
 
   void start(std::size_t node, std::ptrdiff_t still_to_ask) {
-    try {
-      threads_.emplace_back(&FanOut::ask_one, this, node, limit_.until);
-    } catch (const std::system_error&) {
-      // The machine has no thread to spare: the nodes are asked one after the other, with an even
-      // share of the time each.
-      const auto now = base::now();
-      ask_one(node, Deadline::after(now, limit_.until.left(now) / still_to_ask));
+    auto thread = os::Thread::start([this, node] { ask_one(node, limit_.until); });
+    if (thread) {
+      threads_.push_back(std::move(*thread));
+      return;
     }
+    // The machine has no thread to spare: the nodes are asked one after the other, with an even
+    // share of the time each.
+    say_no_thread(thread.error());
+    const auto now = base::now();
+    ask_one(node, Deadline::after(now, limit_.until.left(now) / still_to_ask));
   }
   void ask_one(std::size_t node, Deadline until) {
     try {
@@ -155,7 +165,7 @@ class FanOut {
   std::vector<std::size_t> awaited_;  // the nodes that were asked and are not heard yet
   bool interrupted_ = false;
   std::exception_ptr trouble_;
-  std::vector<std::thread> threads_;
+  std::vector<os::Thread> threads_;
 };
 
 }  // namespace store

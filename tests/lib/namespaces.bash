@@ -25,3 +25,11 @@ own_pids() {
   fi
   "${INSIDE[@]}" true || skip 'PID namespaces are not permitted here'
 }
+
+# enter PID COMMAND...: in the namespace that the process is in, as docker exec does
+enter() {
+  local pid=$1 own=()
+  shift
+  ((EUID == 0)) || own=(--user --preserve-credentials)
+  nsenter --target "$pid" --pid "${own[@]}" "$@"
+}

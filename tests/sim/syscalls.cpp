@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <pthread.h>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -18,7 +19,6 @@
 #include <ctime>
 #include <deque>
 #include <limits>
-#include <thread>
 
 #include "world.hpp"
 
@@ -339,46 +339,33 @@ int __wrap_gethostname(char* name, size_t size) {
 
 // ---- threads: more fibers of a process ----------------------------------------------------------
 
-void __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
-    std::thread* self, std::unique_ptr<std::thread::_State> state, void (*depend)());
-void __wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
-    std::thread* self, std::unique_ptr<std::thread::_State> state, void (*depend)()) {
+int __real_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
+                          void* argument);
+int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
+                          void* argument) {
   World* world = World::current();
-  if (world == nullptr) {
-    __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
-        self, std::move(state), depend);
-    return;
-  }
+  if (world == nullptr) return __real_pthread_create(thread, attributes, body, argument);
   auto& scheduler = world->scheduler();
-  sim::Fiber& fiber = scheduler.spawn(
-      scheduler.running()->process(),
-      [body = std::shared_ptr<std::thread::_State>{std::move(state)}] { body->_M_run(); });
-  // Its number, which is all that it is made of.
-  static_assert(sizeof(std::thread) == sizeof(void*));
-  const sim::Fiber* number = &fiber;
-  std::memcpy(static_cast<void*>(self), &number, sizeof number);
+  const sim::Fiber* fiber =
+      &scheduler.spawn(scheduler.running()->process(), [body, argument] { body(argument); });
+  static_assert(sizeof(*thread) == sizeof fiber);
+  std::memcpy(thread, &fiber, sizeof fiber);
+  return 0;
 }
 
-void __real__ZNSt6thread4joinEv(std::thread* self);
-void __wrap__ZNSt6thread4joinEv(std::thread* self) {
+int __real_pthread_join(pthread_t thread, void** result);
+int __wrap_pthread_join(pthread_t thread, void** result) {
   World* world = World::current();
-  if (world == nullptr) {
-    __real__ZNSt6thread4joinEv(self);
-    return;
-  }
+  if (world == nullptr) return __real_pthread_join(thread, result);
   const sim::Fiber* fiber = nullptr;
-  std::memcpy(&fiber, static_cast<void*>(self), sizeof fiber);
+  std::memcpy(&fiber, &thread, sizeof fiber);
   world->wait(sim::forever, [&] { return fiber->is_over(); });
-  std::memset(static_cast<void*>(self), 0, sizeof fiber);
+  return 0;
 }
 
-void __real__ZNSt6thread6detachEv(std::thread* self);
-void __wrap__ZNSt6thread6detachEv(std::thread* self) {
-  if (World::current() == nullptr) {
-    __real__ZNSt6thread6detachEv(self);
-  } else {
-    std::memset(static_cast<void*>(self), 0, sizeof(void*));
-  }
+int __real_pthread_detach(pthread_t thread);
+int __wrap_pthread_detach(pthread_t thread) {
+  return World::current() == nullptr ? __real_pthread_detach(thread) : 0;
 }
 
 }  // extern "C"

@@ -70,4 +70,30 @@ TEST_CASE("a program is argv and environment, each with a null at its end") {
   CHECK(program.environment()[1] == nullptr);
 }
 
+TEST_CASE("variables that name this process name the command's") {
+  const std::string us = std::to_string(::getpid());
+  const std::vector<std::string> argv{"true"};
+  const std::vector<std::string> environment{"LISTEN_PID=" + us, "LISTEN_PIDFDID=17",
+                                             "LISTEN_FDS=2", "WATCHDOG_PID=" + us, "PID=" + us};
+  const os::Program program{argv, environment};
+  program.name_process(1234567890);
+  program.name_process(42);
+  std::vector<std::string> told;
+  for (char* const* each = program.environment(); *each != nullptr; ++each)
+    told.emplace_back(*each);
+  CHECK(told ==
+        std::vector<std::string>{"LISTEN_PID=42", "LISTEN_FDS=2", "WATCHDOG_PID=42", "PID=" + us});
+}
+
+TEST_CASE("variables that name another process stay as they are") {
+  const std::vector<std::string> argv{"true"};
+  const std::vector<std::string> environment{"LISTEN_PID=1" + std::to_string(::getpid()),
+                                             "LISTEN_PIDFDID=17", "WATCHDOG_PID="};
+  const os::Program program{argv, environment};
+  program.name_process(42);
+  CHECK(std::string{program.environment()[0]} == environment[0]);
+  CHECK(std::string{program.environment()[1]} == environment[1]);
+  CHECK(std::string{program.environment()[2]} == environment[2]);
+}
+
 }  // namespace unit::os_child

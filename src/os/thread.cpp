@@ -1,0 +1,54 @@
+#include "os/thread.hpp"
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+
+namespace os {
+namespace {
+
+// A look-up of a name (glibc's resolver and plug-ins) and a TLS handshake take some 100 KiB at
+// most, of which only what is used becomes memory.
+constexpr std::size_t stack_size = std::size_t{512} * 1024;
+
+using Body = std::function<void()>;
+
+void* run(void* body) noexcept {
+  const std::unique_ptr<Body> owned{static_cast<Body*>(body)};
+  (*owned)();
+  return nullptr;
+}
+
+}  // namespace
+
+Result<Thread> Thread::start(Body body) {
+  auto owned = std::make_unique<Body>(std::move(body));
+  pthread_attr_t attributes;
+  pthread_t thread{};
+  int error = ::pthread_attr_init(&attributes);
+  if (error != 0) return Error{error, {}};
+  error = ::pthread_attr_setstacksize(&attributes, stack_size);
+  if (error == 0) error = ::pthread_create(&thread, &attributes, run, owned.get());
+  ::pthread_attr_destroy(&attributes);
+  if (error != 0) return Error{error, "starting a thread"};
+  (void)owned.release();  // the thread's
+  return Thread{thread};
+}
+
+Thread::~Thread() {
+  if (joinable_) std::terminate();
+}
+
+void Thread::join() {
+  if (const int error = ::pthread_join(thread_, nullptr); error != 0) {
+    fail("waiting for a thread", error);
+  }
+  joinable_ = false;
+}
+
+void Thread::detach() {
+  (void)::pthread_detach(thread_);  // it is joinable
+  joinable_ = false;
+}
+
+}  // namespace os

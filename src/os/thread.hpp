@@ -1,0 +1,43 @@
+// Threads of ours.
+#pragma once
+
+#include <pthread.h>
+
+#include <functional>
+#include <utility>
+
+#include "os/error.hpp"
+
+namespace os {
+
+/// As std::thread, but its stack has a size of its own: the usual one is the limit of the main
+/// thread's (ulimit -s), for which a limit of the address space (ulimit -v) may leave no room. To
+/// be joined or detached before its end. Move-only.
+class Thread {
+ public:
+  Thread() = default;
+  /// Runs `body`, which must not throw, or says why the system refuses a thread.
+  static Result<Thread> start(std::function<void()> body);
+  Thread(Thread&& other) noexcept
+      : thread_{other.thread_}, joinable_{std::exchange(other.joinable_, false)} {}
+  Thread& operator=(Thread&& other) noexcept {
+    std::swap(thread_, other.thread_);
+    std::swap(joinable_, other.joinable_);
+    return *this;
+  }
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+  ~Thread();
+
+  [[nodiscard]] bool joinable() const { return joinable_; }
+  void join();
+  void detach();
+
+ private:
+  explicit Thread(pthread_t thread) : thread_{thread}, joinable_{true} {}
+
+  pthread_t thread_{};
+  bool joinable_ = false;
+};
+
+}  // namespace os
