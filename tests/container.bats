@@ -2,19 +2,6 @@
 # rlock as PID 1, as in a container: forwards, reaps, exits.
 load lib/rlock
 
-# The first child of an unshare is PID 1 inside, by its number outside.
-# In a bare chroot the root directory is no mount point, whose propagation could be changed.
-need_namespaces() {
-  local flags=(--pid --fork --mount-proc --kill-child)
-  INSIDE=(unshare "${flags[@]}")
-  if ((EUID != 0)); then
-    INSIDE=(unshare --map-root-user "${flags[@]}")
-  elif ! "${INSIDE[@]}" true 2>/dev/null; then
-    INSIDE=(unshare --propagation unchanged "${flags[@]}")
-  fi
-  "${INSIDE[@]}" true || skip "PID namespaces are not permitted here"
-}
-
 @test "PID 1 runs the job and exits with its code" {
   need_namespaces
   run "${INSIDE[@]}" "$RLOCK_BIN" -k "$K" -- sh -c 'ps -o ppid= -p "$PPID" | tr -d " "; exit 7'

@@ -304,6 +304,7 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   // All that can fail before the job exists is done before; the renewer has no thread yet.
   hold::Renewer renewer{std::move(locks)};
   os::ProcessTree tree;
+  os::Witness witness;
   hold::JobPolicy::Terms terms{plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost,
                                plan.wait_all};
   if (plan.max_hold) {
@@ -323,7 +324,8 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
     return code;
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
-  const hold::Ending ending = hold::supervise(*started, tree, renewer, std::move(policy), signals);
+  const hold::Ending ending =
+      hold::supervise(*started, witness, tree, renewer, std::move(policy), signals);
   record.ended = base::now();
   const int code = conclude(ending, record);
   auto end = hold::run_end(ending.status, ending.stopped_for);

@@ -5,6 +5,7 @@
 #include "hold/renewer.hpp"
 #include "os/guardian.hpp"
 #include "os/process_tree.hpp"
+#include "os/witness.hpp"
 
 namespace hold {
 
@@ -18,7 +19,8 @@ struct Ending {
 /// Signals, the children's changes, the renewer's news and the clock go to the policy; what it
 /// decides is done. Touches no server: whatever stalls there, the deadline here is kept. Should it
 /// throw, the job's tree is gone. At the end the guardian is dismissed. Main thread.
-Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& renewer,
-                 JobPolicy policy, os::Signals& signals);
+/// `witness` is absent at first, and dismissed at the end.
+Ending supervise(os::Guardian& guardian, os::Witness& witness, os::ProcessTree& tree,
+                 Renewer& renewer, JobPolicy policy, os::Signals& signals);
 
 }  // namespace hold

@@ -192,6 +192,15 @@ void require_proc() {
        ESRCH);
 }
 
+bool exists(pid_t pid) {
+  return look_at(pid).has_value();
+}
+
+bool is_service_manager(pid_t pid) {
+  return pid <= 1 ||
+         contents_of("/proc/" + std::to_string(pid) + "/comm").value_or("") == "systemd\n";
+}
+
 Urgency::Urgency() : usual_{::getpriority(PRIO_PROCESS, 0)} {
   constexpr int most_urgent = -20;
   (void)::setpriority(PRIO_PROCESS, 0, most_urgent);
@@ -209,6 +218,10 @@ void ProcessTree::be_below(pid_t guardian) {
   guardian_ = guardian;
   const auto process = look_at(guardian);
   since_ = process ? std::max(process->start, 1ULL) : 1;
+}
+
+void ProcessTree::exclude(pid_t child) {
+  not_ours_.insert(std::upper_bound(not_ours_.begin(), not_ours_.end(), child), child);
 }
 
 void ProcessTree::inherit() {
@@ -257,10 +270,27 @@ std::vector<Process> ProcessTree::members_at_hand() const {
   return descendants(found, root(), strangers(found));
 }
 
-std::size_t ProcessTree::signal(int number) const {
+bool ProcessTree::is_member(pid_t pid) const {
+  // A parent may end while we climb up; its children have another one then.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    auto process = look_at(pid);
+    if (!process) return false;
+    while (process && process->parent != root()) {
+      if (process->parent <= 1) return false;
+      process = look_at(process->parent);
+    }
+    if (!process) continue;
+    const auto others = strangers({*process});
+    return !std::binary_search(others.begin(), others.end(), process->pid);
+  }
+  return false;
+}
+
+std::size_t ProcessTree::signal(int number, Members which) const {
   const Urgency urgency;  // the dead of a storm are looked at, too, of whom there may be thousands
   std::set<std::pair<pid_t, unsigned long long>> reached;
   const auto reach = [&](const Process& process) {
+    if (which == Members::outside_our_group && ::getpgid(process.pid) == ::getpgrp()) return;
     if (!reached.emplace(process.pid, process.start).second) return;
     signal_exactly(process, number);
     // A stopped process acts on a signal only once it runs again.

@@ -26,6 +26,13 @@ struct Process {
 /// that of another PID namespace, no descendant can be found.
 void require_proc();
 
+/// Whether there is a process of that number, be it a zombie.
+bool exists(pid_t pid);
+
+/// Whether it is one that signals all processes of a service one after the other: process 1,
+/// systemd for a user, or (0) one outside of our PID namespace.
+bool is_service_manager(pid_t pid);
+
 /// While it lives, its thread goes before others, if it may (CAP_SYS_NICE): each process of a storm
 /// of forks has as many turns as we, and we have to outrun them all.
 class Urgency {
@@ -52,13 +59,18 @@ class ProcessTree {
 
   /// From now on the tree is what is below our child `guardian`, itself a subreaper, without it.
   void be_below(pid_t guardian);
+  /// A child of ours that does not belong to it, until we wait for it.
+  void exclude(pid_t child);
   /// The guardian is gone. Its orphans came to us: those of our children that started after it.
   void inherit();
 
   /// Sends `number` to every member, parents first, and says how many were seen. One that forks
   /// meanwhile may be missed, so a kill is repeated until empty(). Any other signal may miss some
   /// where it takes more than a second to look at all processes.
-  std::size_t signal(int number) const;
+  enum class Members { all, outside_our_group };
+  std::size_t signal(int number, Members which = Members::all) const;
+  /// Whether a process that lives, or is a zombie, belongs to it.
+  [[nodiscard]] bool is_member(pid_t pid) const;
   /// SIGKILL to this process's own children, again and again without a pause, until no new one
   /// appears (true) or a moment is over: faster than what forks and exits as fast as it can. Only
   /// where all children are members. Those that ended are reaped, and `on_change` is told.
