@@ -92,7 +92,8 @@ each_way() {
 
 @test "a value that is sent along reaches the job" {
   counting "$RLOCK_BIN" -k "$K"
-  /bin/kill -QUEUE 42 -USR1 "${PIDS[holder]}" 2>/dev/null || /bin/kill --queue 42 -s USR1 "${PIDS[holder]}"
+  /bin/kill --queue 42 -s USR1 "${PIDS[holder]}"
+  wait_until logged 10=42
   /bin/kill --queue 7 -s RTMIN+3 "${PIDS[holder]}"
   wait_until logged 37=7
   ended_with '10=42 37=7'
