@@ -131,3 +131,33 @@ $K:b=$(fence "$K:b")"
   assert_equal "$status" 143
   free "$K"
 }
+
+@test "a run that has not begun its job does not begin it after the TERM of the run around it" {
+  local how
+  start_proxy
+  for how in outer group; do
+    # shellcheck disable=SC2016
+    launch outer setsid --wait "$RLOCK_BIN" -k "$K" --grace 8s -- sh -c 'echo "$$" >"$T/inner"
+      until [ -e "$T/go" ]; do sleep 0.02; done; exec "$RLOCK_BIN" -k "$K" --reentrant -- touch "$T/ran"'
+    wait_until test -s "$T/inner"
+    proxy stall
+    touch "$T/go"
+    wait_until has_connection "$(<"$T/inner")"
+    case $how in
+      outer) signal TERM outer ;;
+      group) kill -TERM -- "-${PIDS[outer]}" ;;
+    esac
+    sleep 0.5 # the answer is late
+    proxy pass
+    finish outer
+    assert_equal "$status" 143
+    [[ ! -e $T/ran ]]
+    rm "$T/go" "$T/inner"
+  done
+  stop_proxy
+}
+
+has_connection() {
+  local pid=$1
+  [[ /proc/$pid/exe -ef $RLOCK_BIN && $(readlink /proc/"$pid"/fd/*) == *socket:* ]]
+}

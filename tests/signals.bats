@@ -227,3 +227,102 @@ p = subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE)
 p.stderr.readline(); p.send_signal(signal.SIGINT); print(p.wait())' "$RLOCK_BIN" -k "$K" -w 60s -- true
   assert_output -2
 }
+
+one_term() {
+  assert_equal "$(<"$T/job.log")" $'started\nTERM'
+}
+
+@test "timeout N rlock gives the job one TERM" {
+  local round
+  for round in {1..6}; do
+    rm -f "$T/job.log" "$T/job.end"
+    launch holder timeout 1 "$RLOCK_BIN" -k "$K" -- "$LIB/log-signals" "$T/job.log" "$T/job.end" 7
+    wait_until says "$T/job.log" TERM
+    sleep 0.3 # a second one would have come by then
+    touch "$T/job.end"
+    finish holder
+    assert_equal "$status" 124
+    assert_equal "$(grep -c TERM "$T/job.log")" 1 # timeout also sends CONT
+  done
+}
+
+@test "TERM to the group: what a shell has started gets it once, and what has left the group gets it, too" {
+  launch holder setsid --wait "$RLOCK_BIN" -k "$K" --grace 20s --ttl 60s -- sh -c "
+    '$LIB/log-signals' '$T/job.log' '$T/job.end' 7 & setsid '$LIB/log-signals' '$T/far.log' '$T/job.end' 7 & wait"
+  wait_until says "$T/job.log" started
+  wait_until says "$T/far.log" started
+  wait_until has_witness holder
+  kill -TERM -- "-${PIDS[holder]}"
+  wait_until says "$T/far.log" TERM
+  sleep 0.3 # a second one would have come by then
+  touch "$T/job.end"
+  finish holder
+  assert_equal "$status" 143
+  one_term
+  assert_equal "$(<"$T/far.log")" $'started\nTERM'
+}
+
+has_witness() {
+  local pid
+  for pid in $(<"/proc/${PIDS[$1]}/task/${PIDS[$1]}/children"); do
+    [[ $(<"/proc/$pid/comm") != witness ]] || return 0
+  done
+  return 1
+}
+
+@test "a job that does kill 0 for its helpers, twice, goes on" {
+  launch holder setsid --wait "$RLOCK_BIN" -k "$K" -- bash -c 'trap "" TERM
+    for round in 1 2; do (trap - TERM; exec sleep 50) & sleep 0.2; kill 0; wait; sleep 1.2; done; exit 5'
+  finish holder
+  assert_equal "$status" 5
+}
+
+@test "a job that signals its group with kill -- -PGID from a child goes on, too" {
+  launch holder setsid --wait "$RLOCK_BIN" -k "$K" -- bash -c 'trap "" TERM; group=$(ps -o pgid= -p $$)
+    for round in 1 2; do "$PYTHON" -c "import os, sys; os.kill(-int(sys.argv[1]), 15)" "$group"; sleep 1.2; done; exit 5'
+  finish holder
+  assert_equal "$status" 5
+}
+
+@test "a job that reloads at HUP and sends HUP to its group reloads once" {
+  launch holder setsid --wait "$RLOCK_BIN" -k "$K" -- "$PYTHON" -c '
+import os, signal, time
+reloads = 0
+def reload(*_):
+    global reloads
+    reloads += 1
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.kill(0, signal.SIGHUP)
+    signal.signal(signal.SIGHUP, reload)
+signal.signal(signal.SIGHUP, reload)
+time.sleep(0.3)
+os.kill(os.getpid(), signal.SIGHUP)
+end = time.monotonic() + 1
+while time.monotonic() < end: time.sleep(0.01)
+print(reloads)'
+  finish holder
+  assert_output 1
+}
+
+@test "kill 0 of a slot's run that then fails by itself is no order: the slot is done" {
+  launch holder setsid --wait "$RLOCK_BIN" -k "$K" --slot one -- bash -c 'trap "" TERM; kill 0; sleep 0.3; exit 5'
+  finish holder
+  assert_equal "$status" 5
+  attempt -k "$K" --slot one -- touch "$T/ran"
+  [[ ! -e $T/ran ]]
+}
+
+@test "a kill by rlock's command line reaches the job" {
+  launch holder setsid --wait "$RLOCK_BIN" -k "$K" -- "$LIB/log-signals" "$T/job.log" "$T/job.end" 7
+  wait_until says "$T/job.log" started
+  wait_until has_witness holder
+  wait_until only_rlock_is_called "$K"
+  pkill -USR1 -f -- "-k $K "
+  wait_until says "$T/job.log" USR1
+  end_logger holder
+  assert_equal "$(<"$T/job.log")" $'started\nUSR1'
+}
+
+only_rlock_is_called() {
+  [[ $(pgrep -f -- "-k $1 ") == "${PIDS[holder]}" ]]
+}

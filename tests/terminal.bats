@@ -59,6 +59,25 @@ logger_line() {
   free "$K"
 }
 
+@test "a shell under rlock that suspends itself gives the terminal back, and fg goes on with it" {
+  interactive_shell
+  echo "PS1='inner> '; set +o history" >"$T/inner"
+  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -- bash --noprofile --rcfile $T/inner -i\\r" 'expect inner>' \
+    'send suspend\r' 'expect Stopped' 'expect ready>' 'send echo outer-$((1+1))\r' 'expect outer-2' 'expect ready>' \
+    'send fg\r' 'send \r' 'expect inner>' 'send echo again-$((1+1))\r' 'expect again-2' 'expect inner>' \
+    'send "$LIB/until-file" "$T/never"\r' 'expect started' 'send \x03' 'expect inner>' 'send exit 4\r' 'expect ready>' \
+    'send exit $?\r' -- env T="$T" "${SHELL_THERE[@]}"
+  assert_equal "$status" 4
+  free "$K"
+}
+
+@test "a job in the foreground that somebody stops by SIGSTOP gives the terminal back" {
+  interactive_shell
+  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -- bash -c 'echo \$\$ >\$T/pid; kill -STOP \$\$; echo went on; exit 5'\\r" \
+    'expect Stopped' 'expect ready>' 'send fg\r' 'expect went on' 'expect ready>' 'send exit $?\r' -- "${SHELL_THERE[@]}"
+  assert_equal "$status" 5
+}
+
 @test "^Z and bg: the job goes on in the background" {
   interactive_shell
   run in_terminal 'expect ready>' "send $(logger_line)\\r" "until grep -qs started '$T/job.log'" 'send \x1a' \

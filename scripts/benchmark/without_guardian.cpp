@@ -2,6 +2,7 @@
 // once. For `scripts/bench guardian` alone, which measures the one next to the other.
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include "os/error.hpp"
@@ -9,6 +10,19 @@
 #include "os/process_tree.hpp"
 
 namespace os {
+
+// Without a line there is no witness either.
+void GuardianLine::connect(GuardianLine& /*one*/, GuardianLine& /*other*/) {
+  fail("there is no guardian", ENOSYS);
+}
+bool GuardianLine::send_bytes(const void* /*bytes*/, std::size_t /*size*/) {
+  return false;
+}
+GuardianLine::Taken GuardianLine::take_bytes(void* /*bytes*/, std::size_t /*size*/) {
+  return Taken::hung_up;
+}
+void block_all_signals() {}
+void report_signals(GuardianLine& /*line*/, Signals& /*signals*/) {}
 
 base::Result<Guardian, NotStarted> Guardian::start_job(const Program& program, Signals& signals,
                                                        ProcessTree& tree, base::Deadline until) {
@@ -36,8 +50,18 @@ bool Guardian::job_is_in_our_group() const {
   return !ended_;
 }
 
-void Guardian::signal_job(int number) {
+bool Guardian::job_has_terminal() const {
+  return false;
+}
+
+void Guardian::signal_job(int number, std::optional<std::uint64_t> /*value*/) {
   if (!ended_) (void)::kill(job_, number);
+}
+
+void Guardian::ask(int /*question*/) {}
+
+std::optional<Report> Guardian::take_of_signals() {
+  return std::nullopt;
 }
 
 std::optional<Change> Guardian::take() {

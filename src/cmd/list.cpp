@@ -176,16 +176,16 @@ int watch(const ListPlan& plan, store::LockAdmin& admin) {
     while (const auto signal = signals.take()) {
       switch (signal->number) {
         case SIGINT: return ExitCode::ok;
-        case SIGTERM:
-        case SIGHUP:
-        case SIGQUIT:
-        case SIGALRM: return os::ExitStatus::signal_code(signal->number);
         case SIGTSTP:
           screen.reset();
           os::Signals::suspend(SIGTSTP);
           screen.emplace();
           break;
-        default: resized = resized || signal->number == SIGWINCH;
+        default:
+          if (os::ends_a_process(signal->number)) {
+            return os::ExitStatus::signal_code(signal->number);
+          }
+          resized = resized || signal->number == SIGWINCH;
       }
     }
     // A window that is dragged larger is drawn anew at once, and asks nothing of the server.

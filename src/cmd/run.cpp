@@ -318,6 +318,7 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   hold::Renewer renewer{std::move(locks)};
   os::ProcessTree tree;
   os::Timer timer;
+  os::Witness witness;
   hold::JobPolicy::Terms terms{plan.lock.shown_keys(), valid_until, plan.grace, plan.on_lost,
                                plan.wait_all};
   if (plan.max_hold) {
@@ -338,7 +339,7 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   }
   // The point of no return: what fails from here on must not take the job's exit code away.
   const hold::Ending ending =
-      hold::supervise(*started, tree, renewer, std::move(policy), signals, timer);
+      hold::supervise(*started, witness, tree, renewer, std::move(policy), signals, timer);
   record.ended = base::now();
   const int code = conclude(ending, record);
   auto end = hold::run_end(ending.status, ending.stopped_for);

@@ -311,17 +311,10 @@ std::optional<int> Acquirer::deadly_signal() {
   disturbed_ = false;
   while (const auto signal = signals_.take()) {
     disturbed_ = true;
-    switch (signal->number) {
-      case SIGCHLD:
-      case SIGCONT:
-      case SIGWINCH: break;
-      case SIGTSTP:
-      case SIGTTIN:
-      case SIGTTOU:
-        base::log::clear_status();
-        os::Signals::suspend(signal->number);
-        break;
-      default: return signal->number;
+    if (os::ends_a_process(signal->number)) return signal->number;
+    if (os::stops_a_process(signal->number)) {
+      base::log::clear_status();
+      os::Signals::suspend(signal->number);
     }
   }
   return std::nullopt;

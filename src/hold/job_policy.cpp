@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/result.hpp"
 #include "base/text.hpp"
@@ -22,8 +21,6 @@ constexpr base::Millis kill_rounds{10};
 // shell's kill %1 reaches both rlock and a run below it: twice the same within this time is one.
 constexpr base::Millis doubled_within{1'000};
 
-constexpr std::array deadly_signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-
 std::string_view event_of(StoppedFor::Reason reason) {
   switch (reason) {
     case StoppedFor::Reason::loss: return "lost";
@@ -33,8 +30,12 @@ std::string_view event_of(StoppedFor::Reason reason) {
   return "asked-to-stop";
 }
 
-bool is_job_control(int signal) {
-  return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+bool is_stop(int signal) {
+  return signal == SIGTERM || signal == SIGINT;
+}
+
+bool is_deadly(int signal) {
+  return is_stop(signal) || signal == SIGHUP || signal == SIGQUIT;
 }
 
 std::string quoted(const store::LockName& name) {
@@ -43,39 +44,43 @@ std::string quoted(const store::LockName& name) {
 
 }  // namespace
 
+void JobPolicy::on_arrival(const os::Signal& signal) {
+  if (signal.sender != os::Sender::job && is_deadly(signal.number)) heard_.push_back(signal.number);
+}
+
 Actions JobPolicy::on_signal(const os::Signal& signal, JobHeard heard, base::Moment now) {
-  switch (signal.number) {
-    case SIGCONT:
-      // A shell's fg continues the whole group, so after ^Z the job has it already.
-      if (std::exchange(followed_, false)) return {ResumeTree{}};
-      return {ToJob{SIGCONT}, ResumeTree{}};
-    case SIGTERM:
-    case SIGINT:
-    case SIGHUP:
-    case SIGQUIT: heard_.push_back(signal.number); break;
-    default: break;
+  on_arrival(signal);
+  const bool after_stop = signal.number == SIGCONT && std::exchange(followed_, false);
+  // A job that signals its group means itself. To us that is no order.
+  if (signal.sender == os::Sender::job) return {};
+  // A shell's fg continues the whole group, so after ^Z the job has it already.
+  if (after_stop) return {ResumeTree{}};
+  if (heard == JobHeard::yes) {
+    const bool to_group = signal.sender == os::Sender::process;
+    return to_group && is_stop(signal.number) ? complete_stop(signal.number, now) : Actions{};
   }
-  // An outer run signals its whole tree: the job has it.
-  if (signal.sender == os::Sender::outer_run) return {};
-  // What comes from the terminal went to the whole foreground group, which most jobs are in.
-  if (signal.sender == os::Sender::terminal) {
-    if (heard == JobHeard::yes) return {};
-    // A tree outside our group has no shell that would continue it: it is stopped with us.
-    if (is_job_control(signal.number)) {
-      return {ToTree{SIGSTOP}, Follow{signal.number}, ResumeTree{}};
-    }
+  if (signal.number == SIGCONT) return {ToJob{SIGCONT, signal.value}, ResumeTree{}};
+  // A tree outside our group has no shell that would continue it: it is stopped with us.
+  if (signal.sender == os::Sender::terminal && os::stops_a_process(signal.number)) {
+    return {ToTree{SIGSTOP}, Follow{signal.number}, ResumeTree{}};
   }
   return pass_on(signal, now);
+}
+
+/// The group got it from its sender; the rest of the tree gets it from us.
+Actions JobPolicy::complete_stop(int signal, base::Moment now) {
+  if (stop_passed_on_) return {};  // the job has heard each of them
+  stop_passed_on_ = PassedOn{signal, now};
+  return {ToOthers{signal}};
 }
 
 Actions JobPolicy::pass_on(const os::Signal& signal, base::Moment now) {
   // HUP and QUIT mean "reload" and "dump" to many a program, USR1 and USR2 mean anything: those are
   // for the job's own process. TERM and INT mean "stop", and that is for all of it: a shell that
   // waits for its command would otherwise not even see them before the command ends.
-  const bool deadly = std::count(deadly_signals.begin(), deadly_signals.end(), signal.number) > 0;
   // Once the job's own process has ended, what ends it is for the rest that is waited for.
-  const bool stop = signal.number == SIGTERM || signal.number == SIGINT || (ended_ && deadly);
-  if (!stop) return {ToJob{signal.number}};
+  const bool stop = is_stop(signal.number) || (ended_ && is_deadly(signal.number));
+  if (!stop) return {ToJob{signal.number, signal.value}};
   if (stop_passed_on_) {
     const bool same =
         signal.number == stop_passed_on_->signal && now < stop_passed_on_->at + doubled_within;
@@ -106,9 +111,13 @@ Actions JobPolicy::on_news(const News& news, base::Moment now) {
       });
 }
 
-Actions JobPolicy::on_job_stopped(int signal) {
-  // SIGSTOP means this one process; then the lease is kept alive for it.
-  if (!is_job_control(signal)) return {};
+Actions JobPolicy::on_job_stopped(int signal, bool has_terminal) {
+  if (!os::stops_a_process(signal)) {
+    // SIGSTOP means this one process; then the lease is kept alive for it. But a shell stops itself
+    // by it (suspend): nobody could type at its terminal while we go on.
+    if (!has_terminal) return {};
+    signal = SIGTSTP;  // the kernel does nothing where nobody could continue us
+  }
   followed_ = true;
   return {Follow{signal}};
 }

@@ -1,6 +1,7 @@
 // Decides what happens to the job: events in, actions out. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,10 +23,14 @@ struct StoppedFor {
 
 /// Actions, to be carried out in order.
 struct ToJob {
-  int signal;  // to the job's own process
+  int signal;                            // to the job's own process
+  std::optional<std::uint64_t> value{};  // that goes with it
 };
 struct ToTree {
   int signal;  // to the job and all its descendants
+};
+struct ToOthers {
+  int signal;  // to those of them that are not in our process group
 };
 struct ResumeTree {};  // SIGCONT to those that are stopped
 struct Follow {
@@ -35,7 +40,7 @@ struct Say {
   std::string text;
   std::string_view event;  // for the log
 };
-using Action = std::variant<ToJob, ToTree, ResumeTree, Follow, Say>;
+using Action = std::variant<ToJob, ToTree, ToOthers, ResumeTree, Follow, Say>;
 using Actions = std::vector<Action>;
 
 /// The rules of rlock(1), SIGNALS and TIMING. It knows the lease's
@@ -54,11 +59,17 @@ class JobPolicy {
   };
   explicit JobPolicy(Terms terms) : terms_{std::move(terms)} {}
 
-  /// Whether the job has a signal of the terminal as well: its process runs, in our process group.
+  /// To be called at once with a signal whose on_signal() comes later, because somebody looks into
+  /// who got it: the job may end of it meanwhile.
+  void on_arrival(const os::Signal& signal);
+  /// Whether the job got the signal as well, because it was sent to more than us.
   enum class JobHeard { yes, no };
   Actions on_signal(const os::Signal& signal, JobHeard heard, base::Moment now);
   Actions on_news(const News& news, base::Moment now);
-  Actions on_job_stopped(int signal);
+  /// `has_terminal`: it is in the foreground of a terminal, and somebody sees us if we stop.
+  Actions on_job_stopped(int signal, bool has_terminal);
+  /// We stopped because our job was stopped, and nobody has continued us yet.
+  [[nodiscard]] bool follows() const { return followed_; }
   Actions on_job_ended(os::ExitStatus status, base::Moment now);
   /// Nobody would stop the job if we were killed now: it goes, as the kernel has begun to see to.
   Actions on_guardian_killed();
@@ -98,6 +109,7 @@ class JobPolicy {
     return std::min(terms_.valid_until, terms_.latest_end);
   }
   Actions pass_on(const os::Signal& signal, base::Moment now);
+  Actions complete_stop(int signal, base::Moment now);
   Actions lose(const std::string& locks, const std::string& why, base::Moment now);
   Actions stop_for(StoppedFor reason, const std::string& line, base::Moment now);
   Actions stop_tree(base::Moment now);
@@ -110,7 +122,7 @@ class JobPolicy {
     int signal;
     base::Moment at;
   };
-  std::optional<PassedOn> stop_passed_on_;  // the first TERM or INT that went to the tree
+  std::optional<PassedOn> stop_passed_on_;  // the first TERM or INT that the tree got
   std::vector<int> heard_;                  // deadly signals that reached us, whoever sent them
   std::string trouble_;
   std::optional<StoppedFor> stopped_for_;

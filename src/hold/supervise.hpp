@@ -6,6 +6,7 @@
 #include "os/guardian.hpp"
 #include "os/poll.hpp"
 #include "os/process_tree.hpp"
+#include "os/witness.hpp"
 
 namespace hold {
 
@@ -19,8 +20,9 @@ struct Ending {
 /// Signals, the children's changes, the renewer's news and the clock go to the policy; what it
 /// decides is done. Touches no server: whatever stalls there, the deadline here is kept. Should it
 /// throw, the job's tree is gone. At the end the guardian is dismissed. `timer`, which a system may
-/// refuse, is made before there is a job. Main thread.
-Ending supervise(os::Guardian& guardian, const os::ProcessTree& tree, Renewer& renewer,
-                 JobPolicy policy, os::Signals& signals, os::Timer& timer);
+/// refuse, is made before there is a job. `witness` is absent at first, and dismissed at the end.
+/// Main thread.
+Ending supervise(os::Guardian& guardian, os::Witness& witness, os::ProcessTree& tree,
+                 Renewer& renewer, JobPolicy policy, os::Signals& signals, os::Timer& timer);
 
 }  // namespace hold

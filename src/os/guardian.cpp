@@ -1,5 +1,6 @@
 #include "os/guardian.hpp"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -7,14 +8,13 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <string_view>
 #include <type_traits>
 
 #include "base/log.hpp"
 #include "os/error.hpp"
-#include "os/file.hpp"
 #include "os/poll.hpp"
+#include "os/process_name.hpp"
 #include "os/process_tree.hpp"
 #include "os/signals.hpp"
 
@@ -49,6 +49,20 @@ GuardianLine::Taken GuardianLine::take_bytes(void* bytes, std::size_t size) {
 
 // ---- the guardian's end -------------------------------------------------------------------
 
+void block_all_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, nullptr);
+}
+
+void report_signals(GuardianLine& line, Signals& signals) {
+  while (const auto signal = signals.take()) {
+    // SIGCHLD only wakes us.
+    if (signal->sender != Sender::process || signal->number == SIGCHLD) continue;
+    line.send(Report{Report::Kind::signalled, signal->pid, signal->number});
+  }
+}
+
 namespace {
 
 // Between two rounds of KILL, for what forked while we were looking.
@@ -58,22 +72,7 @@ constexpr base::Millis kill_rounds{10};
 constexpr int most_reaped = 256;
 
 constexpr std::string_view guardian_name = "guardian";
-// Reading one's own command line takes as long as a short job has.
 constexpr base::Millis short_job{20};
-
-/// A kill of rlock by its command line (pkill -f) must not hit the guardian as well.
-void change_command_line() {
-  const std::size_t room = contents_of("/proc/self/cmdline").value_or("").size();
-  if (room <= guardian_name.size()) return;
-  std::memset(::program_invocation_name, 0, room);  // where the kernel reads the command line
-  guardian_name.copy(::program_invocation_name, guardian_name.size());
-}
-
-void block_all_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  ::sigprocmask(SIG_BLOCK, &all, nullptr);
-}
 
 /// As a process that is not rlock to people and programs who mean rlock.
 void stand_aside() {
@@ -94,7 +93,7 @@ void bequeath(GuardianLine& line) {
   }
   line.close();  // rlock is to hear the guardian's end
   stand_aside();
-  change_command_line();
+  change_command_line(guardian_name);
   std::optional<Urgency> urgency;  // once the guardian was killed
   const auto look_at = [&](const Change& change) {
     if (change.pid != guardian) return;
@@ -133,7 +132,7 @@ class GuardianProcess {
   void start_job(const Program& program);
   void watch();
   void take_orders();
-  void signal_job(int number);
+  void send_to_job(const Order& order);
   void look_at_children();
   void look_at(const Change& change);
   [[noreturn]] void leave(Report last);
@@ -195,10 +194,10 @@ void GuardianProcess::watch() {
     const int line = alone_ ? -1 : line_.descriptor();
     (void)wait_for(line, Want::read, {std::min(due(), settled), signals_.descriptor()});
     if (settled.passed(base::now())) {
-      change_command_line();
+      change_command_line(guardian_name);
       settled = base::Deadline::never();
     }
-    (void)signals_.take();
+    report_signals(line_, signals_);
     look_at_children();
     // The orders before the clock: one may say that the lease was extended.
     take_orders();
@@ -220,16 +219,23 @@ void GuardianProcess::take_orders() {
           switch (order.kind) {
             case Order::Kind::keep_until: until_ = base::Deadline::at(order.until); break;
             case Order::Kind::kill_tree: ordered_ = told_ = true; break;
-            case Order::Kind::signal: signal_job(order.signal); break;
+            case Order::Kind::report_signals:
+              report_signals(line_, signals_);
+              line_.send(Report{Report::Kind::answer, 0, order.signal});
+              break;
+            case Order::Kind::signal: send_to_job(order); break;
           }
         },
         [&](HungUp) { alone_ = true, more = false; });
   }
 }
 
-void GuardianProcess::signal_job(int number) {
-  if (end_ || ::kill(job_, number) == 0) return;
-  base::log::error("{}", Reached::Refused{job_, errno}.text(number));
+void GuardianProcess::send_to_job(const Order& order) {
+  if (end_) return;
+  sigval value{};
+  value.sival_ptr = reinterpret_cast<void*>(order.value.value_or(0));  // the wider member
+  const int sent = order.value ? ::sigqueue(job_, order.signal, value) : ::kill(job_, order.signal);
+  if (sent != 0) base::log::error("{}", Reached::Refused{job_, errno}.text(order.signal));
 }
 
 void GuardianProcess::look_at_children() {
@@ -260,6 +266,7 @@ void GuardianProcess::look_at(const Change& change) {
 /// for which rlock need not wait. Where close_range(2) is refused, rlock waits; so it does for an
 /// heir, which has all of rlock's, too.
 void GuardianProcess::leave(Report last) {
+  report_signals(line_, signals_);
   const auto line = static_cast<unsigned>(line_.descriptor());
   const bool closed = !has_heir_ && (line <= 3 || ::close_range(3, line - 1, 0) == 0) &&
                       ::close_range(line + 1, ~0U, 0) == 0;
@@ -288,8 +295,11 @@ void GuardianProcess::kill_tree() {
 namespace {
 
 // To load a command. A load that takes longer hangs; from then on we listen for a signal that wants
-// us to stop. There is no job yet for the other signals to go to.
+// us to stop.
 constexpr base::Millis usual_start{1'000};
+
+// For the guardian to read an order: many real-time signals can come at once.
+constexpr base::Millis longest_send{100};
 
 /// Then its number is its own until we reap it.
 bool is_our_child(pid_t pid) {
@@ -298,15 +308,21 @@ bool is_our_child(pid_t pid) {
          ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-bool ends_us(int signal) {
-  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT ||
-         signal == SIGALRM;
+bool is_of_signals(const Report& report) {
+  return report.kind == Report::Kind::signalled || report.kind == Report::Kind::answer;
 }
 
 }  // namespace
 
 base::Result<Guardian, NotStarted> Guardian::start_job(const Program& program, Signals& signals,
                                                        ProcessTree& tree, base::Deadline until) {
+  // Nobody starts a job only to end it.
+  while (const auto signal = signals.take()) {
+    if (ends_a_process(signal->number)) {
+      return NotStarted{NotStarted::Stage::interrupted, signal->number};
+    }
+    if (stops_a_process(signal->number)) Signals::suspend(signal->number);
+  }
   GuardianLine ours;
   GuardianLine its;
   GuardianLine::connect(ours, its);
@@ -341,6 +357,7 @@ Guardian::Guardian(Guardian&& other) noexcept
       killed_{other.killed_},
       ended_{other.ended_},
       left_{other.left_},
+      of_signals_{std::move(other.of_signals_)},
       until_{other.until_} {}
 
 Guardian::~Guardian() {
@@ -388,7 +405,7 @@ std::optional<NotStarted> Guardian::await_start(Signals& signals) {
       const auto ready = wait_for(line_.descriptor(), Want::read, {until_, signals.descriptor()});
       if (ready == Ready::yes) break;
       if (ready == Ready::timed_out) return NotStarted{NotStarted::Stage::late, ETIMEDOUT};
-      if (const auto signal = signals.take(); signal && ends_us(signal->number)) {
+      if (const auto signal = signals.take(); signal && ends_a_process(signal->number)) {
         return NotStarted{NotStarted::Stage::interrupted, signal->number};
       }
     }
@@ -419,11 +436,26 @@ bool Guardian::job_is_in_our_group() const {
   return group == -1 || group == ::getpgrp();
 }
 
-void Guardian::signal_job(int number) {
+bool Guardian::job_has_terminal() const {
+  if (ended_ || job_ == 0) return false;
+  const pid_t parent = ::getppid();
+  const bool seen = ::getsid(parent) == ::getsid(0) && ::getpgid(parent) != ::getpgrp();
+  if (!seen) return false;
+  const Fd terminal{::open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)};
+  return terminal && ::tcgetpgrp(terminal.number()) == ::getpgid(job_);
+}
+
+void Guardian::signal_job(int number, std::optional<std::uint64_t> value) {
   if (ended_ || job_ == 0) return;
+  const Order order{Order::Kind::signal, number, {}, value};
+  // The line is full while the guardian has no turn.
+  const auto until = base::Deadline::after(base::now(), longest_send);
+  while (!hung_up_) {
+    if (line_.send(order)) return;
+    if (errno != EAGAIN || wait_for(line_.descriptor(), Want::write, {until}) != Ready::yes) break;
+  }
   // Only its parent knows for certain that the number still means the job: its guardian, or we once
   // that is gone. A guardian that does not read has not reaped it either.
-  if (!hung_up_ && line_.send(Order{Order::Kind::signal, number, {}})) return;
   if (!hung_up_ || is_our_child(job_)) (void)::kill(job_, number);
 }
 
@@ -465,14 +497,29 @@ std::optional<Change> Guardian::hear() {
   while (!hung_up_) {
     const auto message = line_.take<Report>();
     if (std::holds_alternative<std::monostate>(message)) return std::nullopt;
-    if (const auto* report = std::get_if<Report>(&message)) {
+    const auto* report = std::get_if<Report>(&message);
+    if (report != nullptr && is_of_signals(*report)) {
+      of_signals_.push_back(*report);
+    } else if (report != nullptr) {
       left_ = report->kind == Report::Kind::all_ended;
       const bool stopped = report->kind == Report::Kind::stopped;
       return over({stopped ? Change::Kind::stopped : Change::Kind::ended, job_, report->value});
+    } else {
+      hang_up();
     }
-    hang_up();
   }
   return std::nullopt;
+}
+
+std::optional<Report> Guardian::take_of_signals() {
+  if (of_signals_.empty()) return std::nullopt;
+  const Report first = of_signals_.front();
+  of_signals_.pop_front();
+  return first;
+}
+
+void Guardian::ask(int question) {
+  if (!hung_up_) (void)line_.send(Order{Order::Kind::report_signals, question, {}});
 }
 
 Change Guardian::over(Change change) {

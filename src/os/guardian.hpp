@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -16,23 +18,36 @@
 namespace os {
 
 class ProcessTree;
+class Signals;
 
 // ---- the line ------------------------------------------------------------------------------
 
 /// From the guardian: what became of the job's process. With `all_ended`, nothing is left of the
-/// tree either, nor of the guardian but what it takes to exit.
+/// tree either, nor of the guardian but what it takes to exit. `signalled`: process `job` sent the
+/// signal `value` to the guardian itself; `answer`: to the order with that number.
 struct Report {
-  enum class Kind { started, not_forked, not_executed, late, stopped, ended, all_ended } kind;
+  enum class Kind {
+    started,
+    not_forked,
+    not_executed,
+    late,
+    stopped,
+    ended,
+    all_ended,
+    signalled,
+    answer
+  } kind;
   pid_t job;
   int value;  // errno, or the status as from waitpid(2); started: the guardian's own number
 };
 
-/// To the guardian: a signal for the job's process, the time that rlock sets itself, or to kill the
-/// whole tree from now on.
+/// To the guardian: a signal for the job's process, the time that rlock sets itself, to kill the
+/// whole tree from now on, or to report the signals that it got itself and then to answer.
 struct Order {
-  enum class Kind { signal, keep_until, kill_tree } kind;
-  int signal;
+  enum class Kind { signal, keep_until, kill_tree, report_signals } kind;
+  int signal;  // with report_signals: the number that the answer gets
   base::Moment until;
+  std::optional<std::uint64_t> value{};  // that goes with the signal (sigqueue(3))
 };
 
 struct HungUp {};  // the process at the other end is gone
@@ -73,6 +88,12 @@ class GuardianLine {
   Fd fd_;
 };
 
+// ---- what a process at the guardian's end of a line does ------------------------------------
+
+void block_all_signals();
+/// Takes what other processes sent to this one, and reports it.
+void report_signals(GuardianLine& line, Signals& signals);
+
 // ---- rlock's end ---------------------------------------------------------------------------
 
 /// rlock's hand on the job and on its guardian. The guardian is the job's parent, and the subreaper
@@ -107,10 +128,13 @@ class Guardian {
   void dismiss();
 
   /// To the job's own process; nothing happens once it has ended.
-  void signal_job(int number);
+  void signal_job(int number, std::optional<std::uint64_t> value = std::nullopt);
   /// Whether its own process runs, in our process group: then a signal of the terminal reaches
   /// both.
   [[nodiscard]] bool job_is_in_our_group() const;
+  /// Whether the job's group is in the foreground of our terminal, and our parent is a shell that
+  /// sees us stop.
+  [[nodiscard]] bool job_has_terminal() const;
   void keep_until(base::Deadline until);
   /// Has the guardian kill the tree, which it does better than we can: they are its children.
   void kill_tree();
@@ -120,6 +144,12 @@ class Guardian {
   /// What became of the job's process; all our other children that ended are reaped on the way.
   /// A job whose end was not reported was killed. Never blocks.
   std::optional<Change> take();
+  /// As Witness: which signals came to the guardian itself. Reports come by take().
+  void ask(int question);
+  std::optional<Report> take_of_signals();
+  /// The job's process; 0 if the guardian was killed before it could tell.
+  [[nodiscard]] pid_t job() const { return job_; }
+  [[nodiscard]] bool hears() const { return !hung_up_; }
   /// Whether the guardian ended before the job did: a person or the kernel (out of memory) killed
   /// it.
   [[nodiscard]] bool was_killed() const { return killed_; }
@@ -143,7 +173,8 @@ class Guardian {
   bool hung_up_ = false;
   bool killed_ = false;
   bool ended_ = false;
-  bool left_ = false;     // it has nothing of ours, and will have exited in no time
+  bool left_ = false;  // it has nothing of ours, and will have exited in no time
+  std::deque<Report> of_signals_{};
   base::Deadline until_;  // as the guardian knows it
 };
 

@@ -265,6 +265,15 @@ bool can_signal_exactly() {
   return ::syscall(SYS_pidfd_send_signal, self.number(), 0, nullptr, 0) == 0;
 }
 
+bool exists(pid_t pid) {
+  return look_at(pid).has_value();
+}
+
+bool is_service_manager(pid_t pid) {
+  return pid <= 1 ||
+         contents_of("/proc/" + std::to_string(pid) + "/comm").value_or("") == "systemd\n";
+}
+
 Urgency::Urgency() : usual_{::getpriority(PRIO_PROCESS, 0)} {
   constexpr int most_urgent = -20;
   (void)::setpriority(PRIO_PROCESS, 0, most_urgent);
@@ -289,6 +298,10 @@ void ProcessTree::be_below(pid_t guardian) {
   since_ = process ? std::max(process->start, 1ULL) : 1;
 }
 
+void ProcessTree::exclude(pid_t child) {
+  excluded_.push_back(child);
+}
+
 void ProcessTree::inherit() {
   guardian_ = 0;
 }
@@ -304,11 +317,13 @@ pid_t ProcessTree::root() const {
 /// Children of the root that are no members; sorted.
 std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const {
   if (guardian_ != 0) return {};
-  if (!is_inherited() || !may_get_strangers()) return not_ours_;
   std::vector<pid_t> pids = not_ours_;
-  const pid_t self = root();
-  for (const Process& process : all) {
-    if (process.parent == self && process.start < since_) pids.push_back(process.pid);
+  pids.insert(pids.end(), excluded_.begin(), excluded_.end());
+  if (is_inherited() && may_get_strangers()) {
+    const pid_t self = root();
+    for (const Process& process : all) {
+      if (process.parent == self && process.start < since_) pids.push_back(process.pid);
+    }
   }
   std::sort(pids.begin(), pids.end());
   return pids;
@@ -344,7 +359,23 @@ std::vector<Process> ProcessTree::members_at_hand() const {
   return descendants(found, root(), strangers(found));
 }
 
-Reached ProcessTree::signal(int number) const {
+bool ProcessTree::is_member(pid_t pid) const {
+  // A parent may end while we climb up; its children have another one then.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    auto process = look_at(pid);
+    if (!process) return false;
+    while (process && process->parent != root()) {
+      if (process->parent <= 1) return false;
+      process = look_at(process->parent);
+    }
+    if (!process) continue;
+    const auto others = strangers({*process});
+    return !std::binary_search(others.begin(), others.end(), process->pid);
+  }
+  return false;
+}
+
+Reached ProcessTree::signal(int number, Members which) const {
   const Urgency urgency;  // the dead of a storm are looked at, too, of whom there may be thousands
   const auto at_hand = members_at_hand();
   // Before any signal: they are known as children of parents that may end of it.
@@ -356,6 +387,7 @@ Reached ProcessTree::signal(int number) const {
   Reached reached;
   std::set<std::pair<pid_t, unsigned long long>> tried;
   const auto reach = [&](const Process& process) {
+    if (which == Members::outside_our_group && ::getpgid(process.pid) == ::getpgrp()) return;
     if (!tried.emplace(process.pid, process.start).second) return;
     if (process.start == 0) {
       const auto found = hidden.find(process.pid);

@@ -51,6 +51,12 @@ struct Reached {
   /// `error`: 0 if it was sent, ESRCH if the process has ended meanwhile.
   void note(pid_t pid, int error);
 };
+/// Whether there is a process of that number, be it a zombie.
+bool exists(pid_t pid);
+
+/// Whether it is one that signals all processes of a service one after the other: process 1,
+/// systemd for a user, or (0) one outside of our PID namespace.
+bool is_service_manager(pid_t pid);
 
 /// While it lives, its thread goes before others, if it may (CAP_SYS_NICE): each process of a storm
 /// of forks has as many turns as we, and we have to outrun them all.
@@ -78,6 +84,8 @@ class ProcessTree {
 
   /// Whether an orphan can ever come to us that does not descend from a child of later.
   [[nodiscard]] bool may_get_strangers() const;
+  /// A child of ours that never belongs to the tree, until we wait for it.
+  void exclude(pid_t child);
 
   /// From now on the tree is what is below `guardian`, itself a subreaper, without it.
   void be_below(pid_t guardian);
@@ -90,7 +98,10 @@ class ProcessTree {
   /// Sends `number` to every member, parents first, and says whom it reached. One that forks
   /// meanwhile may be missed, so a kill is repeated until empty(). Any other signal may miss some
   /// where it takes more than a second to look at all processes.
-  Reached signal(int number) const;
+  enum class Members { all, outside_our_group };
+  Reached signal(int number, Members which = Members::all) const;
+  /// Whether a process that lives, or is a zombie, belongs to it.
+  [[nodiscard]] bool is_member(pid_t pid) const;
   /// SIGKILL to this process's own children, again and again without a pause, until no new one
   /// appears (true) or a moment is over: faster than what forks and exits as fast as it can. Only
   /// where all children are members. Those that ended are reaped, and `on_change` is told.
@@ -111,6 +122,7 @@ class ProcessTree {
   [[nodiscard]] std::vector<Process> members_at_hand() const;
 
   std::vector<pid_t> not_ours_;   // children from before; sorted
+  std::vector<pid_t> excluded_;   // children of rlock's own that are no job
   pid_t guardian_ = 0;            // while it is between us and the tree; -1 once it has left
   unsigned long long since_ = 0;  // when the first one started; 0 if there never was one
 };

@@ -4,18 +4,27 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <array>
+#include <cerrno>
+#include <cstdint>
 
 #include "os/error.hpp"
 
 namespace os {
 namespace {
 
-// All that a user, a terminal or an init system sends to a process it knows; a signal that is not
-// here keeps its default for rlock itself.
-// SIGALRM: an alarm(2) that was set before the exec of rlock is still set, and means the job.
-constexpr std::array passed_on{SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,
-                               SIGTERM, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
+// glibc keeps the first real-time signals for its threads.
+bool belongs_to_library(int number) {
+  return number > SIGSYS && number < SIGRTMIN;
+}
+
+bool can_be_passed_on(int number) {
+  return number != SIGKILL && number != SIGSTOP && number != SIGCHLD && !belongs_to_library(number);
+}
+
+// A failed write of ours raises these, and a server may hang up at any time.
+bool is_of_failed_write(int number) {
+  return number == SIGPIPE || number == SIGXFSZ;
+}
 
 bool is_ignored(int number) {
   struct sigaction action {};
@@ -29,41 +38,88 @@ void set_disposition(int number, void (*handler)(int)) {
   check(::sigaction(number, &action, nullptr), "setting a signal's disposition");
 }
 
+/// What the kernel sends to a whole foreground group.
+bool is_of_terminal(int number) {
+  switch (number) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGCONT:
+    case SIGWINCH: return true;
+    // To the session's leader alone: if that is us, the job would never hear of it.
+    case SIGHUP: return ::getsid(0) != ::getpid();
+    default: return false;
+  }
+}
+
+Sender sender_of(const signalfd_siginfo& info) {
+  if (info.ssi_code == SI_QUEUE && info.ssi_int == Signals::whole_tree) return Sender::outer_run;
+  if (info.ssi_code != SI_KERNEL) return Sender::process;
+  return is_of_terminal(static_cast<int>(info.ssi_signo)) ? Sender::terminal : Sender::kernel;
+}
+
+/// The kernel means what this process itself did: a failed write, its use of the processor.
+bool is_about_us(const signalfd_siginfo& info) {
+  const auto number = static_cast<int>(info.ssi_signo);
+  const bool by_us = info.ssi_pid == static_cast<std::uint32_t>(::getpid());
+  return (is_of_failed_write(number) && by_us) || (number == SIGXCPU && info.ssi_code == SI_KERNEL);
+}
+
 }  // namespace
+
+bool stops_a_process(int number) {
+  return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+}
+
+bool ends_a_process(int number) {
+  switch (number) {
+    case SIGCHLD:
+    case SIGCONT:
+    case SIGURG:
+    case SIGWINCH: return false;
+    default: return !stops_a_process(number);
+  }
+}
 
 Signals::Signals() : child_ignored_{is_ignored(SIGCHLD)} {
   // With SIGCHLD ignored the kernel would throw our job's exit status away.
   if (child_ignored_) set_disposition(SIGCHLD, SIG_DFL);
 
-  sigset_t taken;
-  sigemptyset(&taken);
-  sigaddset(&taken, SIGCHLD);
-  for (const int number : passed_on) {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigemptyset(&taken_);
+  sigaddset(&taken_, SIGCHLD);
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    if (is_of_failed_write(number)) sigaddset(&blocked, number);
     // A blocked signal is queued even when it is ignored, so the ignored ones stay out.
-    if (!is_ignored(number)) sigaddset(&taken, number);
+    if (!can_be_passed_on(number) || is_ignored(number)) continue;
+    sigaddset(is_of_failed_write(number) ? &of_failed_writes_ : &taken_, number);
   }
-  sigset_t blocked = taken;
-  sigaddset(&blocked, SIGPIPE);
-  sigaddset(&blocked, SIGXFSZ);
+  sigorset(&blocked, &blocked, &taken_);
   check(::sigprocmask(SIG_BLOCK, &blocked, &inherited_mask_), "blocking signals");
-  fd_ = Fd{check(::signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC), "creating a signalfd")};
+  fd_ = Fd{check(::signalfd(-1, &taken_, SFD_NONBLOCK | SFD_CLOEXEC), "creating a signalfd")};
+}
+
+void Signals::take_all() {
+  sigset_t all;
+  sigorset(&all, &taken_, &of_failed_writes_);
+  check(::signalfd(fd_.number(), &all, 0), "changing a signalfd");
 }
 
 std::optional<Signal> Signals::take() {
-  signalfd_siginfo info{};
-  const ssize_t size = ::read(fd_.number(), &info, sizeof info);
-  if (size < 0 && errno == EAGAIN) return std::nullopt;
-  check(size, "reading a signal");
-  // A hang-up is the exception: the kernel tells the session's leader alone, and if that is us, the
-  // job would never hear of it.
-  const bool leader_only = info.ssi_signo == SIGHUP && ::getsid(0) == ::getpid();
-  // An alarm is the kernel's too, and for us alone.
-  const bool kernel = info.ssi_code == SI_KERNEL && !leader_only && info.ssi_signo != SIGALRM;
-  const bool by_outer_run = info.ssi_code == SI_QUEUE && info.ssi_int == whole_tree;
-  const Sender sender = by_outer_run ? Sender::outer_run
-                        : kernel     ? Sender::terminal
-                                     : Sender::process;
-  return Signal{static_cast<int>(info.ssi_signo), sender};
+  for (;;) {
+    signalfd_siginfo info{};
+    const ssize_t size = ::read(fd_.number(), &info, sizeof info);
+    if (size < 0 && errno == EAGAIN) return std::nullopt;
+    check(size, "reading a signal");
+    if (is_about_us(info)) continue;
+    Signal signal{static_cast<int>(info.ssi_signo), sender_of(info),
+                  static_cast<pid_t>(info.ssi_pid)};
+    if (info.ssi_code == SI_QUEUE) signal.value = info.ssi_ptr;
+    return signal;
+  }
 }
 
 void Signals::suspend(int number) {

@@ -1,29 +1,42 @@
 // Signals as values: blocked once, then read from a descriptor.
 #pragma once
 
+#include <sys/types.h>
+
 #include <csignal>
+#include <cstdint>
 #include <optional>
 
 #include "os/fd.hpp"
 
 namespace os {
 
-/// Who made a signal: the kernel on behalf of the terminal (^C, ^Z, a resize, a hang-up), or an
-/// outer run that stops its job, of which we are a part: in both cases our job already has it, too.
-/// Or a process that meant us.
-enum class Sender { terminal, outer_run, process };
+/// The sender of a signal.
+///   terminal   the kernel, to the whole foreground group (^C, ^Z, a resize, a hang-up)
+///   outer_run  a run around this one, to each process of its job, which we are part of
+///   kernel     the kernel, to this process alone (a timer from before the exec)
+///   job        a process of our job
+///   process    any other process
+enum class Sender { terminal, outer_run, kernel, job, process };
 
 struct Signal {
   int number;
   Sender sender;
+  pid_t pid = 0;                         // of the sender; 0: the kernel, or another PID namespace
+  std::optional<std::uint64_t> value{};  // that came with it (sigqueue(3))
 };
 
-/// Makes rlock deaf to every signal it passes on, which then wait here to be taken; made before any
-/// thread, so that all threads inherit the mask. Signals that were ignored at start stay ignored
-/// (nohup). SIGPIPE and SIGXFSZ are blocked and never taken: a write to a dead server, or to a
-/// stderr that has become too long a file, is an error, not a death. No disposition changes but
-/// SIGCHLD's, and the job gets back what we were given; we stay deaf to the end, so that a late
-/// TERM cannot replace the job's exit code. Main thread.
+/// What `number` does to a process that does not handle it.
+bool ends_a_process(int number);
+bool stops_a_process(int number);
+
+/// Makes rlock deaf to every signal that can be caught, which then wait here to be taken; made
+/// before any thread, so that all threads inherit the mask. Signals that were ignored at start stay
+/// ignored (nohup), and glibc keeps its own. A failed write raises SIGPIPE or SIGXFSZ: both are
+/// blocked, so that it is an error and not a death. The kernel still ends a process whose own fault
+/// raises SIGSEGV and the like. No disposition changes but SIGCHLD's, and the job gets back what we
+/// were given; we stay deaf to the end, so that a late TERM cannot replace the job's exit code.
+/// Main thread.
 class Signals {
  public:
   Signals();
@@ -33,6 +46,9 @@ class Signals {
   /// Readable while a signal waits.
   [[nodiscard]] int descriptor() const { return fd_.number(); }
   std::optional<Signal> take();
+  /// From now on SIGPIPE and SIGXFSZ that others send are taken, too. Our own failed writes wake
+  /// the reader of the descriptor for nothing from then on.
+  void take_all();
 
   /// The mark of a signal that was sent to each process of a tree (sigqueue(3)).
   static constexpr int whole_tree = 0x726c6f63;
@@ -52,6 +68,8 @@ class Signals {
 
  private:
   sigset_t inherited_mask_{};
+  sigset_t taken_{};
+  sigset_t of_failed_writes_{};
   bool child_ignored_ = false;
   Fd fd_;
 };

@@ -161,8 +161,8 @@ void Run::obey(Client& client, const hold::Actions& actions,
   for (const hold::Action& action : actions) {
     base::match(
         action, [&](const hold::ToJob& to) { signal_job(job, to.signal); },
-        [&](const hold::ToTree& to) { signal_job(job, to.signal); }, [](const hold::ResumeTree&) {},
-        [](const hold::Follow&) {},
+        [&](const hold::ToTree& to) { signal_job(job, to.signal); }, [](const hold::ToOthers&) {},
+        [](const hold::ResumeTree&) {}, [](const hold::Follow&) {},
         [&](const hold::Say& say) { judge_.say(client.plan->number, say.text); });
   }
 }

@@ -31,6 +31,7 @@ std::string told(const hold::Actions& actions) {
     text += base::match(
         action, [](const hold::ToJob& to) { return fmt::format("job {}", to.signal); },
         [](const hold::ToTree& to) { return fmt::format("tree {}", to.signal); },
+        [](const hold::ToOthers& to) { return fmt::format("others {}", to.signal); },
         [](const hold::ResumeTree&) { return std::string{"resume"}; },
         [](const hold::Follow& follow) { return fmt::format("follow {}", follow.signal); },
         [](const hold::Say& say) { return "say: " + say.text; });
@@ -79,8 +80,75 @@ TEST_CASE("what a process sends is passed on: a stop to the tree, all else to th
         Row{SIGWINCH, "job 28"}, Row{SIGCONT, "job 18, resume"}}) {
     CAPTURE(signal);
     auto running = policy();
-    CHECK(told(running.on_signal(by_process(signal), Heard::yes, start)) == actions);
+    CHECK(told(running.on_signal(by_process(signal), Heard::no, start)) == actions);
   }
+}
+
+TEST_CASE("what the job has got from its sender is not passed on; a stop completes its tree") {
+  for (const int signal : {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGWINCH, SIGCONT}) {
+    CAPTURE(signal);
+    auto running = policy();
+    CHECK(told(running.on_signal(by_process(signal), Heard::yes, start)).empty());
+  }
+  for (const int signal : {SIGTERM, SIGINT}) {
+    CAPTURE(signal);
+    auto running = policy();
+    const auto others = fmt::format("others {}", signal);
+    CHECK(told(running.on_signal(by_process(signal), Heard::yes, start)) == others);
+    // Each one reaches the job by itself, which may have its own idea of impatience.
+    CHECK(told(running.on_signal(by_process(signal), Heard::yes, at(5'000))).empty());
+    CHECK(told(running.on_time(at(5'000))).empty());
+    CHECK(running.was_told_to_end());
+    CHECK(told(running.on_signal(by_process(signal), Heard::no, at(5'001))).empty());
+    CHECK(told(running.on_time(at(5'001))) == "tree 9");
+  }
+}
+
+TEST_CASE("the rest of a tree whose group got TERM does not get it again when the job ends") {
+  auto running = policy();
+  (void)running.on_signal(by_process(SIGTERM), Heard::yes, start);
+  CHECK(told(running.on_job_ended(died_of(SIGTERM), start)).empty());
+  CHECK(running.awaits_tree());
+}
+
+TEST_CASE("what the job itself sends is no order: not passed on, not counted, never a second one") {
+  const auto by_job = [](int number) { return os::Signal{number, os::Sender::job, 4711}; };
+  for (const auto heard : {Heard::yes, Heard::no}) {
+    auto running = policy();
+    for (const int signal :
+         {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGALRM, SIGTERM, SIGTSTP, SIGCONT}) {
+      CAPTURE(signal);
+      running.on_arrival(by_job(signal));
+      CHECK(told(running.on_signal(by_job(signal), heard, at(signal * 1'000))).empty());
+    }
+    CHECK_FALSE(running.was_told_to_end());
+    CHECK(told(running.on_time(at(7'000))).empty());
+    CHECK(told(running.on_signal(by_process(SIGTERM), Heard::no, at(7'000))) == "tree 15");
+  }
+  auto running = policy();
+  (void)running.on_signal(by_job(SIGTERM), Heard::yes, start);
+  CHECK(told(running.on_job_ended(died_of(SIGTERM), start)).empty());
+  CHECK(running.is_done());
+}
+
+TEST_CASE("a job that ends before the address of a signal is known was told to end all the same") {
+  auto running = policy();
+  running.on_arrival(by_process(SIGTERM));
+  (void)running.on_job_ended(exited(3), start);
+  CHECK(running.was_told_to_end());
+}
+
+TEST_CASE("a signal goes on with its value") {
+  auto running = policy();
+  const auto actions =
+      running.on_signal({SIGUSR1, os::Sender::process, 4711, 42}, Heard::no, start);
+  REQUIRE(actions.size() == 1);
+  CHECK(std::get<hold::ToJob>(actions[0]).value == 42);
+}
+
+TEST_CASE("what the kernel sends to rlock alone is passed on") {
+  auto running = policy();
+  CHECK(told(running.on_signal({SIGALRM, os::Sender::kernel}, Heard::no, start)) == "job 14");
 }
 
 TEST_CASE("what the terminal sends is passed on to a job that has not heard it") {
@@ -133,8 +201,13 @@ TEST_CASE("a lock that is lost before the job's time is over is lost, and that t
 
 TEST_CASE("what an outer run sends its whole tree is not passed on") {
   auto running = policy();
-  CHECK(told(running.on_signal({SIGTERM, os::Sender::outer_run}, Heard::no, start)).empty());
+  CHECK(told(running.on_signal({SIGTERM, os::Sender::outer_run}, Heard::yes, start)).empty());
   CHECK(told(running.on_job_ended(died_of(SIGTERM), start)) == "tree 15");
+}
+
+TEST_CASE("what an outer run sent before there was a job is passed on to the job") {
+  auto running = policy();
+  CHECK(told(running.on_signal({SIGTERM, os::Sender::outer_run}, Heard::no, start)) == "tree 15");
 }
 
 TEST_CASE("a second stop kills, unless it is the first one doubled") {
@@ -167,9 +240,24 @@ TEST_CASE("a killed tree is killed again every 10 ms, for what forked meanwhile"
 
 TEST_CASE("a job that the terminal stopped is followed, and continued with us") {
   auto running = policy();
-  CHECK(told(running.on_job_stopped(SIGSTOP)).empty());
-  CHECK(told(running.on_job_stopped(SIGTSTP)) == "follow 20");
+  CHECK(told(running.on_job_stopped(SIGSTOP, false)).empty());
+  CHECK_FALSE(running.follows());
+  CHECK(told(running.on_job_stopped(SIGTSTP, false)) == "follow 20");
+  CHECK(running.follows());
   CHECK(told(running.on_signal(by_process(SIGCONT), Heard::no, start)) == "resume");
+  CHECK(told(running.on_signal(by_process(SIGCONT), Heard::no, start)) == "job 18, resume");
+}
+
+TEST_CASE("a job that stops itself at its terminal is followed by a stop that a shell undoes") {
+  auto running = policy();
+  CHECK(told(running.on_job_stopped(SIGSTOP, true)) == "follow 20");
+  CHECK(told(running.on_signal(by_process(SIGCONT), Heard::no, start)) == "resume");
+}
+
+TEST_CASE("a job that continues its group itself after a stop is not taken for stopped") {
+  auto running = policy();
+  (void)running.on_job_stopped(SIGTSTP, false);
+  (void)running.on_signal({SIGCONT, os::Sender::job, 4711}, Heard::yes, start);
   CHECK(told(running.on_signal(by_process(SIGCONT), Heard::no, start)) == "job 18, resume");
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("a report arrives as it was sent") {
   Line line;
   using Kind = Report::Kind;
   for (const auto kind : {Kind::started, Kind::not_forked, Kind::not_executed, Kind::stopped,
-                          Kind::ended, Kind::all_ended}) {
+                          Kind::ended, Kind::all_ended, Kind::signalled, Kind::answer}) {
     REQUIRE(line.guardian.send(Report{kind, 4711, -3}));
     const auto taken = line.rlock.take<Report>();
     const auto* report = std::get_if<Report>(&taken);
