@@ -506,7 +506,7 @@ outcomes() {
   assert_output 'one 1'
   attempt -k "$K" --slot one -- touch "$T/ran"
   assert_success
-  assert_silent
+  assert_one_stderr_line "'$K' is done for the slot 'one': exit 7, "
   attempt -k "$K" --slot one --share -- touch "$T/ran"
   assert_equal "$status" 7
   attempt -k "$K" --slot two --retry 1 -- false

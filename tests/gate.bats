@@ -258,9 +258,8 @@ locked() {
 
 # in_own_run SCRIPT: bash with an empty /run of its own
 in_own_run() {
-  local inside=(unshare --mount)
-  ((EUID == 0)) || inside+=(--map-root-user)
-  attempt_in "${inside[@]}" bash -euc "mount -t tmpfs -o mode=755 tmpfs /run; $1"
+  own_mounts
+  attempt_in "${INSIDE[@]}" bash -euc "mount -t tmpfs -o mode=755 tmpfs /run; $1"
 }
 
 @test "whatever stands in the place of the gate's directories and files, a waiter goes without, and touches nothing else" {

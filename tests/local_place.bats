@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Where `file:` alone, and the gates, have their directory: where no other user can keep a user from it.
 load lib/rlock
+load lib/namespaces
 load lib/local
 load lib/others
 
@@ -9,8 +10,9 @@ in_own_run() {
   ((EUID == 0)) || skip 'only root can become somebody else'
   let_others_in
   export OTHERS_RLOCK
+  own_mounts
   # shellcheck disable=SC2016
-  run --separate-stderr unshare --mount bash -euc '
+  run --separate-stderr "${INSIDE[@]}" bash -euc '
     mount -t tmpfs -o mode=755 tmpfs /run
     mkdir -m 1777 /run/lock
     mkdir /run/user

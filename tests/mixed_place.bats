@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Root's `file:` was below /run/lock before: a host on which jobs of the version before this one still run.
 load lib/rlock
+load lib/namespaces
 load lib/local
 load lib/versions
 
@@ -8,8 +9,9 @@ setup_file() { find_versions; }
 
 @test "root's jobs of the version before this one, and what it remembers, exclude those of this one, and the other way round" {
   ((EUID == 0)) || skip 'the place is root'"'"'s'
+  own_mounts
   # shellcheck disable=SC2016
-  run unshare --mount bash -euc '
+  run "${INSIDE[@]}" bash -euc '
     mount -t tmpfs -o mode=755 tmpfs /run
     mkdir -m 1777 /run/lock
     old() { "$PREVIOUS_BIN" -S file: "$@"; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Servers that are away, silent, loading, full or read-only: the job does not run, the answer comes in time.
 load lib/rlock
+load lib/namespaces
 
 @test "connection refused exits 69 at once" {
   local before
@@ -278,8 +279,9 @@ hosts_file() {
 
 # with_hosts COMMAND...: rlock sees that file in place of /etc/hosts.
 with_hosts() {
+  own_mounts
   # shellcheck disable=SC2016
-  unshare -m sh -c 'mount --bind "$1" /etc/hosts; shift; exec "$@"' sh "$T/hosts" "$@"
+  "${INSIDE[@]}" sh -c 'mount --bind "$1" /etc/hosts; shift; exec "$@"' sh "$T/hosts" "$@"
 }
 
 # A replica at 127.0.0.2 and its master at 127.0.0.3, at one port.
@@ -329,7 +331,8 @@ start_replica_and_master() {
   start_replica_and_master
   hosts_file 127.0.0.4 127.0.0.3
   start_proxy_between "tcp:127.0.0.4:$PORT" "unix:$MASTER/redis.sock"
-  launch holder unshare -m sh -c 'mount --bind "$1" /etc/hosts; shift; exec "$@"' sh "$T/hosts" \
+  own_mounts
+  launch holder "${INSIDE[@]}" sh -c 'mount --bind "$1" /etc/hosts; shift; exec "$@"' sh "$T/hosts" \
     "$RLOCK_BIN" -S "redis://locks.test:$PORT" -k "$K" -t 4s -- "$LIB/until-file" "$T/holder.go"
   wait_until says "$T/holder.out" started
   proxy stall

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # --status-file: what became of a run, for programs.
 load lib/rlock
+load lib/namespaces
 
 # status_of EXPRESSION: of the document d in $T/status.
 status_of() {
@@ -147,9 +148,9 @@ with_status() { attempt --status-file "$T/status" -k "$K" "$@"; }
 
 # in_namespace COMMAND: in a mount namespace of its own.
 in_namespace() {
-  local command=$1 inside=(unshare --mount)
-  ((EUID == 0)) || inside+=(--map-root-user)
-  "${inside[@]}" bash -ec "$command"
+  local command=$1
+  own_mounts
+  "${INSIDE[@]}" bash -ec "$command"
 }
 
 @test "a file that is a mount of its own is written where it is" {

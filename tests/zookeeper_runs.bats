@@ -243,7 +243,7 @@ packets() { four_letters "$ZK_PORT" srvr | sed -n 's/^Received: //p'; }
   assert_output '2026-11-24 1'
   attempt -k "$K" --slot 2026-11-24 -- touch "$T/ran"
   assert_success
-  assert_silent
+  assert_one_stderr_line "'$K' is done for the slot '2026-11-24': exit 7, "
   attempt -k "$K" --slot 2026-11-24 --share -w 10s --status-file "$T/file" -- touch "$T/ran"
   assert_equal "$status" 7
   run jq -e '.outcome == "done" and .slot == "2026-11-24" and .attempt == 1 and .done.exit_code == 7 and

@@ -45,20 +45,6 @@ interactive_shell() {
   SHELL_THERE=(bash --noprofile --rcfile "$T/rc" -i)
 }
 
-# need_namespaces: INSIDE runs a command as process 1 of a PID namespace, or the test is skipped.
-# The first child of an unshare is PID 1 inside, by its number outside.
-# In a bare chroot the root directory is no mount point, whose propagation could be changed.
-need_namespaces() {
-  local flags=(--pid --fork --mount-proc --kill-child)
-  INSIDE=(unshare "${flags[@]}")
-  if ((EUID != 0)); then
-    INSIDE=(unshare --map-root-user "${flags[@]}")
-  elif ! "${INSIDE[@]}" true 2>/dev/null; then
-    INSIDE=(unshare --propagation unchanged "${flags[@]}")
-  fi
-  "${INSIDE[@]}" true || skip "PID namespaces are not permitted here"
-}
-
 # script NAME ARG...: one of the embedded scripts, with its prologue, on the keys of $K.
 script() {
   local name=$1
