@@ -50,12 +50,16 @@ await_stranger() {
   wait_until has_stranger
 }
 
-# has_stranger: rlock has two children, its guardian's heir and the stranger
+# has_stranger: rlock has its guardian's heir, the stranger, and soon a witness for children
 has_stranger() {
-  local children
+  local child
+  local -a children others=()
   read -ra children <"/proc/$RLOCK/task/$RLOCK/children"
-  ((${#children[@]} == 2)) && [[ $(<"/proc/${children[0]}/comm") == guardian ]] || return 1
-  STRANGER=${children[1]}
+  for child in "${children[@]}"; do
+    [[ $(<"/proc/$child/comm") == witness ]] || others+=("$child")
+  done
+  ((${#others[@]} == 2)) && [[ $(<"/proc/${others[0]}/comm") == guardian ]] || return 1
+  STRANGER=${others[1]}
 }
 
 # The ways of an end. Each begins with `$from`, and sets what the exit code is to be.
