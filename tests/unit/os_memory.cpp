@@ -19,8 +19,8 @@ using base::Millis;
 
 namespace {
 
-/// How much of the program's file is in memory here and now, in KB; not its libraries, a sanitizer's
-/// among them, which a thread of their own may use meanwhile.
+/// How much of the program's file is in memory here and now, in KB; not its libraries, a
+/// sanitizer's among them, which a thread of their own may use meanwhile.
 long mapped_kb() {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   std::ifstream maps{"/proc/self/smaps"};
