@@ -117,6 +117,40 @@ family_gone() {
   free "$K"
 }
 
+@test "a guardian that is stopped when rlock is killed takes the job along all the same" {
+  local guardian
+  hold_family holder --ttl 60s
+  guardian=$(guardian_of holder)
+  signal STOP holder # or it would continue its guardian before it dies
+  wait_until in_state "${PIDS[holder]}" T
+  kill -STOP "$guardian"
+  wait_until in_state "$guardian" T
+  signal KILL holder
+  wait_until family_gone
+  wait_until gone "$guardian"
+}
+
+@test "an heir and its guardian that are stopped when rlock is killed take the job along all the same" {
+  local heir guardian
+  # A child from before makes rlock a process that strangers can come to.
+  # shellcheck disable=SC2016
+  launch holder bash -c 'sleep 300 & exec "$@"' bash "$RLOCK_BIN" -k "$K" --ttl 60s -- bash -c "$(family)"
+  wait_until has_lines 5 "$T/family"
+  heir=$(pgrep -P "${PIDS[holder]}" guardian)
+  guardian=$(first_child "$heir")
+  signal STOP holder
+  wait_until in_state "${PIDS[holder]}" T
+  kill -STOP "$heir"
+  wait_until in_state "$heir" T
+  kill -STOP "$guardian"
+  wait_until in_state "$guardian" T
+  signal KILL holder
+  wait_until family_gone
+  wait_until gone "$guardian"
+  wait_until gone "$heir"
+  end_leftovers
+}
+
 @test "rlock stopped by SIGSTOP: the job is gone before the lease ends, and rlock says 76 when it comes to" {
   hold_stubborn holder -t 4s
   # shellcheck disable=SC2016

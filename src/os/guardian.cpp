@@ -81,9 +81,16 @@ void stand_aside() {
   ::prctl(PR_SET_NAME, guardian_name.data());  // killall is not for us
 }
 
+/// A stopped guardian cannot see that rlock is gone, so the kernel continues it then. Of the
+/// thread that forks us: rlock's main one.
+void be_continued_when_orphaned() {
+  (void)::prctl(PR_SET_PDEATHSIG, SIGCONT);
+}
+
 /// The heir (see Guardian), in a process of its own, with one thread. Returns in another one, below
 /// it, which is to be the guardian.
 void bequeath(GuardianLine& line) {
+  be_continued_when_orphaned();
   const ProcessTree tree;
   const pid_t guardian = ::fork();
   if (guardian == 0) return;
@@ -160,6 +167,7 @@ class GuardianProcess {
 };
 
 void GuardianProcess::run(const Program& program) {
+  be_continued_when_orphaned();
   try {
     start_job(program);
     stand_aside();  // not before: the job belongs to rlock's session and process group
