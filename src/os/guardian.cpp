@@ -306,6 +306,10 @@ namespace {
 // us to stop.
 constexpr base::Millis usual_start{1'000};
 
+// Between two looks whether the guardian was stopped. Signals are not read that early: they are for
+// the job.
+constexpr base::Millis look_rounds{50};
+
 // For the guardian to read an order: many real-time signals can come at once.
 constexpr base::Millis longest_send{100};
 
@@ -406,16 +410,46 @@ void Guardian::forget_guardian(const Change& end) {
   }
 }
 
+void Guardian::continue_guardian() const {
+  siginfo_t info{};
+  const bool known = ::waitid(P_PID, static_cast<id_t>(guardian_), &info, WSTOPPED | WNOHANG) == 0;
+  if (known && info.si_pid == guardian_) (void)::kill(guardian_, SIGCONT);
+}
+
+/// We have given the start up, but the job may have begun. It is gone when this returns.
+void Guardian::undo_start() {
+  // It kills what is below it, and the command that it still loads dies of the order itself.
+  kill_tree();
+  const auto patience = base::Deadline::after(base::now(), usual_start);
+  while (!tree_.empty()) {
+    // Below a debugger it cannot do so. What it leaves comes to us.
+    if (patience.passed(base::now()) && is_our_child(guardian_)) (void)::kill(guardian_, SIGKILL);
+    continue_guardian();
+    tree_.signal(SIGKILL);
+    wait_any({descriptor()}, base::Deadline::after(base::now(), kill_rounds));
+    while (take()) {
+    }
+  }
+}
+
 std::optional<NotStarted> Guardian::await_start(Signals& signals) {
   const auto usual = base::Deadline::after(base::now(), usual_start);
-  if (wait_for(line_.descriptor(), Want::read, {std::min(usual, until_)}) != Ready::yes) {
-    for (;;) {
-      const auto ready = wait_for(line_.descriptor(), Want::read, {until_, signals.descriptor()});
-      if (ready == Ready::yes) break;
-      if (ready == Ready::timed_out) return NotStarted{NotStarted::Stage::late, ETIMEDOUT};
-      if (const auto signal = signals.take(); signal && ends_a_process(signal->number)) {
-        return NotStarted{NotStarted::Stage::interrupted, signal->number};
-      }
+  for (;;) {
+    const auto now = base::now();
+    const bool is_usual = !usual.passed(now);
+    const auto look = is_usual ? base::Deadline::after(now, look_rounds) : until_;
+    const auto ready = wait_for(line_.descriptor(), Want::read,
+                                {std::min(look, until_), is_usual ? -1 : signals.descriptor()});
+    if (ready == Ready::yes) break;
+    continue_guardian();
+    if (until_.passed(base::now())) {
+      undo_start();
+      return NotStarted{NotStarted::Stage::late, ETIMEDOUT};
+    }
+    if (is_usual) continue;
+    if (const auto signal = signals.take(); signal && ends_a_process(signal->number)) {
+      undo_start();
+      return NotStarted{NotStarted::Stage::interrupted, signal->number};
     }
   }
   const auto first = line_.take<Report>();
