@@ -41,7 +41,7 @@ family_gone() {
   signal KILL holder
   wait_until family_gone
   held "$K"
-  says "$T/holder.err" "process ${PIDS[holder]} was killed; killing its job"
+  wait_until says "$T/holder.err" "process ${PIDS[holder]} was killed; killing its job"
 }
 
 @test "kill -9 of rlock's whole process group leaves no daemon either" {
@@ -158,10 +158,50 @@ family_gone() {
   kill -STOP "${PIDS[holder]}"
   finish next
   assert_less "$(tail -n 1 "$T/beat")" "$output"
-  says "$T/holder.err" 'is stopped, and its lease is about to end; killing its job'
+  wait_until says "$T/holder.err" 'is stopped, and its lease is about to end; killing its job'
   kill -CONT "${PIDS[holder]}"
   finish holder
   assert_equal "$status" 76
+}
+
+# hold_family_speechless NAME [RLOCK OPTION...]: no write to stderr returns.
+hold_family_speechless() {
+  local name=$1
+  shift
+  gcc -O1 -Wall -Wextra -Werror -o "$T/hang_stderr" "$LIB/hang_stderr.c"
+  launch "$name" "$T/hang_stderr" "$RLOCK_BIN" -k "$K" "$@" -- bash -c "exec 2>/dev/null; $(family)"
+  wait_until has_lines 5 "$T/family"
+}
+
+@test "stderr hangs, and rlock is killed: its guardian kills before it speaks" {
+  hold_family_speechless holder --ttl 60s
+  signal KILL holder
+  wait_until family_gone
+  held "$K"
+  end_leftovers
+}
+
+@test "stderr hangs, and rlock is stopped: its guardian kills before it speaks" {
+  hold_family_speechless holder --ttl 3s
+  signal STOP holder
+  wait_free "$K"
+  wait_until family_gone
+  end_leftovers
+}
+
+@test "stderr hangs, and the guardian is killed: rlock kills before it speaks" {
+  hold_family_speechless holder --ttl 60s
+  kill -KILL "$(guardian_of holder)"
+  wait_until family_gone
+  held "$K" # rlock still wants to say why
+  end_leftovers
+}
+
+@test "stderr hangs, and the lock is lost: the job is stopped all the same" {
+  hold_family_speechless holder --ttl 4s --grace 100ms
+  redis del "$K" >/dev/null
+  wait_until family_gone
+  end_leftovers
 }
 
 @test "--on-lost warn: a job whose rlock is stopped beyond the lease runs on" {

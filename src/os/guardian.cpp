@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -67,6 +68,9 @@ namespace {
 
 // Between two rounds of KILL, for what forked while we were looking.
 constexpr base::Millis kill_rounds{10};
+// stderr can be a file on a server that is silent, and a write to it takes for ever: whoever kills
+// speaks when nothing is left to kill, or after this time.
+constexpr base::Millis silent_kill{1'000};
 // Of children that end faster than they can be reaped, so many at a time: the clock is looked at in
 // between.
 constexpr int most_reaped = 256;
@@ -143,6 +147,7 @@ class GuardianProcess {
   void look_at_children();
   void look_at(const Change& change);
   [[noreturn]] void leave(Report last);
+  void say_why();
   [[nodiscard]] bool must_kill() const { return alone_ || ordered_ || until_.passed(base::now()); }
   [[nodiscard]] base::Deadline due() const;
   void kill_tree();
@@ -163,7 +168,9 @@ class GuardianProcess {
   bool storm_ = false;           // there are new children as soon as we have killed the old ones
   bool ordered_ = false;         // by rlock, to kill
   std::optional<Urgency> urgency_{};  // once there is a storm
-  bool told_ = false;
+  bool told_ = false;                 // or there is nothing to tell
+  std::string why_{};                 // we kill, unsaid yet
+  base::Deadline say_at_ = base::Deadline::never();
 };
 
 void GuardianProcess::run(const Program& program) {
@@ -173,6 +180,7 @@ void GuardianProcess::run(const Program& program) {
     stand_aside();  // not before: the job belongs to rlock's session and process group
     watch();
   } catch (const std::exception& error) {
+    if (job_ != 0 && !end_) (void)::kill(job_, SIGKILL);  // it would live while we write
     base::log::error("the guardian of the job: {}", error.what());
   }
   ::_exit(1);  // rlock inherits what is left of the job
@@ -258,7 +266,10 @@ void GuardianProcess::look_at_children() {
   }
   // The dead that pile up hold up whoever looks through all processes.
   if (unreaped_) be_urgent();
-  if (!unreaped_ && end_ && tree_.empty()) ::_exit(0);
+  if (!unreaped_ && end_ && tree_.empty()) {
+    say_why();
+    ::_exit(0);
+  }
 }
 
 void GuardianProcess::look_at(const Change& change) {
@@ -274,6 +285,7 @@ void GuardianProcess::look_at(const Change& change) {
 /// for which rlock need not wait. Where close_range(2) is refused, rlock waits; so it does for an
 /// heir, which has all of rlock's, too.
 void GuardianProcess::leave(Report last) {
+  say_why();
   report_signals(line_, signals_);
   const auto line = static_cast<unsigned>(line_.descriptor());
   const bool closed = !has_heir_ && (line <= 3 || ::close_range(3, line - 1, 0) == 0) &&
@@ -285,15 +297,20 @@ void GuardianProcess::leave(Report last) {
 
 void GuardianProcess::kill_tree() {
   if (!std::exchange(told_, true) && !end_) {
-    base::log::error("process {} {}; killing its job", rlock_,
-                     alone_ ? "was killed" : "is stopped, and its lease is about to end");
+    why_ = alone_ ? "was killed" : "is stopped, and its lease is about to end";
+    say_at_ = base::Deadline::after(base::now(), silent_kill);
   }
   be_urgent();
   storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
-  if (storm_) return look_at_children();
   // Should /proc be gone, at least the job itself.
-  if (tree_.signal(SIGKILL).processes == 0 && !end_) (void)::kill(job_, SIGKILL);
+  if (!storm_ && tree_.signal(SIGKILL).processes == 0 && !end_) (void)::kill(job_, SIGKILL);
   look_at_children();
+  if (!storm_ && say_at_.passed(base::now())) say_why();
+}
+
+void GuardianProcess::say_why() {
+  if (why_.empty()) return;
+  base::log::error("process {} {}; killing its job", rlock_, std::exchange(why_, {}));
 }
 
 }  // namespace
