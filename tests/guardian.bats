@@ -41,7 +41,7 @@ family_gone() {
   signal KILL holder
   wait_until family_gone
   held "$K"
-  says "$T/holder.err" "process ${PIDS[holder]} was killed; killing its job"
+  wait_until says "$T/holder.err" "process ${PIDS[holder]} was killed; killing its job"
 }
 
 @test "kill -9 of rlock's whole process group leaves no daemon either" {
@@ -117,6 +117,40 @@ family_gone() {
   free "$K"
 }
 
+@test "a guardian that is stopped when rlock is killed takes the job along all the same" {
+  local guardian
+  hold_family holder --ttl 60s
+  guardian=$(guardian_of holder)
+  signal STOP holder # or it would continue its guardian before it dies
+  wait_until in_state "${PIDS[holder]}" T
+  kill -STOP "$guardian"
+  wait_until in_state "$guardian" T
+  signal KILL holder
+  wait_until family_gone
+  wait_until gone "$guardian"
+}
+
+@test "an heir and its guardian that are stopped when rlock is killed take the job along all the same" {
+  local heir guardian
+  # A child from before makes rlock a process that strangers can come to.
+  # shellcheck disable=SC2016
+  launch holder bash -c 'sleep 300 & exec "$@"' bash "$RLOCK_BIN" -k "$K" --ttl 60s -- bash -c "$(family)"
+  wait_until has_lines 5 "$T/family"
+  heir=$(pgrep -P "${PIDS[holder]}" guardian)
+  guardian=$(first_child "$heir")
+  signal STOP holder
+  wait_until in_state "${PIDS[holder]}" T
+  kill -STOP "$heir"
+  wait_until in_state "$heir" T
+  kill -STOP "$guardian"
+  wait_until in_state "$guardian" T
+  signal KILL holder
+  wait_until family_gone
+  wait_until gone "$guardian"
+  wait_until gone "$heir"
+  end_leftovers
+}
+
 @test "rlock stopped by SIGSTOP: the job is gone before the lease ends, and rlock says 76 when it comes to" {
   hold_stubborn holder -t 4s
   # shellcheck disable=SC2016
@@ -124,10 +158,50 @@ family_gone() {
   kill -STOP "${PIDS[holder]}"
   finish next
   assert_less "$(tail -n 1 "$T/beat")" "$output"
-  says "$T/holder.err" 'is stopped, and its lease is about to end; killing its job'
+  wait_until says "$T/holder.err" 'is stopped, and its lease is about to end; killing its job'
   kill -CONT "${PIDS[holder]}"
   finish holder
   assert_equal "$status" 76
+}
+
+# hold_family_speechless NAME [RLOCK OPTION...]: no write to stderr returns.
+hold_family_speechless() {
+  local name=$1
+  shift
+  gcc -O1 -Wall -Wextra -Werror -o "$T/hang_stderr" "$LIB/hang_stderr.c"
+  launch "$name" "$T/hang_stderr" "$RLOCK_BIN" -k "$K" "$@" -- bash -c "exec 2>/dev/null; $(family)"
+  wait_until has_lines 5 "$T/family"
+}
+
+@test "stderr hangs, and rlock is killed: its guardian kills before it speaks" {
+  hold_family_speechless holder --ttl 60s
+  signal KILL holder
+  wait_until family_gone
+  held "$K"
+  end_leftovers
+}
+
+@test "stderr hangs, and rlock is stopped: its guardian kills before it speaks" {
+  hold_family_speechless holder --ttl 3s
+  signal STOP holder
+  wait_free "$K"
+  wait_until family_gone
+  end_leftovers
+}
+
+@test "stderr hangs, and the guardian is killed: rlock kills before it speaks" {
+  hold_family_speechless holder --ttl 60s
+  kill -KILL "$(guardian_of holder)"
+  wait_until family_gone
+  held "$K" # rlock still wants to say why
+  end_leftovers
+}
+
+@test "stderr hangs, and the lock is lost: the job is stopped all the same" {
+  hold_family_speechless holder --ttl 4s --grace 100ms
+  redis del "$K" >/dev/null
+  wait_until family_gone
+  end_leftovers
 }
 
 @test "--on-lost warn: a job whose rlock is stopped beyond the lease runs on" {

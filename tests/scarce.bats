@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What a machine may lack: a reader of stderr, threads, descriptors, a file server, name servers.
 load lib/rlock
+load lib/loading
 load lib/hostile
 load lib/quorum
 
@@ -83,26 +84,6 @@ except BlockingIOError: pass' 3>&-
   assert_equal "$status" 76
 }
 
-# hanging_command: $T/slow cannot be executed before `break_lease`, as if its file server was silent (fcntl(2),
-# F_SETLEASE: who opens the file waits for the lease's owner).
-hanging_command() {
-  printf '#!/bin/sh\ntouch "%s"\n' "$T/ran" >"$T/slow"
-  chmod 755 "$T/slow"
-  launch leaseholder "$PYTHON" -c '
-import fcntl, os, signal, sys, time
-signal.signal(signal.SIGIO, signal.SIG_IGN)
-file = os.open(sys.argv[1], os.O_RDWR)
-fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-print("leased", flush=True)
-time.sleep(40)' "$T/slow"
-  wait_until says "$T/leaseholder.out" leased
-}
-
-break_lease() {
-  kill "${PIDS[leaseholder]}"
-  wait_until gone "${PIDS[leaseholder]}"
-}
-
 @test "a command that hangs while it is loaded: TERM ends rlock, the lock is free, and the command never runs" {
   hanging_command
   start holder -k "$K" --ttl 30s --status-file "$T/status" -- "$T/slow"
@@ -155,15 +136,6 @@ break_lease() {
   break_lease
   attempt -k "$K" --slot s -- echo ran # nothing has been done for it
   assert_output ran
-}
-
-# loading NAME: rlock NAME has its guardian, and that one a process that hangs before it is the job; sets GUARDIAN, LOADING.
-loading() {
-  local name=$1
-  GUARDIAN=$(guardian_of "$name")
-  [[ -n $GUARDIAN ]] || return 1
-  LOADING=$(first_child "$GUARDIAN")
-  [[ -n $LOADING ]]
 }
 
 @test "a command that hangs while it is loaded: kill -9 of rlock ends that at once, and the command never runs" {

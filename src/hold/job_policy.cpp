@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/result.hpp"
 #include "base/text.hpp"
@@ -16,6 +17,9 @@ constexpr base::Millis kill_lead{20};
 constexpr base::Millis guardian_lead = kill_lead / 2;
 // Between two rounds of KILL, for what forked while we were looking.
 constexpr base::Millis kill_rounds{10};
+// stderr can be a file on a server that is silent, and a write to it takes for ever. Nothing is
+// said while we kill: when the tree is gone, or after this time.
+constexpr base::Millis silent_kill{1'000};
 
 // timeout(1) sends its signal to its child and then to the group that the child is in, and a
 // shell's kill %1 reaches both rlock and a run below it: twice the same within this time is one.
@@ -148,10 +152,13 @@ Actions JobPolicy::on_job_ended(os::ExitStatus status, base::Moment now) {
 
 Actions JobPolicy::on_guardian_killed() {
   if (phase_ == Phase::killing) return {};
-  Actions actions = kill_tree();
-  actions.insert(actions.begin(),
-                 Say{"the guardian of the job was killed; killing the job", "guardian-killed"});
-  return actions;
+  (void)kill_tree();
+  return say("the guardian of the job was killed; killing the job", "guardian-killed");
+}
+
+Actions JobPolicy::last_words() {
+  say_at_ = store::Deadline::never();
+  return std::exchange(unsaid_, {});
 }
 
 Actions JobPolicy::on_time(base::Moment now) {
@@ -162,7 +169,13 @@ Actions JobPolicy::on_time(base::Moment now) {
   if (phase_ == Phase::stopping && kill_at_.passed(now)) return kill_tree();
   if (phase_ == Phase::killing && kill_at_.passed(now)) {
     kill_at_ = store::Deadline::after(now, kill_rounds);
-    return {ToTree{SIGKILL}};
+    Actions actions{ToTree{SIGKILL}};
+    if (say_at_.is_never()) say_at_ = store::Deadline::after(now, silent_kill);
+    if (say_at_.passed(now)) {
+      const Actions unsaid = std::exchange(unsaid_, {});
+      actions.insert(actions.end(), unsaid.begin(), unsaid.end());
+    }
+    return actions;
   }
   return {};
 }
@@ -182,18 +195,16 @@ Actions JobPolicy::lose(const std::string& locks, const std::string& why, base::
   terms_.valid_until = store::Deadline::never();
   if (warned_of_) return {};
   warned_of_ = why;
-  return {Say{line + "; the job runs on", "lost"}};
+  return say(line + "; the job runs on", "lost");
 }
 
 Actions JobPolicy::stop_for(StoppedFor reason, const std::string& line, base::Moment now) {
   const bool all_waited_for = terms_.wait_all && phase_ == Phase::running;
   if (stopped_for_ || (ended_ && !all_waited_for)) return {};
   stopped_for_ = std::move(reason);
-  Actions actions{Say{line + "; stopping the job", event_of(stopped_for_->reason)}};
-  if (phase_ == Phase::running) {
-    Actions stop = stop_tree(now);
-    actions.insert(actions.end(), stop.begin(), stop.end());
-  }
+  Actions actions = phase_ == Phase::running ? stop_tree(now) : Actions{};
+  const Actions told = say(line + "; stopping the job", event_of(stopped_for_->reason));
+  actions.insert(actions.end(), told.begin(), told.end());
   return actions;
 }
 
@@ -203,6 +214,15 @@ Actions JobPolicy::stop_tree(base::Moment now) {
   const auto last_moment = end().earlier_by(std::min(kill_lead, terms_.grace / 4));
   kill_at_ = std::min(last_moment, store::Deadline::after(now, terms_.grace));
   return {ToTree{SIGTERM}};
+}
+
+/// Our guardian kills in our place while we write, if it still is there; but a kill that we have
+/// begun comes first.
+Actions JobPolicy::say(std::string text, std::string_view event) {
+  Say line{std::move(text), event};
+  if (phase_ != Phase::killing) return {std::move(line)};
+  unsaid_.emplace_back(std::move(line));
+  return {};
 }
 
 Actions JobPolicy::kill_tree() {

@@ -73,6 +73,8 @@ class JobPolicy {
   Actions on_job_ended(os::ExitStatus status, base::Moment now);
   /// Nobody would stop the job if we were killed now: it goes, as the kernel has begun to see to.
   Actions on_guardian_killed();
+  /// What is still to be said. To be called once, when the job is over and its tree is gone.
+  Actions last_words();
   /// To be called whenever due() passed; harmless at any other time.
   Actions on_time(base::Moment now);
   [[nodiscard]] store::Deadline due() const;
@@ -114,10 +116,13 @@ class JobPolicy {
   Actions stop_for(StoppedFor reason, const std::string& line, base::Moment now);
   Actions stop_tree(base::Moment now);
   Actions kill_tree();
+  Actions say(std::string text, std::string_view event);
 
   Terms terms_;
   Phase phase_ = Phase::running;
   store::Deadline kill_at_ = store::Deadline::never();
+  Actions unsaid_{};  // while we kill
+  store::Deadline say_at_ = store::Deadline::never();
   struct PassedOn {
     int signal;
     base::Moment at;

@@ -73,6 +73,7 @@ Ending Supervisor::run() {
     while (const auto news = renewer_.take()) carry_out(policy_.on_news(*news, base::now()));
     look_at_clock();
     if (done()) {
+      carry_out(policy_.last_words());
       witness_.dismiss();
       return {*policy_.ended(), policy_.stopped_for(), policy_.warned_of(),
               policy_.was_told_to_end()};

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -67,6 +68,9 @@ namespace {
 
 // Between two rounds of KILL, for what forked while we were looking.
 constexpr base::Millis kill_rounds{10};
+// stderr can be a file on a server that is silent, and a write to it takes for ever: whoever kills
+// speaks when nothing is left to kill, or after this time.
+constexpr base::Millis silent_kill{1'000};
 // Of children that end faster than they can be reaped, so many at a time: the clock is looked at in
 // between.
 constexpr int most_reaped = 256;
@@ -81,9 +85,16 @@ void stand_aside() {
   ::prctl(PR_SET_NAME, guardian_name.data());  // killall is not for us
 }
 
+/// A stopped guardian cannot see that rlock is gone, so the kernel continues it then. Of the
+/// thread that forks us: rlock's main one.
+void be_continued_when_orphaned() {
+  (void)::prctl(PR_SET_PDEATHSIG, SIGCONT);
+}
+
 /// The heir (see Guardian), in a process of its own, with one thread. Returns in another one, below
 /// it, which is to be the guardian.
 void bequeath(GuardianLine& line) {
+  be_continued_when_orphaned();
   const ProcessTree tree;
   const pid_t guardian = ::fork();
   if (guardian == 0) return;
@@ -136,6 +147,7 @@ class GuardianProcess {
   void look_at_children();
   void look_at(const Change& change);
   [[noreturn]] void leave(Report last);
+  void say_why();
   [[nodiscard]] bool must_kill() const { return alone_ || ordered_ || until_.passed(base::now()); }
   [[nodiscard]] base::Deadline due() const;
   void kill_tree();
@@ -156,15 +168,19 @@ class GuardianProcess {
   bool storm_ = false;           // there are new children as soon as we have killed the old ones
   bool ordered_ = false;         // by rlock, to kill
   std::optional<Urgency> urgency_{};  // once there is a storm
-  bool told_ = false;
+  bool told_ = false;                 // or there is nothing to tell
+  std::string why_{};                 // we kill, unsaid yet
+  base::Deadline say_at_ = base::Deadline::never();
 };
 
 void GuardianProcess::run(const Program& program) {
+  be_continued_when_orphaned();
   try {
     start_job(program);
     stand_aside();  // not before: the job belongs to rlock's session and process group
     watch();
   } catch (const std::exception& error) {
+    if (job_ != 0 && !end_) (void)::kill(job_, SIGKILL);  // it would live while we write
     base::log::error("the guardian of the job: {}", error.what());
   }
   ::_exit(1);  // rlock inherits what is left of the job
@@ -250,7 +266,10 @@ void GuardianProcess::look_at_children() {
   }
   // The dead that pile up hold up whoever looks through all processes.
   if (unreaped_) be_urgent();
-  if (!unreaped_ && end_ && tree_.empty()) ::_exit(0);
+  if (!unreaped_ && end_ && tree_.empty()) {
+    say_why();
+    ::_exit(0);
+  }
 }
 
 void GuardianProcess::look_at(const Change& change) {
@@ -266,6 +285,7 @@ void GuardianProcess::look_at(const Change& change) {
 /// for which rlock need not wait. Where close_range(2) is refused, rlock waits; so it does for an
 /// heir, which has all of rlock's, too.
 void GuardianProcess::leave(Report last) {
+  say_why();
   report_signals(line_, signals_);
   const auto line = static_cast<unsigned>(line_.descriptor());
   const bool closed = !has_heir_ && (line <= 3 || ::close_range(3, line - 1, 0) == 0) &&
@@ -277,15 +297,20 @@ void GuardianProcess::leave(Report last) {
 
 void GuardianProcess::kill_tree() {
   if (!std::exchange(told_, true) && !end_) {
-    base::log::error("process {} {}; killing its job", rlock_,
-                     alone_ ? "was killed" : "is stopped, and its lease is about to end");
+    why_ = alone_ ? "was killed" : "is stopped, and its lease is about to end";
+    say_at_ = base::Deadline::after(base::now(), silent_kill);
   }
   be_urgent();
   storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
-  if (storm_) return look_at_children();
   // Should /proc be gone, at least the job itself.
-  if (tree_.signal(SIGKILL).processes == 0 && !end_) (void)::kill(job_, SIGKILL);
+  if (!storm_ && tree_.signal(SIGKILL).processes == 0 && !end_) (void)::kill(job_, SIGKILL);
   look_at_children();
+  if (!storm_ && say_at_.passed(base::now())) say_why();
+}
+
+void GuardianProcess::say_why() {
+  if (why_.empty()) return;
+  base::log::error("process {} {}; killing its job", rlock_, std::exchange(why_, {}));
 }
 
 }  // namespace
@@ -297,6 +322,10 @@ namespace {
 // To load a command. A load that takes longer hangs; from then on we listen for a signal that wants
 // us to stop.
 constexpr base::Millis usual_start{1'000};
+
+// Between two looks whether the guardian was stopped. Signals are not read that early: they are for
+// the job.
+constexpr base::Millis look_rounds{50};
 
 // For the guardian to read an order: many real-time signals can come at once.
 constexpr base::Millis longest_send{100};
@@ -398,16 +427,46 @@ void Guardian::forget_guardian(const Change& end) {
   }
 }
 
+void Guardian::continue_guardian() const {
+  siginfo_t info{};
+  const bool known = ::waitid(P_PID, static_cast<id_t>(guardian_), &info, WSTOPPED | WNOHANG) == 0;
+  if (known && info.si_pid == guardian_) (void)::kill(guardian_, SIGCONT);
+}
+
+/// We have given the start up, but the job may have begun. It is gone when this returns.
+void Guardian::undo_start() {
+  // It kills what is below it, and the command that it still loads dies of the order itself.
+  kill_tree();
+  const auto patience = base::Deadline::after(base::now(), usual_start);
+  while (!tree_.empty()) {
+    // Below a debugger it cannot do so. What it leaves comes to us.
+    if (patience.passed(base::now()) && is_our_child(guardian_)) (void)::kill(guardian_, SIGKILL);
+    continue_guardian();
+    tree_.signal(SIGKILL);
+    wait_any({descriptor()}, base::Deadline::after(base::now(), kill_rounds));
+    while (take()) {
+    }
+  }
+}
+
 std::optional<NotStarted> Guardian::await_start(Signals& signals) {
   const auto usual = base::Deadline::after(base::now(), usual_start);
-  if (wait_for(line_.descriptor(), Want::read, {std::min(usual, until_)}) != Ready::yes) {
-    for (;;) {
-      const auto ready = wait_for(line_.descriptor(), Want::read, {until_, signals.descriptor()});
-      if (ready == Ready::yes) break;
-      if (ready == Ready::timed_out) return NotStarted{NotStarted::Stage::late, ETIMEDOUT};
-      if (const auto signal = signals.take(); signal && ends_a_process(signal->number)) {
-        return NotStarted{NotStarted::Stage::interrupted, signal->number};
-      }
+  for (;;) {
+    const auto now = base::now();
+    const bool is_usual = !usual.passed(now);
+    const auto look = is_usual ? base::Deadline::after(now, look_rounds) : until_;
+    const auto ready = wait_for(line_.descriptor(), Want::read,
+                                {std::min(look, until_), is_usual ? -1 : signals.descriptor()});
+    if (ready == Ready::yes) break;
+    continue_guardian();
+    if (until_.passed(base::now())) {
+      undo_start();
+      return NotStarted{NotStarted::Stage::late, ETIMEDOUT};
+    }
+    if (is_usual) continue;
+    if (const auto signal = signals.take(); signal && ends_a_process(signal->number)) {
+      undo_start();
+      return NotStarted{NotStarted::Stage::interrupted, signal->number};
     }
   }
   const auto first = line_.take<Report>();

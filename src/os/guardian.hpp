@@ -157,6 +157,8 @@ class Guardian {
  private:
   Guardian(GuardianLine line, pid_t pid, ProcessTree& tree, base::Deadline until);
   std::optional<NotStarted> await_start(Signals& signals);
+  void undo_start();
+  void continue_guardian() const;
   std::optional<Change> hear();
   Change over(Change change);
 

@@ -176,7 +176,7 @@ TEST_CASE("a job with a time of its own is stopped for that, whatever becomes of
     (void)running.on_news(hold::Extended{Deadline::at(at(90'000))}, at(1'000));
     CHECK(running.due() == Deadline::at(at(6'000)));
     CHECK(told(running.on_time(at(5'999))).empty());
-    CHECK(told(running.on_time(at(6'000))) == "say: it was time; stopping the job, tree 15");
+    CHECK(told(running.on_time(at(6'000))) == "tree 15, say: it was time; stopping the job");
     CHECK(running.stopped_for()->reason == hold::StoppedFor::Reason::time);
     CHECK(running.due() < Deadline::at(at(8'000)));
     CHECK(told(running.on_time(at(7'990))) == "");
@@ -196,7 +196,7 @@ TEST_CASE("a lock that is lost before the job's time is over is lost, and that t
                      Deadline::at(at(20'000)), "it was time"}};
   CHECK(told(running.on_time(at(8'000))).ends_with("the job runs on"));
   CHECK(running.due() == Deadline::at(at(18'000)));
-  CHECK(told(running.on_time(at(18'000))) == "say: it was time; stopping the job, tree 15");
+  CHECK(told(running.on_time(at(18'000))) == "tree 15, say: it was time; stopping the job");
 }
 
 TEST_CASE("what an outer run sends its whole tree is not passed on") {
@@ -267,8 +267,8 @@ TEST_CASE("a lease that is not refreshed ends the job a grace before its end") {
   CHECK(running.last_moment() == Deadline::at(at(9'990)));
   CHECK(told(running.on_time(at(7'999))).empty());
   CHECK(told(running.on_time(at(8'000))) ==
-        "say: lost the lock 'a': the lease could not be refreshed in time; stopping the job, "
-        "tree 15");
+        "tree 15, say: lost the lock 'a': the lease could not be refreshed in time; stopping the "
+        "job");
   CHECK(running.stopped_for()->reason == hold::StoppedFor::Reason::loss);
   CHECK(running.due() == Deadline::at(at(9'980)));
   CHECK(told(running.on_time(at(9'979))).empty());
@@ -283,20 +283,20 @@ TEST_CASE("a refresh moves the end, and a failed one is named as its reason") {
   CHECK(running.due() == Deadline::at(at(18'000)));
   (void)running.on_news(hold::Trouble{"timed out"}, start);
   CHECK(told(running.on_time(at(18'000))) ==
-        "say: lost the lock 'a': the lease could not be refreshed in time (timed out); stopping "
-        "the job, tree 15");
+        "tree 15, say: lost the lock 'a': the lease could not be refreshed in time (timed out); "
+        "stopping the job");
 }
 
 TEST_CASE("a lost lock and a request stop the job once") {
   auto running = policy();
-  CHECK(told(running.on_news(lost(), start)) == lost_line + ", tree 15");
+  CHECK(told(running.on_news(lost(), start)) == "tree 15, " + lost_line);
   CHECK(running.stopped_for()->why == "gone");
   CHECK(running.due() == Deadline::at(at(2'000)));
   CHECK(told(running.on_news(asked(), start)).empty());
 
   auto other = policy();
   CHECK(told(other.on_news(asked(), start)) ==
-        "say: the run under 'a' was cancelled by ann; stopping the job, tree 15");
+        "tree 15, say: the run under 'a' was cancelled by ann; stopping the job");
   CHECK(other.stopped_for()->reason == hold::StoppedFor::Reason::request);
   CHECK(told(other.on_news(lost(), start)).empty());
 }
@@ -310,7 +310,8 @@ TEST_CASE("a loss while the job is stopped for a signal is said, and starts no s
 
   auto killing = policy();
   (void)killing.on_guardian_killed();
-  CHECK(told(killing.on_news(lost(), start)) == lost_line);
+  CHECK(told(killing.on_news(lost(), start)).empty());
+  CHECK(told(killing.last_words()).ends_with(lost_line));
 }
 
 TEST_CASE("a tree that is waited for and stops already is not stopped again for a loss") {
@@ -327,8 +328,9 @@ TEST_CASE("a tree that is waited for and stops already is not stopped again for 
 
 TEST_CASE("a lease that is over already is no time for a grace") {
   auto running = policy();
-  CHECK(told(running.on_news(lost(), at(10'000))) == lost_line);
+  CHECK(told(running.on_news(lost(), at(10'000))).empty());
   CHECK(told(running.on_time(at(10'000))) == "tree 9");
+  CHECK(told(running.last_words()) == lost_line);
 }
 
 TEST_CASE("--on-lost warn lets the job run on, and says so once") {
@@ -342,7 +344,7 @@ TEST_CASE("--on-lost warn lets the job run on, and says so once") {
   CHECK(told(running.on_time(at(60'000))).empty());
   CHECK_FALSE(running.stopped_for());
   CHECK(told(running.on_news(asked(), start)) ==
-        "say: the run under 'a' was cancelled by ann; stopping the job, tree 15");
+        "tree 15, say: the run under 'a' was cancelled by ann; stopping the job");
 }
 
 TEST_CASE("what a job leaves behind is its business, unless the job was stopped or killed") {
@@ -390,7 +392,7 @@ TEST_CASE(
   }
   auto running = policy(hold::OnLost::stop, true);
   (void)running.on_job_ended(exited(0), start);
-  CHECK(told(running.on_news(lost(), start)) == lost_line + ", tree 15");
+  CHECK(told(running.on_news(lost(), start)) == "tree 15, " + lost_line);
 }
 
 TEST_CASE(
@@ -405,12 +407,27 @@ TEST_CASE(
 
 TEST_CASE("a killed guardian takes the job with it, once") {
   auto running = policy();
-  CHECK(told(running.on_guardian_killed()) ==
-        "say: the guardian of the job was killed; killing the job");
+  CHECK(told(running.on_guardian_killed()).empty());
   CHECK(told(running.on_guardian_killed()).empty());
   CHECK(told(running.on_time(start)) == "tree 9");
   CHECK(told(running.on_job_ended(died_of(SIGKILL), start)).empty());
   CHECK(running.awaits_tree());
+}
+
+TEST_CASE("while it kills, nothing is said before the tree is gone or a second is over, and once") {
+  const std::string line = "say: the guardian of the job was killed; killing the job";
+  auto fast = policy();
+  (void)fast.on_guardian_killed();
+  CHECK(told(fast.on_time(start)) == "tree 9");
+  CHECK(told(fast.last_words()) == line);
+
+  auto slow = policy();
+  (void)slow.on_guardian_killed();
+  CHECK(told(slow.on_time(start)) == "tree 9");
+  CHECK(told(slow.on_time(at(999))) == "tree 9");
+  CHECK(told(slow.on_time(at(1'999))) == "tree 9, " + line);
+  CHECK(told(slow.on_time(at(3'999))) == "tree 9");
+  CHECK(told(slow.last_words()).empty());
 }
 
 }  // namespace unit::hold_job_policy
