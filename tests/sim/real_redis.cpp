@@ -117,6 +117,10 @@ RealRedis::RealRedis(const std::string& socket) : control_{socket} {
   control_.ask({"CONFIG", "SET", "maxmemory", "0"});
 }
 
+bool RealRedis::is_7_0() {
+  return control_.ask({"INFO", "server"}).text.find("redis_version:7.0.") != std::string::npos;
+}
+
 StepResult RealRedis::run(const std::string& body, const Words& keys, const Words& arguments,
                           const Step& step) {
   auto& digest = digests_[body];

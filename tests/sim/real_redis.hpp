@@ -60,6 +60,10 @@ class RealRedis {
  public:
   explicit RealRedis(const std::string& socket);
 
+  /// Whether it is of the version that the double is; a later one differs in what rlock does not
+  /// use.
+  [[nodiscard]] bool is_7_0();
+
   /// Runs a script. An error has no "script: …, on …" behind it.
   StepResult run(const std::string& body, const Words& keys, const Words& arguments,
                  const Step& step);

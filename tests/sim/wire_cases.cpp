@@ -111,6 +111,20 @@ const Words scripts{
     "return 1 +",
 };
 
+/// Of these, the ones that a later Redis answers differently (8.0 does); rlock uses none of them.
+const Words only_as_7_0{
+    "return os.getenv",
+    "return redis.call('ZRANGE', 'z', 0, -1, 'WITHSCORES')",
+    "return redis.call('ZSCORE', 'z', 'd')",
+    "return redis.call('BLPOP', 'l', 0)",
+    "return redis.call('WAIT', 0, 0)",
+};
+
+bool is_only_as_7_0(const Words& command) {
+  return command.size() > 1 &&
+         std::find(only_as_7_0.begin(), only_as_7_0.end(), command[1]) != only_as_7_0.end();
+}
+
 std::vector<Words> commands() {
   std::vector<Words> all;
   for (const auto& script : scripts) all.push_back({"EVAL", script, "1", "key", "a", "b"});
@@ -223,7 +237,9 @@ std::size_t compare_wire_cases(const std::string& socket, std::shared_ptr<Script
   Micros now = 1'700'000'000'000'000;
   std::size_t differences = 0;
   std::size_t count = 0;
+  const bool as_7_0 = real.is_7_0();
   for (const Words& command : commands()) {
+    if (!as_7_0 && is_only_as_7_0(command)) continue;
     // In single bytes: a command may arrive in any pieces.
     for (const char byte : encode(command)) session.receive({&byte, 1}, now);
     if (session.client().waits) {

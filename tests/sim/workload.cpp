@@ -181,10 +181,11 @@ Act Workload::on_list_or_string(const std::string& key) {
 
 Act Workload::on_sorted_set(const std::string& key) {
   Act act;
+  // No number that versions of Redis read differently: 0x10, or a space before it.
   const auto score = [&] {
     return random_.chance(70) ? std::to_string(random_.between(-5, 5))
-                              : random_.pick({"1.5", "-inf", "inf", "1e17", "nan", "x", "0x10", "",
-                                              " 1", "(1", "1700000000000001", "0.1"});
+                              : random_.pick({"1.5", "-inf", "inf", "1e17", "nan", "x", "-0.25", "",
+                                              "1e3", "(1", "1700000000000001", "0.1"});
   };
   const std::string member = random_.chance(50) ? id() : random_.pick({"m", "n", "o"});
   const std::string first = random_.pick({"0", "1", "-1", "-2", "5", "-9"});
