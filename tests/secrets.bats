@@ -123,6 +123,13 @@ every_refusal() {
   assert_nothing_told
 }
 
+@test "a server that does not know AUTH and repeats its arguments" {
+  own_server --rename-command AUTH ''
+  export RLOCK_SERVER="unix://user:$IN_URL@$SERVER/redis.sock"
+  every_refusal 69
+  assert_nothing_told
+}
+
 @test "a server behind TLS, whose certificate is refused, too" {
   tls_server --requirepass "$PASSWORD"
   export RLOCK_SERVER="rediss://:$IN_URL@127.0.0.1:$TLS_PORT?cacert=$T/ca.crt"

@@ -86,6 +86,10 @@ class Client {
   void follow_master(const CallLimit& limit);
   /// Throws the connection away, and with it whatever it is blocked in.
   void drop() { connection_.reset(); }
+  /// What an error that receive() gave means; before drop().
+  [[nodiscard]] Fault fault_in(const Reply& error) const {
+    return connection_ ? connection_->fault_in(error) : classify(error.text());
+  }
   /// If this error is a redirection of a Cluster: the next connection goes where it points.
   bool follow(std::string_view error);
   /// For a node that is of no use: drops it, and begins elsewhere next time if there are several.

@@ -246,6 +246,7 @@ Result<base::Done> Connection::greet(const RedisServer::Access& access, const Ca
     return fault;
   };
   const auto log_in = [&](const base::Secret& password) {
+    told_.push_back(password);
     Command auth{"AUTH"};
     if (!login.user.empty()) auth.push_back(login.user);
     auth.push_back(password.reveal());
@@ -327,8 +328,23 @@ Result<Reply> Connection::ask(const Command& command, const CallLimit& limit) {
     return unanswered(late ? os::Ready::timed_out : os::Ready::interrupted);
   }
   Reply& reply = **answer;
-  if (reply.is_error() && !is_instruction(reply.text())) return classify(reply.text());
+  if (reply.is_error() && !is_instruction(reply.text())) return fault_in(reply);
   return std::move(reply);
+}
+
+Fault Connection::fault_in(const Reply& error) const {
+  // Redis cuts the arguments that it repeats, so a part of a long password would not be found.
+  const std::string_view words = error.text();
+  std::string text{words.substr(0, words.find(", with args beginning with"))};
+  for (const base::Secret& each : told_) {
+    const std::string& secret = each.reveal();
+    constexpr std::string_view stars = "****";
+    if (secret.empty()) continue;
+    for (auto at = text.find(secret); at != text.npos; at = text.find(secret, at + stars.size())) {
+      text.replace(at, secret.size(), stars);
+    }
+  }
+  return classify(text);
 }
 
 }  // namespace store::redis

@@ -103,6 +103,10 @@ class Connection {
   /// NOSCRIPT, MOVED and ASK, which are returned for the caller to resolve.
   Result<Reply> ask(const Command& command, const CallLimit& limit);
 
+  /// What an error answer means, without a secret of ours: a server that does not know AUTH repeats
+  /// its arguments.
+  [[nodiscard]] Fault fault_in(const Reply& error) const;
+
   [[nodiscard]] int descriptor() const { return context_->fd; }
   /// Whether the server has ended the connection: a command that is sent now is lost for certain,
   /// but would look as if it might have been heard.
@@ -120,6 +124,7 @@ class Connection {
   std::unique_ptr<ReplyLimits> limits_ =
       std::make_unique<ReplyLimits>();  // the reader points to it
   std::unique_ptr<redisContext, Free> context_;
+  std::vector<base::Secret> told_;  // that the server has heard
   bool may_want_tls_ = false;  // a port in plain text that has never said anything
 };
 

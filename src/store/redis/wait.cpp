@@ -141,8 +141,8 @@ Turn BlockingWait::sleep(const std::string& mailbox, const Queued& place, const 
   if (!answer) return ClaimAgain{answer.error().why};
   const Reply& reply = **answer;
   if (reply.is_error()) {
+    auto fault = client_.fault_in(reply);
     client_.drop();
-    auto fault = classify(reply.text());
     // No claim shows that this client may not block. All other errors, such as UNBLOCKED or MOVED,
     // show or mend themselves with the next claim; or do not while a slot moves and our place is
     // here, but our mailbox there.
