@@ -125,7 +125,7 @@ class Connection {
       std::make_unique<ReplyLimits>();  // the reader points to it
   std::unique_ptr<redisContext, Free> context_;
   std::vector<base::Secret> told_;  // that the server has heard
-  bool may_want_tls_ = false;  // a port in plain text that has never said anything
+  bool may_want_tls_ = false;       // a port in plain text that has never said anything
 };
 
 /// Whether there is no time for another question.
