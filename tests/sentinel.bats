@@ -199,13 +199,16 @@ while True:
   done
 }
 
-@test "a master that does not know ROLE, or allows it to nobody, is asked by INFO, and then believed" {
-  local port
-  port=$(free_port)
-  own_server --bind 127.0.0.1 --port "$port" --rename-command ROLE ''
-  MASTER_PORT=$port
+# start_without_role: a server that does not know ROLE, and a sentinel for which it is the master
+start_without_role() {
+  MASTER_PORT=$(free_port)
+  own_server --bind 127.0.0.1 --port "$MASTER_PORT" --rename-command ROLE ''
   SENTINELS=()
   start_sentinel
+}
+
+@test "a master that does not know ROLE, or allows it to nobody, is asked by INFO, and then believed" {
+  start_without_role
   attempt -S "redis+sentinel://127.0.0.1:$SENTINEL_PORT/main" -k "$K" -- echo ran
   assert_success
   assert_output ran
@@ -217,12 +220,7 @@ while True:
 }
 
 @test "a replica that does not know ROLE is no master" {
-  local port
-  port=$(free_port)
-  own_server --bind 127.0.0.1 --port "$port" --rename-command ROLE ''
-  MASTER_PORT=$port
-  SENTINELS=()
-  start_sentinel
+  start_without_role
   redis replicaof 127.0.0.1 1 >/dev/null
   attempt -S "redis+sentinel://127.0.0.1:$SENTINEL_PORT/main" -k "$K" -- echo ran
   assert_equal "$status" 69

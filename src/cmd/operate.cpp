@@ -169,10 +169,8 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
     if (is_step(token) && !plan.waits_for_steps) {
       base::log::error(
           "'{}' is held by {}, a lock of rlock acquire: nobody is there to hear of this, and it "
-          "ends "
-          "with rlock release or with its TTL; to wait for that: --wait 10m, to take it away: "
-          "rlock "
-          "force-release {}",
+          "ends with rlock release or with its TTL; to wait for that: --wait 10m, to take it away: "
+          "rlock force-release {}",
           key, token.shown(), key_to_type(plan.key));
       continue;
     }

@@ -70,17 +70,18 @@ void refuse_periods(std::string_view text) {
   const Word* word = word_of(name);
   const auto by_itself =
       at ? "" : fmt::format(" For the slot of that name: '{}{}'", literally, name);
+  const auto no_period = [&] {
+    return not_accepted("--slot", text, std::string{accepted} + (at ? "" : ".") + by_itself);
+  };
   if (word != nullptr && !(at && word->is_accepted && word->text == name)) {
-    if (word->meant.empty())
-      throw not_accepted("--slot", text, std::string{accepted} + (at ? "" : ".") + by_itself);
+    if (word->meant.empty()) throw no_period();
     const auto meant = word->is_accepted ? word->text : word->meant;
     throw UsageError{ExitCode::usage,
                      fmt::format("--slot: '{}' is not valid; did you mean '@{}'?{}",
                                  shown_word(text), meant, by_itself)};
   }
   if (at || !is_length(name)) return;
-  if (!minutes_in(name))
-    throw not_accepted("--slot", text, std::string{accepted} + (at ? "" : ".") + by_itself);
+  if (!minutes_in(name)) throw no_period();
   throw UsageError{
       ExitCode::usage,
       fmt::format("--slot: '{0}' is not valid; did you mean '@{0}'?{1}", name, by_itself)};

@@ -10,9 +10,6 @@
 namespace hold {
 namespace {
 
-// A job that ends before costs no witness; nobody knows its pid as soon as that.
-constexpr base::Millis short_job{20};
-
 class Supervisor {
  public:
   Supervisor(os::Guardian& guardian, os::Witness& witness, os::ProcessTree& tree, Renewer& renewer,
@@ -53,7 +50,7 @@ class Supervisor {
   bool refusal_said_ = false;
   Addressees addressees_;
   std::deque<os::Change> changes_;  // of the job; the signals that came before go first
-  base::Deadline witness_due_ = base::Deadline::after(base::now(), short_job);
+  base::Deadline witness_due_ = base::Deadline::after(base::now(), os::short_job);
 };
 
 Ending Supervisor::run() {

@@ -12,14 +12,13 @@
 
 #include "base/text.hpp"
 #include "os/file.hpp"
+#include "os/objection.hpp"
 
 namespace os {
 namespace {
 
-constexpr mode_t ours_alone = 0700;
 constexpr mode_t private_mode = 0600;
 constexpr mode_t permissions = 0777;
-constexpr mode_t others_write = S_IWGRP | S_IWOTH;
 constexpr int as_directory = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int to_list = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 // A named pipe in a file's place must not hold us up.
@@ -27,15 +26,6 @@ constexpr int as_file = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 // Others of ours may make, use up and remove a directory at the same time.
 constexpr int most_tries = 5;
 constexpr gid_t same_group = ~gid_t{0};
-
-template <class... Values>
-Error object(fmt::format_string<Values...> format, Values&&... values) {
-  return {0, fmt::format(format, std::forward<Values>(values)...)};
-}
-
-std::string word(const std::string& path) {
-  return base::shown_shell_word(path);
-}
 
 Sharing sharing_of(const struct stat& status) {
   const bool is_sticky = (status.st_mode & S_ISVTX) != 0;
@@ -49,7 +39,8 @@ bool is_private(const struct stat& status) {
 
 Error not_private(const struct stat& status, const std::string& path) {
   if (status.st_uid == ::geteuid()) {
-    return object("{}: others may write there: chmod go-w {}", base::printable(path), word(path));
+    return object("{}: others may write there: chmod go-w {}", base::printable(path),
+                  to_type(path));
   }
   return object(
       "{}: it belongs to user {}, not to you: have root remove it, or name a directory of your own "
@@ -207,7 +198,7 @@ Result<Directory> Directory::below(const std::string& name, Missing missing) con
       if (sharing().is_sticky && !is_private(status)) return Error{EPERM, {}};
       if (sharing().with == Sharing::With::nobody && !is_ours && owner != sharing().owner) {
         return object("{}: it belongs to user {}, and its directory is no group's: rm -r {}",
-                      base::printable(path_of(name)), owner, word(path_of(name)));
+                      base::printable(path_of(name)), owner, to_type(path_of(name)));
       }
       return Directory{Held{*std::move(fd), path_of(name), sharing(), *this, name}};
     }
@@ -261,7 +252,7 @@ Error Directory::refusal(int error, const std::string& name) const {
   const bool is_there = ::fstatat(number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
   if (is_there && S_ISLNK(status.st_mode)) {
     return object("{}: a symbolic link, which rlock does not follow there: rm {}",
-                  base::printable(path_of(name)), word(path_of(name)));
+                  base::printable(path_of(name)), to_type(path_of(name)));
   }
   if (error == EISDIR || error == ENXIO) return not_as_made(name, S_IFREG);
   return {error, {}};
@@ -271,7 +262,7 @@ Error Directory::not_as_made(const std::string& name, mode_t kind) const {
   const char* made =
       kind == S_IFDIR ? "directory" : (kind == S_IFIFO ? "named pipe" : "regular file");
   return object("{}: no {}, as rlock makes it there: rm -r {}", base::printable(path_of(name)),
-                made, word(path_of(name)));
+                made, to_type(path_of(name)));
 }
 
 /// Another name of the file may be in a place where somebody counts on it.
@@ -283,12 +274,12 @@ Result<Fd> Directory::checked(Fd file, const std::string& name, mode_t kind,
   if ((status.st_mode & S_IFMT) != kind) return not_as_made(name, kind);
   if (status.st_nlink > 1) {
     return object("{}: it has another name elsewhere (a hard link): rm {}", shown,
-                  word(path_of(name)));
+                  to_type(path_of(name)));
   }
   const bool is_known = status.st_uid == ::geteuid() || status.st_uid == 0 ||
                         (!sharing().is_sticky && status.st_uid == sharing().owner);
   if (!is_known && sharing().with == Sharing::With::nobody) {
-    return object("{}: it belongs to user {}: rm {}", shown, status.st_uid, word(path_of(name)));
+    return object("{}: it belongs to user {}: rm {}", shown, status.st_uid, to_type(path_of(name)));
   }
   if (kind == S_IFREG && static_cast<std::size_t>(status.st_size) > most) return Error{EFBIG, {}};
   return file;

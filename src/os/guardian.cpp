@@ -76,7 +76,6 @@ constexpr base::Millis silent_kill{1'000};
 constexpr int most_reaped = 256;
 
 constexpr std::string_view guardian_name = "guardian";
-constexpr base::Millis short_job{20};
 
 /// As a process that is not rlock to people and programs who mean rlock.
 void stand_aside() {

@@ -88,6 +88,10 @@ class GuardianLine {
   Fd fd_;
 };
 
+/// A job that ends before costs no more than it must: what nobody can have seen by then is left
+/// for later.
+inline constexpr base::Millis short_job{20};
+
 // ---- what a process at the guardian's end of a line does ------------------------------------
 
 void block_all_signals();

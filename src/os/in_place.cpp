@@ -9,13 +9,10 @@
 
 #include "os/fd.hpp"
 #include "os/file.hpp"
+#include "os/objection.hpp"
 
 namespace os {
 namespace {
-
-bool is_ours(const struct stat& status) {
-  return status.st_uid == ::geteuid() || status.st_uid == 0;
-}
 
 /// Only root mounts something over a file. Linux says so since 5.8; before, a mount from the same
 /// file system cannot be told.
@@ -36,8 +33,8 @@ bool is_mount(const Location& place) {
 /// In a directory of another user the name may be a second one of a file that is ours.
 bool is_trusted(const Location& place, const struct stat& file) {
   struct stat directory {};
-  return is_ours(file) && file.st_nlink == 1 &&
-         ::fstat(place.directory.number(), &directory) == 0 && is_ours(directory);
+  return is_ours_or_roots(file) && file.st_nlink == 1 &&
+         ::fstat(place.directory.number(), &directory) == 0 && is_ours_or_roots(directory);
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ Result<Addresses> look_up(const std::string& host, const std::string& port, int 
   return Addresses{list, &::freeaddrinfo};
 }
 
-Result<Addresses> resolve(const std::string& host, const std::string& port,
-                          const CallLimit& limit) {
+Result<Addresses> resolve_host(const std::string& host, const std::string& port,
+                               const CallLimit& limit) {
   auto given = look_up(host, port, AI_NUMERICHOST);
   if (given) return given;
 
@@ -129,7 +129,7 @@ Result<Fd> connect_unix(const std::string& path, const CallLimit& limit) {
 
 Result<std::vector<std::string>> addresses_of(const std::string& host, const std::string& port,
                                               const CallLimit& limit) {
-  const auto resolved = resolve(host, port, limit);
+  const auto resolved = resolve_host(host, port, limit);
   if (!resolved) return resolved.error();
   std::vector<std::string> all;
   for (const addrinfo* entry = resolved->get(); entry != nullptr; entry = entry->ai_next) {
@@ -140,7 +140,7 @@ Result<std::vector<std::string>> addresses_of(const std::string& host, const std
 }
 
 Result<Fd> connect_tcp(const std::string& host, const std::string& port, const CallLimit& limit) {
-  auto resolved = resolve(host, port, limit);
+  auto resolved = resolve_host(host, port, limit);
   if (!resolved) return std::move(resolved).error();
 
   Result<Fd> last = reason("the name has no address");

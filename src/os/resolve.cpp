@@ -1,7 +1,6 @@
 #include "os/resolve.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -10,7 +9,7 @@
 #include <climits>
 #include <vector>
 
-#include "base/text.hpp"
+#include "os/objection.hpp"
 
 namespace os {
 namespace {
@@ -19,7 +18,6 @@ constexpr int most_links = 40;  // the kernel's own limit
 // Somebody may remove what we make as often as we make it.
 constexpr int most_made = 1'000;
 constexpr int just_look = O_PATH | O_CLOEXEC;
-constexpr mode_t ours_alone = 0700;
 
 bool is_procfs(const Fd& directory) {
   struct statfs system {};
@@ -171,10 +169,9 @@ Result<Done> make_private(const Fd& directory, const std::string& name) {
 }
 
 std::optional<Error> refuse_foreign_link(const struct stat& status, const std::string& path) {
-  const bool is_foreign = status.st_uid != ::geteuid() && status.st_uid != 0;
-  if (!S_ISLNK(status.st_mode) || !is_foreign) return std::nullopt;
-  return Error{0, fmt::format("it is a link that belongs to user {}, not to you or root: rm {}",
-                              status.st_uid, base::shown_shell_word(path))};
+  if (!S_ISLNK(status.st_mode) || is_ours_or_roots(status)) return std::nullopt;
+  return object("it is a link that belongs to user {}, not to you or root: rm {}", status.st_uid,
+                to_type(path));
 }
 
 Result<Location> resolve(const std::string& path, Missing directories, const Rule& rule) {

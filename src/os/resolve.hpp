@@ -28,6 +28,9 @@ struct Location {
   [[nodiscard]] Result<struct stat> status() const;
 };
 
+/// The mode of a directory for us alone.
+inline constexpr mode_t ours_alone = 0700;
+
 /// mkdir(2) for us alone, whatever the umask is. EEXIST if anything is there. Only while no other
 /// thread makes files.
 Result<Done> make_private(const Fd& directory, const std::string& name);

@@ -1,7 +1,6 @@
 #include "os/trusted_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -9,16 +8,15 @@
 
 #include <optional>
 
-#include "base/text.hpp"
 #include "os/fd.hpp"
 #include "os/file.hpp"
+#include "os/objection.hpp"
 #include "os/poll.hpp"
 #include "os/resolve.hpp"
 
 namespace os {
 namespace {
 
-constexpr mode_t others_write = S_IWGRP | S_IWOTH;
 constexpr mode_t group_reads = S_IRGRP;
 constexpr mode_t others_access = S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
 
@@ -29,31 +27,17 @@ constexpr std::size_t longest = 1 << 20;
 
 using Objection = std::optional<Error>;
 
-template <class... Values>
-Objection object(fmt::format_string<Values...> format, Values&&... values) {
-  return Error{0, fmt::format(format, std::forward<Values>(values)...)};
-}
-
-bool is_ours(const struct stat& status) {
-  return status.st_uid == ::geteuid() || status.st_uid == 0;
-}
-
-/// A quoted word that can be copied into a shell, and never ends the line.
-std::string word(const std::string& path) {
-  return base::shown_shell_word(path);
-}
-
 /// In a sticky directory others cannot take away what is ours.
 Objection object_to_directory(const Fd& directory, const std::string& path) {
   struct stat status {};
   if (::fstat(directory.number(), &status) != 0) return last_error();
   const std::string name = directory_of(path);
-  if (!is_ours(status)) {
+  if (!is_ours_or_roots(status)) {
     return object("its directory belongs to user {}, not to you or root: chown {} {}",
-                  status.st_uid, ::geteuid(), word(name));
+                  status.st_uid, ::geteuid(), to_type(name));
   }
   if ((status.st_mode & others_write) != 0 && (status.st_mode & S_ISVTX) == 0) {
-    return object("others may write to its directory: chmod go-w {}", word(name));
+    return object("others may write to its directory: chmod go-w {}", to_type(name));
   }
   return std::nullopt;
 }
@@ -64,12 +48,12 @@ Objection object_to_file(const Fd& file, const std::string& path) {
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) return last_error();
   if (S_ISCHR(status.st_mode)) return std::nullopt;
-  if (!is_ours(status)) {
+  if (!is_ours_or_roots(status)) {
     return object("it belongs to user {}, not to you or root: chown {} {}", status.st_uid,
-                  ::geteuid(), word(path));
+                  ::geteuid(), to_type(path));
   }
   if ((status.st_mode & others_write) != 0) {
-    return object("others may write to it: chmod go-w {}", word(path));
+    return object("others may write to it: chmod go-w {}", to_type(path));
   }
   return std::nullopt;
 }
@@ -109,7 +93,7 @@ Result<Fd> open_secret(const std::string& path) {
   if (::fstat(file->number(), &status) != 0) return last_error();
   const mode_t allowed = status.st_uid == 0 ? group_reads : 0;
   if (!S_ISCHR(status.st_mode) && (status.st_mode & others_access & ~allowed) != 0) {
-    return *object("others may read it: chmod go= {}", word(path));
+    return object("others may read it: chmod go= {}", to_type(path));
   }
   return file;
 }

@@ -6,11 +6,10 @@
 
 #include <sys/stat.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "os/file.hpp"
+#include "temporary_directory.hpp"
 
 namespace unit::local_memory {
 
@@ -27,22 +26,11 @@ using State = SlotRecord::State;
 using End = Parting::SlotEnd;
 using Kind = RunOutcome::Kind;
 
-/// A directory that is gone at the end.
-class Directory {
- public:
-  Directory() {
-    char name[] = "/tmp/rlock-unit-XXXXXX";
-    REQUIRE(::mkdtemp(name) != nullptr);
-    path_ = name;
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
+struct Directory : TemporaryDirectory {
   [[nodiscard]] Memory memory() const {
-    return Memory{*os::Directory::open(path_, os::Missing::give_up)};
+    return Memory{*os::Directory::open(path, os::Missing::give_up)};
   }
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
+  [[nodiscard]] std::string file(const std::string& name) const { return *this / name; }
 };
 
 Claim claim(const std::string& token, Millis history = Millis{60'000}) {

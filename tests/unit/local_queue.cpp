@@ -3,12 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "os/file.hpp"
 #include "store/local/directory.hpp"
 #include "store/local/lock_dir.hpp"
+#include "temporary_directory.hpp"
 
 namespace unit::local_queue {
 
@@ -29,24 +27,12 @@ QueueEntry entry(std::uint64_t ticket, Mode mode = {}, std::optional<Fence> fenc
   return {ticket, Token::foreign("t" + std::to_string(ticket)), mode, 1'000, fence, std::nullopt};
 }
 
-/// A directory that is gone at the end.
-class Directory {
- public:
-  Directory() {
-    char name[] = "/tmp/rlock-unit-XXXXXX";
-    REQUIRE(::mkdtemp(name) != nullptr);
-    path_ = name;
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
+struct Directory : TemporaryDirectory {
   [[nodiscard]] Queue queue() const {
-    Queue queue{QueueFiles{*os::Directory::open(path_, os::Missing::give_up)}};
+    Queue queue{QueueFiles{*os::Directory::open(path, os::Missing::give_up)}};
     REQUIRE(queue.read());
     return queue;
   }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 }  // namespace

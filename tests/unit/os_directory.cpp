@@ -14,6 +14,7 @@
 
 #include "os/file.hpp"
 #include "os/ipc.hpp"
+#include "temporary_directory.hpp"
 
 namespace unit::os_directory {
 
@@ -29,34 +30,9 @@ constexpr std::size_t plenty = 1'000;
 constexpr uid_t somebody = 12345;
 const bool is_root = ::geteuid() == 0;
 
-struct Directory {
-  std::string path;
-
-  Directory() {
-    std::string name = fs::temp_directory_path() / "rlock-unit.XXXXXX";
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Directory() { fs::remove_all(path); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-
+struct Directory : TemporaryDirectory {
   [[nodiscard]] os::Directory open() const { return *os::Directory::open(path, give_up); }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
-  [[nodiscard]] std::string write(const std::string& name, const std::string& text,
-                                  mode_t mode) const {
-    const std::string file = *this / name;
-    REQUIRE(os::append_to(file, text));
-    REQUIRE(::chmod(file.c_str(), mode) == 0);
-    return file;
-  }
 };
-
-mode_t mode_of(const std::string& path) {
-  struct stat status {};
-  REQUIRE(::stat(path.c_str(), &status) == 0);
-  return status.st_mode & 07777;
-}
 
 void give_to(uid_t user, const std::string& path) {
   REQUIRE(::lchown(path.c_str(), user, user) == 0);

@@ -11,6 +11,7 @@
 
 #include "os/file.hpp"
 #include "os/trusted_file.hpp"
+#include "temporary_directory.hpp"
 
 namespace unit::os_files {
 
@@ -18,33 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Directory {
-  std::string path;
-
-  Directory() {
-    std::string name = fs::temp_directory_path() / "rlock-unit.XXXXXX";
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Directory() { fs::remove_all(path); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
-  [[nodiscard]] std::string write(const std::string& name, const std::string& text,
-                                  mode_t mode) const {
-    const std::string file = *this / name;
-    REQUIRE(os::append_to(file, text));
-    REQUIRE(::chmod(file.c_str(), mode) == 0);
-    return file;
-  }
-};
-
-mode_t mode_of(const std::string& path) {
-  struct stat status {};
-  REQUIRE(::stat(path.c_str(), &status) == 0);
-  return status.st_mode & 07777;
-}
+using Directory = TemporaryDirectory;
 
 }  // namespace
 

@@ -236,7 +236,7 @@ Result<Connection> Connection::open(const RedisServer::Address& address,
 }
 
 Result<base::Done> Connection::greet(const RedisServer::Access& access, const CallLimit& limit) {
-  const auto& [login, database, tls] = access;
+  const auto& login = access.login;
   const auto tell = [&](const Command& command) -> Result<base::Done> {
     auto answer = ask(command, limit);
     if (answer) return base::Done{};
@@ -263,7 +263,7 @@ Result<base::Done> Connection::greet(const RedisServer::Access& access, const Ca
     }
     if (!allowed) return allowed;
   }
-  return database == 0 ? base::Done{} : tell({"SELECT", std::to_string(database)});
+  return access.database == 0 ? base::Done{} : tell({"SELECT", std::to_string(access.database)});
 }
 
 Fault Connection::broken() const {

@@ -1,0 +1,34 @@
+// Why a file of somebody else's must not be used, as an error for people.
+#pragma once
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "base/text.hpp"
+#include "os/error.hpp"
+
+namespace os {
+
+inline constexpr mode_t others_write = S_IWGRP | S_IWOTH;
+
+/// Root can do to us whatever it wants, so that root's files are as good as our own.
+inline bool is_ours_or_roots(const struct stat& status) {
+  return status.st_uid == ::geteuid() || status.st_uid == 0;
+}
+
+/// An error with the number 0: its text says all.
+template <class... Values>
+Error object(fmt::format_string<Values...> format, Values&&... values) {
+  return {0, fmt::format(format, std::forward<Values>(values)...)};
+}
+
+/// A path that can be copied into a shell, and never ends the line.
+inline std::string to_type(const std::string& path) {
+  return base::shown_shell_word(path);
+}
+
+}  // namespace os
