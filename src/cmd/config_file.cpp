@@ -82,13 +82,15 @@ void read_line(Config& config, const std::string& path, std::size_t file, std::s
 /// not. Without it a server may be missing that all hosts share, so rlock does not go on.
 [[noreturn]] void refuse_users(const std::string& path, const os::Error& error) {
   if (error.number != EACCES || os::is_regular_file(path)) refuse(path, error);
-  const char* xdg = std::getenv("XDG_CONFIG_HOME");
-  const char* variable = xdg != nullptr && *xdg != '\0' ? "XDG_CONFIG_HOME" : "HOME";
+  const char* variable = "XDG_CONFIG_HOME";
+  const char* place = std::getenv(variable);
+  if (place == nullptr || *place == '\0') place = std::getenv(variable = "HOME");
   throw UsageError{
       ExitCode::bad_config,
       fmt::format("cannot look for a config file in {}={}: {}; correct {}, or name the file: "
                   "--config FILE (/dev/null: none)",
-                  variable, base::shown_shell_word(std::getenv(variable)), error.text(), variable)};
+                  variable, base::shown_shell_word(place == nullptr ? "" : place), error.text(),
+                  variable)};
 }
 
 }  // namespace

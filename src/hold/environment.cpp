@@ -115,6 +115,7 @@ std::optional<std::string> too_much_to_tell(const std::vector<store::Claim>& cla
   if (all < longest / 8) return std::nullopt;
 
   std::vector<store::Lease> leases;
+  leases.reserve(claims.size());
   constexpr auto fence = std::numeric_limits<store::Fence>::max();
   for (const auto& claim : claims) {
     leases.push_back({claim.name, claim.token, claim.ttl, store::Deadline::never(), fence, {}});

@@ -31,7 +31,7 @@ class Supervisor {
   void say_refusal(int signal, const os::Reached& reached);
   void look_at_clock();
   void look_at_signals(JobIs job);
-  void look_at(const os::Signal& signal, JobIs job);
+  void look_at(const os::Signal& taken, JobIs job);
   void look_at_addressees();
   void look_at_job();
   void look_at(const os::Change& change);

@@ -248,7 +248,9 @@ void GuardianProcess::take_orders() {
 void GuardianProcess::send_to_job(const Order& order) {
   if (end_) return;
   sigval value{};
-  value.sival_ptr = reinterpret_cast<void*>(order.value.value_or(0));  // the wider member
+  // The wider member of the two.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr,cppcoreguidelines-pro-type-union-access)
+  value.sival_ptr = reinterpret_cast<void*>(order.value.value_or(0));
   const int sent = order.value ? ::sigqueue(job_, order.signal, value) : ::kill(job_, order.signal);
   if (sent != 0) base::log::error("{}", Reached::Refused{job_, errno}.text(order.signal));
 }

@@ -404,6 +404,7 @@ Reached ProcessTree::signal(int number, Members which) const {
   const auto until = number == SIGKILL ? base::Deadline::never()
                                        : base::Deadline::after(base::now(), longest_search);
   std::vector<Process> unseen;
+  unseen.reserve(hidden.size());
   for (const auto& [pid, each] : hidden) unseen.push_back(each.process);
   for (const Process& process : members(until, unseen)) reach(process);
   return reached;

@@ -12,10 +12,10 @@ namespace {
 /// Where `file:` alone and gates are. All processes of a user come to the same one, with a session
 /// or without, as long as the host is up.
 std::string private_directory() {
-  const std::string shared = os::shared_runtime_directory() + "/rlock-" + os::user_number();
+  std::string shared = os::shared_runtime_directory() + "/rlock-" + os::user_number();
   const auto own = os::own_runtime_directory();
   if (!own) return shared;
-  const std::string alone = own->path + "/rlock";
+  std::string alone = own->path + "/rlock";
   if (os::is_private_directory(alone).value_or(false)) return alone;
   const auto is_ours = os::is_private_directory(shared);
   // Earlier versions have the locks of root here, too. Where it is in use, it stays so until the
