@@ -1,11 +1,19 @@
-# Writes a C++ source with every Lua script behind the prologue, and the SHA1 that EVALSHA wants.
-# cmake -DOUT=scripts.cpp -DPROLOGUE=prologue.lua -DFILES="a.lua;b.lua" -P embed-lua.cmake
-file(READ "${PROLOGUE}" prologue)
+# Writes a C++ source with every Lua script behind its parts, and the SHA1 that EVALSHA wants.
+# cmake -DOUT=scripts.cpp -DDIR=lua -DSCRIPTS="enter;leave" -P embed-lua.cmake
+# The first line of a script names its parts: -- parts: keys mail
 set(text "#include \"store/redis/scripts.hpp\"\n\nnamespace store::redis::scripts {\n\n")
-foreach(file IN LISTS FILES)
-  file(READ "${file}" own)
-  get_filename_component(name "${file}" NAME_WE)
-  set(body "${prologue}\n${own}")
+foreach(name IN LISTS SCRIPTS)
+  file(READ "${DIR}/${name}.lua" own)
+  if(NOT own MATCHES "^-- parts: ([a-z ]+)\n")
+    message(FATAL_ERROR "${name}.lua does not begin with the names of its parts")
+  endif()
+  string(REPLACE " " ";" parts "${CMAKE_MATCH_1}")
+  set(body "")
+  foreach(part IN LISTS parts)
+    file(READ "${DIR}/parts/${part}.lua" of_part)
+    string(APPEND body "${of_part}\n")
+  endforeach()
+  string(APPEND body "${own}")
   string(SHA1 sha1 "${body}")
   string(APPEND text "const Script ${name}{\"${sha1}\", R\"lua(${body})lua\"};\n\n")
 endforeach()

@@ -34,12 +34,12 @@ load lib/rlock
 }
 
 @test "dead waiters do not count for longer than they are believed alive" {
-  script enter dead 30000 2000 30000 '' '' '' >/dev/null # holds
-  script enter ghost 30000 2000 300 '' '' '' >/dev/null  # waits, believed alive for 300 ms
+  script enter id dead ttl 30000 confirm_within 2000 patience 30000 >/dev/null # holds
+  script enter id ghost ttl 30000 confirm_within 2000 patience 300 >/dev/null  # waits, believed alive for 300 ms
   sleep 0.4
   start waiter -k "$K" --max-waiters 1 -w 60s -- echo ran
   wait_until says "$T/waiter.err" 'position 1'
-  script leave dead 2000 release 0
+  script leave id dead confirm_within 2000 how release
   finish waiter
   assert_success
 }

@@ -171,13 +171,13 @@ fence_is_confirmed() {
   own_server
   redis set "$K" token >/dev/null
   redis set "{$K}:rlock:fence" '500 token' >/dev/null
-  assert_equal "$(script raise token 499 1000)" -2
-  assert_equal "$(script raise other 600 1000)" -1
+  assert_equal "$(script raise token token fence 499 ttl 1000)" -2
+  assert_equal "$(script raise token other fence 600 ttl 1000)" -1
   assert_equal "$(redis get "{$K}:rlock:fence")" '500 token'
-  assert_equal "$(script raise token 600 1000)" 1
+  assert_equal "$(script raise token token fence 600 ttl 1000)" 1
   assert_equal "$(redis get "{$K}:rlock:fence")" '600 token'
   redis del "$K" >/dev/null
-  assert_equal "$(script raise token 700 1000)" 0
+  assert_equal "$(script raise token token fence 700 ttl 1000)" 0
 }
 
 @test "a majority that is gone ends the job before the lease does" {

@@ -2,16 +2,24 @@
 # The scripts for readers, writers and permits, spoken to directly: what clients make of them is in shared.bats.
 load lib/rlock
 
-# enter ID [TTL [CLAIM [GRACE [MAX-WAITERS [SUPERSEDE]]]]]
+# enter ID [TTL [CONFIRM-WITHIN [PATIENCE [MAX-WAITERS [SUPERSEDE]]]]]
 enter() {
-  local id=$1 ttl=${2:-30000} claim=${3:-20000} grace=${4-90000} most=${5-} supersede=${6-}
-  script enter "$id" "$ttl" "$claim" "$grace" '' "$most" "$supersede"
+  local id=$1 ttl=${2:-30000} confirm_within=${3:-20000} patience=${4-90000}
+  local -a more=()
+  [[ -z ${5-} ]] || more+=(max_waiters "$5")
+  [[ -z ${6-} ]] || more+=(supersede "$6")
+  script enter id "$id" ttl "$ttl" confirm_within "$confirm_within" patience "$patience" "${more[@]}"
 }
 
-# leave ID [MIN-HOLD [CLAIM]]
+# leave ID [MIN-HOLD [CONFIRM-WITHIN]]
 leave() {
-  local id=$1 min_hold=${2:-0} claim=${3:-20000}
-  script leave "$id" "$claim" release "$min_hold"
+  local id=$1 min_hold=${2:-0} confirm_within=${3:-20000}
+  script leave id "$id" confirm_within "$confirm_within" how release min_hold "$min_hold"
+}
+
+withdraw() {
+  local id=$1
+  script leave id "$id" confirm_within 2000 how cancel
 }
 
 mail_of() {
@@ -60,9 +68,9 @@ is_queued() {
   local first second
   first=$(enter 'shared R1')
   second=$(enter 'shared R2')
-  assert_less "$(cut -d" " -f2 <<<"$first")" "$(cut -d" " -f2 <<<"$second")"
-  assert_equal "$(enter 'shared R1')" "${first% 0} 1" # it had that before
-  assert_equal "$(enter 'shared R2')" "${second% 0} 1"
+  assert_less "$(field fence "$first")" "$(field fence "$second")"
+  assert_equal "$(enter 'shared R1')" "$first again 1"
+  assert_equal "$(enter 'shared R2')" "$second again 1"
   assert_equal "$(redis zcard "$(companion "$K" held)")" 2
 }
 
@@ -86,7 +94,7 @@ is_queued() {
 }
 
 gone_from_holders() {
-  [[ $(script check "$1") == '-1 '* ]]
+  [[ $(script check "$1") == 'elsewhere holder '* ]]
 }
 
 @test "a free permit wakes the first waiter, with the second as its witness" {
@@ -101,7 +109,7 @@ gone_from_holders() {
   local answer look_in
   answer=$(enter 'permits=2 P4')
   is_queued "$answer"
-  read -r _ _ _ _ _ _ _ _ look_in _ <<<"$answer"
+  look_in=$(field look_in "$answer")
   assert_less 0 "$look_in"
   assert_less "$look_in" 5010
   sleep "$((look_in / 1000 + 1))" # the length of a claim: time itself is the matter
@@ -123,18 +131,18 @@ gone_from_holders() {
 
 @test "those who disagree are told with whom, whether those hold or only wait" {
   is_granted "$(enter 'permits=2 P1')"
-  assert_equal "$(enter 'permits=3 X')" 'mismatch permits=2 P1'
-  assert_equal "$(enter 'shared X')" 'mismatch permits=2 P1'
-  assert_equal "$(enter X)" 'mismatch permits=2 P1'
+  assert_equal "$(enter 'permits=3 X')" 'mismatch mode permits=2 token P1'
+  assert_equal "$(enter 'shared X')" 'mismatch mode permits=2 token P1'
+  assert_equal "$(enter X)" 'mismatch mode permits=2 token P1'
   redis set "$K" foreign px 30000
   is_queued "$(enter 'permits=2 P2')"
-  assert_equal "$(enter 'shared X')" 'mismatch permits=2 P2'
+  assert_equal "$(enter 'shared X')" 'mismatch mode permits=2 token P2'
 }
 
 @test "a foreign value is no disagreement, and no marker" {
   redis set "$K" foreign px 30000
   is_queued "$(enter 'shared R1')"
-  [[ $(script check R1) == '-1 foreign '* ]]
+  [[ $(script check R1) == 'elsewhere holder kind foreign token foreign '* ]]
 }
 
 @test "holders of an earlier marker do not count once the key was deleted" {
@@ -161,7 +169,7 @@ gone_from_holders() {
 @test "a key that somebody made last is held all the same" {
   is_granted "$(enter W 60000)"
   redis persist "$K"
-  assert_less 60000 "$(script check W | cut -d' ' -f1)"
+  assert_less 60000 "$(field left "$(script check W)")"
 }
 
 @test "min-hold of one among several keeps its permit" {
@@ -171,18 +179,18 @@ gone_from_holders() {
   is_queued "$(enter 'permits=2 P3')"
   assert_equal "$(leave P2)" 1
   is_granted "$(enter 'permits=2 P3')"
-  assert_less "$(script check P1 | cut -d' ' -f1)" 5001
+  assert_less "$(field left "$(script check P1)")" 5001
 }
 
 @test "a withdrawn reader gives back what it was granted unheard, and lets the next one in" {
   is_granted "$(enter 'shared R1')"
   is_queued "$(enter W2)"
   is_queued "$(enter 'shared R3')"
-  assert_equal "$(script leave W2 2000 cancel 0)" 1
+  assert_equal "$(withdraw W2)" 1
   assert_equal "$(mail_of R3)" wake
   is_granted "$(enter 'shared R3')"
-  assert_equal "$(script leave 'shared R3' 2000 cancel 0)" 1
-  assert_equal "$(script leave 'shared R1' 2000 cancel 0)" 1
+  assert_equal "$(withdraw 'shared R3')" 1
+  assert_equal "$(withdraw 'shared R1')" 1
   free "$K"
 }
 
@@ -201,10 +209,10 @@ gone_from_holders() {
 
 @test "nobody queues behind more than --max-waiters, and who has a place keeps it" {
   is_granted "$(enter W0)"
-  [[ $(enter W1 30000 2000 30000 0) == 'busy W0 '* ]]
+  [[ $(enter W1 30000 2000 30000 0) == 'busy holder kind holder token W0 '* ]]
   is_queued "$(enter W1 30000 2000 30000 1)"
   is_queued "$(enter W1 30000 2000 30000 1)"
-  [[ $(enter W2 30000 2000 30000 1) == 'busy W0 '*' 1 ' ]] # and no reason
+  [[ $(enter W2 30000 2000 30000 1) == 'busy holder kind holder token W0 '*' waiting 1' ]]
 }
 
 @test "nothing but the fence is left when all have gone" {

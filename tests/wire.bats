@@ -84,33 +84,37 @@ commands_of_run() {
   done
 }
 
+# enter ID TTL CONFIRM-WITHIN PATIENCE [TICKET]; a patience of 0 is not said
 enter() {
-  local id=$1 ttl=$2 claim=$3 grace=$4 ticket=${5-}
-  script enter "$id" "$ttl" "$claim" "$grace" "$ticket" '' ''
+  local id=$1 ttl=$2 confirm_within=$3 patience=$4
+  local -a more=()
+  ((patience == 0)) || more+=(patience "$patience")
+  [[ -z ${5-} ]] || more+=(ticket "$5")
+  script enter id "$id" ttl "$ttl" confirm_within "$confirm_within" "${more[@]}"
 }
 
 leave() {
-  local id=$1 claim=$2 how=$3
-  script leave "$id" "$claim" "$how" 0
+  local id=$1 confirm_within=$2 how=$3
+  script leave id "$id" confirm_within "$confirm_within" how "$how"
 }
 
 @test "a late confirm does not get the previous holder's fence" {
   local first second
   first=$(enter A 30000 2000 0)
   [[ $first == 'granted '* ]]
-  [[ $(enter B 30000 2000 3000) == 'queued A '* ]]
+  [[ $(enter B 30000 2000 3000) == 'queued holder kind holder token A '* ]]
   assert_equal "$(leave A 20000 release)" 1
   assert_equal "$(redis get "$K")" B
   sleep 3.1 # past the 3 s for which B was believed alive, within the claim
   second=$(enter B 30000 2000 3000)
   [[ $second == 'granted '* ]] || fail "$second"
-  assert_less "$(cut -d" " -f2 <<<"$first")" "$(cut -d" " -f2 <<<"$second")"
+  assert_less "$(field fence "$first")" "$(field fence "$second")"
 }
 
 @test "the same id gets the same fence when its answer was lost" {
   local first
   first=$(enter A 30000 2000 0)
-  assert_equal "$(enter A 30000 2000 0)" "${first% 0} 1" # it had that before
+  assert_equal "$(enter A 30000 2000 0)" "$first again 1"
 }
 
 @test "a release of what was already released says so, and another's is not touched" {
@@ -151,7 +155,7 @@ forgotten() {
 @test "a ticket to come back with restores the place" {
   local ticket
   enter A 30000 2000 0
-  read -r _ _ _ _ _ _ _ ticket _ <<<"$(enter B 30000 2000 30000)"
+  ticket=$(field ticket "$(enter B 30000 2000 30000)")
   enter C 30000 2000 30000
   redis del "$(companion "$K" queue)" "$(companion "$K" alive)"
   enter C 30000 2000 30000
@@ -163,7 +167,7 @@ forgotten() {
   enter A 3000 2000 0
   enter B 30000 2000 30000
   wait_free "$K"
-  [[ $(enter C 30000 20000 0) == 'busy B '* ]]
+  [[ $(enter C 30000 20000 0) == 'busy holder kind reserved token B '* ]]
   assert_equal "$(redis get "$K")" B
   [[ $(enter B 30000 2000 30000) == 'granted '* ]]
 }

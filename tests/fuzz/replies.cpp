@@ -41,8 +41,8 @@ void look_at_text(std::string_view text) {
 void look_at(const Reply& reply) {
   fuzz::promise(depth_of(reply) <= ReplyLimits::deepest + 1, "no deeper than allowed");
   fuzz::promise(reply.size() <= ReplyLimits::most_elements, "no longer than allowed");
-  for (std::size_t first = 0; first < 3; ++first) {
-    const auto holder = holder_in(reply, first);
+  const Fields fields{reply, 1};
+  for (const auto& holder : {holder_in(reply), holder_in(fields["holder"])}) {
     if (!holder) continue;
     constexpr store::Millis century{std::int64_t{1000} * 60 * 60 * 24 * 365 * 100};
     for (const auto& length : {holder->held_for, holder->expires_in}) {

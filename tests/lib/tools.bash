@@ -45,15 +45,25 @@ interactive_shell() {
   SHELL_THERE=(bash --noprofile --rcfile "$T/rc" -i)
 }
 
-# script NAME ARG...: one of the embedded scripts, with its prologue, on the keys of $K.
+# script NAME ARG...: one of the embedded scripts, behind its parts, on the keys of $K.
 script() {
-  local name=$1
+  local name=$1 lua=$REPO/src/store/redis/lua
+  local -a parts
   shift
-  cat "$REPO/src/store/redis/lua/prologue.lua" "$REPO/src/store/redis/lua/$name.lua" >"$T/$name.lua"
+  read -ra parts <"$lua/$name.lua"  # -- parts: keys mail
+  parts=("${parts[@]:2}")
+  parts=("${parts[@]/#/$lua/parts/}")
+  cat "${parts[@]/%/.lua}" "$lua/$name.lua" >"$T/$name.lua"
   redis --raw --eval "$T/$name.lua" "$K" "$(companion "$K" queue)" "$(companion "$K" alive)" \
     "$(companion "$K" fence)" "$(companion "$K" held)" "$(companion "$K" grants)" "$(companion "$K" runs)" , \
     "$(companion "$K" mail):" "$@" |
     paste -sd' '
+}
+
+# field NAME ANSWER: what an answer of a script says of it; empty if nothing.
+field() {
+  local name=$1 answer=$2
+  [[ " $answer " =~ " $name "([^ ]+) ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
 
 # promtool ARGUMENT...: the distribution's, or the one of scripts/install-promtool.

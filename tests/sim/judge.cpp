@@ -86,7 +86,7 @@ void Judge::executed(Server& server, const Words& all_words, const Reply& reply,
     say(0, fmt::format("    server {}: {} {}{} -> {}", server.number, name_of(script), words[3],
                        arguments, shown_short(reply)));
   } else if (known) {
-    note(words[first_argument]);
+    for (std::size_t i = first_argument; i < words.size(); ++i) note(words[i]);
     for (const Reply& each : reply.elements) note(each.text);
   }
   if (!known || reply.is_error()) return;
@@ -94,17 +94,17 @@ void Judge::executed(Server& server, const Words& all_words, const Reply& reply,
   std::map<std::string, Nanos> before;
   if (script == &scripts::force_release) before = lock.holders;
   if (script == &scripts::enter) {
-    ++bids_[client_of(words[first_argument])];
-    see_pace(client_of(words[first_argument]));
+    ++bids_[client_of(named(words, "id"))];
+    see_pace(client_of(named(words, "id")));
   }
   if (script == &scripts::enter) entered(server, lock, words, reply);
   const bool told_done = script == &scripts::enter && reply.elements[0].text == "done";
   if (told_done) entered_done(server, lock, words, now);
   if (script == &scripts::leave) left(lock, words);
   if (script == &scripts::raise && reply.integer == 1) {
-    lock.last_fence =
-        std::max(lock.last_fence, store::Fence{std::stoull(words[first_argument + 1])});
-    lock.fences[words[first_argument]] = std::stoull(words[first_argument + 1]);
+    const store::Fence fence = std::stoull(named(words, "fence"));
+    lock.last_fence = std::max(lock.last_fence, fence);
+    lock.fences[named(words, "token")] = fence;
   }
   if (script == &scripts::renew && reply.integer == 1) renewed(server, words, now);
   if (script == &scripts::tell) last_words_.insert(words[first_argument]);

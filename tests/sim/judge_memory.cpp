@@ -24,13 +24,12 @@ std::string token_in(const std::string& line) {
 /// Also where the lease ended on the way there: the run has ended all the same.
 void Judge::note_end(Lock& lock, const Words& words) const {
   if (plan_.history.count() == 0) return;
-  const std::string token = token_of(words[first_argument]);
+  const std::string token = token_of(named(words, "id"));
   if (!lock.fences.contains(token)) return;
-  const std::string& told = words[first_argument + 5];
-  if (words[first_argument + 2] == "cancel") {
+  if (named(words, "how") == "cancel") {
     lock.cancelled.insert(token);
   } else {
-    (told.empty() ? lock.never_ran : lock.ended).insert(token);
+    (named(words, "run_end").empty() ? lock.never_ran : lock.ended).insert(token);
   }
 }
 

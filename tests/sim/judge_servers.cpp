@@ -11,27 +11,28 @@ namespace sim {
 
 void Judge::entered(Server& server, Lock& lock, const Words& words, const Reply& reply) {
   if (reply.elements.empty()) throw Violation{"enter answers " + shown(reply)};
-  const std::string& id = words[first_argument];
+  const std::string id = named(words, "id");
   const std::string& outcome = reply.elements[0].text;
-  if (!words[first_argument + 6].empty()) {
+  if (!named(words, "supersede").empty()) {
     // Those in the queue may be sent away: who is still there asks again.
     std::erase_if(lock.waiters, [&](const auto& each) { return each.first != id; });
   }
   if (outcome == "granted") granted(server, lock, words, reply);
-  if (outcome == "queued" && reply.elements[1].text == token_of(id) &&
-      reply.elements[4].text == "holder") {
+  const Reply& holder = field(reply, "holder");
+  if (outcome == "queued" && field(holder, "token", 0).text == token_of(id) &&
+      field(holder, "kind", 0).text == "holder") {
     throw Violation{fmt::format("client {} waits for itself", client_of(id))};
   }
   if (outcome == "queued") {
-    const std::string& most = words[first_argument + 5];
-    const bool fresh = words[first_argument + 4].empty() && !lock.waiters.contains(id);
-    if (fresh && !most.empty() && words[first_argument + 7] == "0" && plan_.is_still() &&
-        reply.elements[6].integer >= std::stoll(most)) {
+    const std::string most = named(words, "max_waiters");
+    const bool fresh = named(words, "ticket").empty() && !lock.waiters.contains(id);
+    const auto ahead = field(reply, "ahead").integer;
+    if (fresh && !most.empty() && named(words, "tried").empty() && plan_.is_still() &&
+        ahead >= std::stoll(most)) {
       throw Violation{fmt::format("client {} queues behind {} although {} are too many",
-                                  client_of(id), reply.elements[6].integer, most)};
+                                  client_of(id), ahead, most)};
     }
-    const double ticket = std::stod(reply.elements[7].text);
-    const auto ahead = reply.elements[6].integer;
+    const double ticket = std::stod(field(reply, "ticket").text);
     Waiter& waiter =
         lock.waiters.emplace(id, Waiter{client_of(id), world_.now(), ticket, ahead}).first->second;
     if (lock.taken && world_.now() < lock.ends) waiter.ahead = ahead;
@@ -55,9 +56,9 @@ void Judge::see_pace(int client) {
 
 void Judge::granted(Server& server, Lock& lock, const Words& words, const Reply& reply) {
   ++grants_;
-  const std::string& id = words[first_argument];
+  const std::string id = named(words, "id");
   const std::string token = token_of(id);
-  const store::Fence fence = std::stoull(reply.elements[1].text);
+  const store::Fence fence = std::stoull(field(reply, "fence").text);
   const auto before = lock.fences.find(token);
   const bool again = before != lock.fences.end() && before->second == fence;
   if (!again && fence <= lock.last_fence) {
@@ -75,7 +76,7 @@ void Judge::granted(Server& server, Lock& lock, const Words& words, const Reply&
   if (id == token) lock.readable_since = world_.now();
   lock.last_fence = std::max(lock.last_fence, fence);
   lock.fences[token] = fence;
-  lock.leases[token] = lease_end(server, words[first_argument + 1]);
+  lock.leases[token] = lease_end(server, named(words, "ttl"));
   lock.waiters.erase(id);
 }
 
@@ -208,7 +209,7 @@ void Judge::renewed(Server& server, const Words& words, Micros now) {
 }
 
 void Judge::left(Lock& lock, const Words& words) {
-  const std::string& id = words[first_argument];
+  const std::string id = named(words, "id");
   const std::string token = token_of(id);
   leaves_queue(lock, id);
   if (const auto lease = lock.leases.find(token); lease != lock.leases.end()) {
@@ -273,10 +274,10 @@ void Judge::look(Server& server, Lock& lock, const Words& words, Micros now) {
 /// The newest wins: the others have been told, and none waits before it.
 void Judge::superseded(Server& server, const Lock& lock, const Words& words, const Reply& reply,
                        Micros now) {
-  const bool first_try = words[first_argument + 7] == "0";
-  if (words[first_argument + 6].empty() || !first_try || !plan_.is_calm()) return;
+  const bool first_try = named(words, "tried").empty();
+  if (named(words, "supersede").empty() || !first_try || !plan_.is_calm()) return;
   if (reply.elements[0].text != "queued" && reply.elements[0].text != "busy") return;
-  const std::string& id = words[first_argument];
+  const std::string id = named(words, "id");
   for (const auto& [token, until] : lock.holders) {
     if (token != token_of(id) && client_of(token) != 0) {
       told_to_stop_.emplace(token, world_.now());
@@ -291,11 +292,12 @@ void Judge::superseded(Server& server, const Lock& lock, const Words& words, con
 
 /// What is given back stays taken until so long after its grant, and no longer.
 void Judge::see_min_hold(const Lock& lock, const Words& words, const Reply& reply) const {
-  if (words[first_argument + 2] != "release" || reply.integer != 1) return;
-  const std::string token = token_of(words[first_argument]);
+  if (named(words, "how") != "release" || reply.integer != 1) return;
+  const std::string token = token_of(named(words, "id"));
   const auto granted = lock.granted.find(token);
   if (granted == lock.granted.end() || plan_.has(Incident::Kind::step_clock)) return;
-  const Nanos min_hold = std::stoll(words[first_argument + 3]) * ms;
+  const std::string told = named(words, "min_hold");
+  const Nanos min_hold = told.empty() ? 0 : std::stoll(told) * ms;
   const Nanos meant = granted->second + min_hold;
   const Nanos about = at_once + min_hold / 100;  // clocks drift by less
   // A fence that is that of a later server, or of one whose clock is ahead, hides when the grant

@@ -86,11 +86,11 @@ void Judge::ended_for_slot(const Job& job, const store::RunOutcome& outcome, End
 }
 
 void Judge::heard_end(const Server& server, const Words& words, const Reply& reply) {
-  if (words[first_argument + 2] != "release") return;
+  if (named(words, "how") != "release") return;
   for (auto& [where, runs] : slots_) {
     if (where.first != words[3]) continue;
     for (SlotRun& run : runs) {
-      if (!run.end || run.token != words[first_argument]) continue;
+      if (!run.end || run.token != named(words, "id")) continue;
       // One that comes after the end of its lease may tell of the end as well.
       run.was_heard = true;
       if (reply.integer != 1) continue;
@@ -113,7 +113,7 @@ void Judge::forget_slots(const Server& server) {
 
 /// Nothing of it is left where it was told so.
 void Judge::entered_done(Server& server, Lock& lock, const Words& words, Micros now) {
-  const std::string& id = words[first_argument];
+  const std::string id = named(words, "id");
   Keyspace& keys = server.redis.keys(0, now);
   const auto queue = find<SortedSet>(keys, words[4]);
   const auto owner = find<std::string>(keys, words[3]);

@@ -3,9 +3,11 @@
 
 #include <charconv>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "resp.hpp"
 #include "store/redis/scripts.hpp"
 
 namespace sim {
@@ -29,6 +31,23 @@ inline const std::vector<std::pair<std::string, const store::redis::Script*>>& a
 // is, if it has one more. The judge has that taken out (see Judge::executed).
 inline constexpr std::size_t first_argument = 11;
 inline constexpr std::size_t slot_key = 10;
+
+/// Of a script that takes names and values; empty if it is not said.
+inline std::string named(const std::vector<std::string>& words, std::string_view name) {
+  for (std::size_t i = first_argument; i + 1 < words.size(); i += 2) {
+    if (words[i] == name) return words[i + 1];
+  }
+  return {};
+}
+
+/// What an answer, or an array in it, says of a name, from an element on.
+inline const Reply& field(const Reply& reply, std::string_view name, std::size_t first = 1) {
+  static const Reply absent;
+  for (std::size_t i = first; i + 1 < reply.elements.size(); i += 2) {
+    if (reply.elements[i].text == name) return reply.elements[i + 1];
+  }
+  return absent;
+}
 
 /// Of an id, which may begin with a mode.
 inline std::string token_of(const std::string& id) {

@@ -286,29 +286,41 @@ bool is_code(std::string_view line) {
   return word != "end" && word != "else";
 }
 
+/// "slot" of "-- SLOT: what it is"; "parts" of the first line of a script itself; else nothing.
+std::string part_that_begins(std::string_view line) {
+  const auto colon = line.find(": ");
+  if (!line.starts_with("-- ") || colon == std::string_view::npos) return {};
+  std::string word{line.substr(3, colon - 3)};
+  if (word == "parts") return word;
+  if (!std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) return {};
+  std::transform(word.begin(), word.end(), word.begin(), [](char c) { return static_cast<char>(c - 'A' + 'a'); });
+  return word;
+}
+
 int list_lines(const Options& options) {
   const auto engine = std::make_shared<ScriptEngine>();
   engine->count_lines();
   for (auto seed = options.seed; seed < options.seed + options.seeds; ++seed) {
     (void)carry_out(plan_of(seed, options.shape), engine, {}, false);
   }
-  // The prologue is in each; a line of it counts where one of them executes it.
+  // A part is in several; a line of it counts where one of them executes it.
   std::map<std::string, bool> executed;
   std::map<std::string, std::string> texts;
   for (const auto& [name, script] : all_scripts()) {
     const std::string_view body = script->body;
-    const auto own = body.find("\n-- ", body.find("'none', 0"));
+    std::string source;
     int number = 0;
-    int first_own = 0;
+    int before = 0;
     for (std::size_t at = 0; at < body.size();) {
       const auto end = std::min(body.find('\n', at), body.size());
       const auto line = body.substr(at, end - at);
       ++number;
-      if (at > own && first_own == 0) first_own = number;
+      if (const auto part = part_that_begins(line); !part.empty() && source != name) {
+        source = part == "parts" ? name : part;
+        before = number - 1;
+      }
       if (is_code(line)) {
-        const bool is_own = first_own != 0;
-        const auto where = is_own ? fmt::format("{}:{:03}", name, number - first_own + 1)
-                                  : fmt::format("prologue:{:03}", number);
+        const auto where = fmt::format("{}:{:03}", source, number - before);
         executed[where] |= engine->lines().contains({std::string{script->sha1}, number});
         texts[where] = line;
       }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "scripts.hpp"
+
 namespace sim {
 namespace {
 
@@ -68,7 +70,7 @@ std::string Workload::some_key() {
   }
 }
 
-Act Workload::of(std::string name, Words arguments, std::vector<std::size_t> remainders) {
+Act Workload::of(std::string name, Words arguments) {
   const std::string on = lock();
   Act act;
   act.script = std::move(name);
@@ -78,7 +80,6 @@ Act Workload::of(std::string name, Words arguments, std::vector<std::size_t> rem
   }
   act.words = {companion(on, "mail:")};
   act.words.insert(act.words.end(), arguments.begin(), arguments.end());
-  act.remainders = std::move(remainders);
   // What no client of ours sends, but anybody could.
   if (random_.chance(1)) {
     auto& word = act.words[random_.number(act.words.size())];
@@ -95,30 +96,40 @@ Act Workload::for_slot(Act act, Words more) {
   return act;
 }
 
+void Workload::may_say(Words& words, unsigned percent, const char* name, std::string value) {
+  if (!random_.chance(percent)) return;
+  words.emplace_back(name);
+  words.push_back(std::move(value));
+}
+
 Act Workload::enter() {
-  std::string ticket;
-  if (!tickets_.empty() && random_.chance(30)) ticket = random_.pick(tickets_);
-  const std::string grace = random_.chance(35) ? "0" : milliseconds();
-  const std::string most = random_.chance(15) ? std::to_string(random_.number(4)) : "";
-  const std::string supersede = random_.chance(10) ? "newer one" : "";
-  const std::string again = random_.chance(50) ? "0" : milliseconds();
-  return for_slot(of("enter",
-                     {id(), milliseconds(), milliseconds(), grace, ticket, most, supersede, again,
-                      random_.pick(Words{"0", milliseconds()}), "12\t\t"},
-                     {2, 8, 9}),
-                  {});
+  Words words{"id", id(), "ttl", milliseconds(), "confirm_within", milliseconds()};
+  may_say(words, 65, "patience", milliseconds());
+  if (!tickets_.empty()) may_say(words, 30, "ticket", random_.pick(tickets_));
+  may_say(words, 15, "max_waiters", std::to_string(random_.number(4)));
+  may_say(words, 10, "supersede", "newer one");
+  may_say(words, 20, "spare_holders", "1");
+  may_say(words, 50, "tried", milliseconds());
+  may_say(words, 50, "history", milliseconds());
+  may_say(words, 90, "run_begin", "12\t\t");
+  may_say(words, 20, "reason", "a migration");
+  return for_slot(of("enter", std::move(words)), {});
 }
 
 Act Workload::leave() {
   const bool cancel = random_.chance(35);
-  const std::string stays = random_.chance(25) ? milliseconds() : "0";
-  auto act = of("leave", {cancel || random_.chance(20) ? id() : token(), milliseconds(),
-                          cancel ? "cancel" : "release", cancel ? "0" : stays,
-                          random_.pick(Words{"0", milliseconds()}),
-                          cancel ? "" : random_.pick({"", "exited 0\t", "cancelled 0\tby x"})});
-  return for_slot(std::move(act),
-                  {random_.pick({"done", "failed", "open", ""}), random_.pick({"0", "1", "3"}),
-                   random_.pick({"1", "2", "7"}), random_.pick({"0", "1", "2"})});
+  Words words{"id", cancel || random_.chance(20) ? id() : token(), "confirm_within", milliseconds(),
+              "how", cancel ? "cancel" : "release"};
+  if (!cancel) may_say(words, 25, "min_hold", milliseconds());
+  may_say(words, 50, "history", milliseconds());
+  if (!cancel) may_say(words, 66, "run_end", random_.pick({"exited 0\t", "cancelled 0\tby x"}));
+  may_say(words, 10, "fence", std::to_string(random_.number(1ULL << 52U)));
+  Words of_slot;
+  may_say(of_slot, 75, "slot_end", random_.pick({"done", "failed", "open"}));
+  may_say(of_slot, 95, "retries", random_.pick({"0", "1", "3"}));
+  may_say(of_slot, 95, "attempt", random_.pick({"1", "2", "7"}));
+  may_say(of_slot, 95, "failures", random_.pick({"0", "1", "2"}));
+  return for_slot(of("leave", std::move(words)), std::move(of_slot));
 }
 
 // Who waits for the list gets what is first in it when the script is over, not when it began to
@@ -139,11 +150,12 @@ Act Workload::script() {
     const std::string fence = random_.chance(50) && !tickets_.empty()
                                   ? random_.pick(tickets_)
                                   : std::to_string(random_.number(1ULL << 52U));
-    return for_slot(of("raise", {token(), fence, milliseconds()}),
-                    {milliseconds(), random_.pick({"1", "4"}), random_.pick({"0", "2"})});
+    return for_slot(of("raise", {"token", token(), "fence", fence, "ttl", milliseconds()}),
+                    {"history", milliseconds(), "attempt", random_.pick({"1", "4"}), "failures",
+                     random_.pick({"0", "2"})});
   }
-  if (kind < 85) return of("check", {token()}, {0, 2});
-  if (kind < 91) return of("inspect", {random_.pick({"1", "2", "50"})}, {1});
+  if (kind < 85) return of("check", {token()});
+  if (kind < 91) return of("inspect", {random_.pick({"1", "2", "50"})});
   if (kind < 93) return of("tell", {"reply" + std::to_string(random_.number(3)), "stopped"});
   Words tokens;
   for (auto count = random_.number(4); count > 0; --count) tokens.push_back(token());
@@ -152,7 +164,7 @@ Act Workload::script() {
   const bool force = kind < 97;
   if (force) arguments.insert(arguments.begin(), milliseconds());
   arguments.insert(arguments.end(), tokens.begin(), tokens.end());
-  return force ? of("force_release", arguments, {2}) : of("ask_to_stop", arguments);
+  return force ? of("force_release", arguments) : of("ask_to_stop", arguments);
 }
 
 Act Workload::on_list_or_string(const std::string& key) {
@@ -274,8 +286,8 @@ Act Workload::next() {
 }
 
 void Workload::learn(const Reply& reply) {
-  if (reply.kind != Reply::Kind::array || reply.elements.size() < 9) return;
-  if (reply.elements[0].text == "queued") tickets_.push_back(reply.elements[7].text);
+  if (reply.elements.empty() || reply.elements[0].text != "queued") return;
+  tickets_.push_back(field(reply, "ticket").text);
 }
 
 }  // namespace sim

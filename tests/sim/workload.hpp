@@ -26,8 +26,6 @@ struct Act {
   Words words;             // arguments of a script; or a command
   std::size_t client = 0;  // who pops
   bool yes = false;        // memory: it has run out
-  /// Where an answer of a script has what PTTL said, by index.
-  std::vector<std::size_t> remainders;
 };
 
 class Workload {
@@ -53,7 +51,9 @@ class Workload {
   std::string mode();
   std::string milliseconds();
   std::string lock();
-  Act of(std::string name, Words arguments, std::vector<std::size_t> remainders = {});
+  Act of(std::string name, Words arguments);
+  /// Adds a name and a value, sometimes.
+  void may_say(Words& words, unsigned percent, const char* name, std::string value);
   /// The same, of a run for a slot; with arguments that say more of it.
   Act for_slot(Act act, Words more);
   std::string some_key();

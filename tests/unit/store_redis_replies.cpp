@@ -88,20 +88,41 @@ TEST_CASE("lengths are cut to 0 and a century") {
         Millis{std::int64_t{1000} * 60 * 60 * 24 * 365 * 100});
 }
 
-TEST_CASE("a holder is read from five fields") {
-  const auto holder =
-      holder_in(reply_of("*6\r\n+busy\r\n$1\r\nt\r\n:900\r\n:100\r\n$6\r\nholder\r\n:2\r\n"), 1);
+TEST_CASE("fields are read by name, and what is absent is empty") {
+  const Reply reply = reply_of("*5\r\n+busy\r\n+waiting\r\n:3\r\n+busy\r\n+x\r\n");
+  const Fields fields{reply, 1};
+  CHECK(fields["waiting"].integer() == 3);
+  CHECK(fields["busy"].text() == "x");
+  CHECK(fields["x"].text().empty());
+  CHECK_FALSE(length_if_in(fields["x"]));
+  CHECK(Fields{reply}["x"].text().empty());  // a name without a value is none
+  const Reply number = reply_of(":7\r\n");
+  CHECK(Fields{number}["waiting"].integer() == 0);
+}
+
+TEST_CASE("arguments are names and values") {
+  Arguments arguments;
+  arguments.say("id", "t").say("ttl", Millis{30'000}).say("fence", std::uint64_t{1} << 52U);
+  CHECK(arguments.take() ==
+        std::vector<std::string>{"id", "t", "ttl", "30000", "fence", "4503599627370496"});
+}
+
+TEST_CASE("a holder is read from its fields") {
+  const auto holder = holder_in(
+      reply_of("*12\r\n+kind\r\n+holder\r\n+token\r\n+t\r\n+left\r\n:900\r\n+held\r\n:100\r\n"
+               "+more\r\n:2\r\n+reason\r\n+a migration\r\n"));
   REQUIRE(holder);
   CHECK(holder->kind == Holder::Kind::holder);
   CHECK(holder->token == "t");
   CHECK(holder->expires_in == Millis{900});
   CHECK(holder->held_for == Millis{100});
   CHECK(holder->others == 2);
+  CHECK(holder->reason == "a migration");
 }
 
 TEST_CASE("a holder may be reserved or foreign, without expiry or age; or nobody") {
   const auto of = [](const std::string& kind) {
-    return holder_in(reply_of("*5\r\n$0\r\n\r\n:-1\r\n:-1\r\n+" + kind + "\r\n:0\r\n"), 0);
+    return holder_in(reply_of("*4\r\n+token\r\n+\r\n+kind\r\n+" + kind + "\r\n"));
   };
   CHECK(of("kept")->kind == Holder::Kind::kept);
   CHECK(of("reserved")->kind == Holder::Kind::reserved);
@@ -110,8 +131,8 @@ TEST_CASE("a holder may be reserved or foreign, without expiry or age; or nobody
   CHECK_FALSE(of("foreign")->expires_in);
   CHECK_FALSE(of("foreign")->held_for);
   CHECK(of("foreign")->others == 0);
-  CHECK_FALSE(of("none"));
-  CHECK_FALSE(holder_in(reply_of("*0\r\n"), 0));
+  CHECK_FALSE(of(""));
+  CHECK_FALSE(holder_in(reply_of("*0\r\n")));
 }
 
 TEST_CASE("a fence is a text of digits") {

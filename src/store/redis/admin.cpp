@@ -65,36 +65,39 @@ class RedisAdmin final : public LockAdmin {
 };
 
 /// From the answer of inspect.lua.
-std::vector<HolderReport> holders_in(const Reply& reply) {
-  const auto first = holder_in(reply, 0);
+std::vector<HolderReport> holders_in(const Fields& lock) {
+  const auto first = holder_in(lock["holder"]);
   if (!first) return {};
-  const Reply several = reply[8];
+  const Reply several = lock["holders"];
   if (several.size() == 0) {
     const bool granted = first->kind == Holder::Kind::holder || first->kind == Holder::Kind::kept;
-    return {{*first, granted ? unsigned_in(reply[5]) : std::nullopt}};
+    return {{*first, granted ? unsigned_in(lock["fence"]) : std::nullopt}};
   }
   std::vector<HolderReport> holders;
-  for (std::size_t i = 0; i + 5 < several.size(); i += 6) {
-    HolderReport one{*first, unsigned_in(several[i + 3])};
-    one.permit = number_in(several[i + 5]);
+  for (std::size_t i = 0; i < several.size(); ++i) {
+    const Reply each = several[i];
+    const Fields fields{each};
+    HolderReport one{*first, unsigned_in(fields["fence"])};
+    one.permit = number_in(fields["permit"]);
     one.holder.others = 0;
-    one.holder.kind = several[i + 4].integer() == 1 ? Holder::Kind::kept : Holder::Kind::holder;
-    one.holder.token = several[i].text();
-    one.holder.expires_in = length_in(several[i + 1]);
-    one.holder.held_for.reset();
-    if (several[i + 2].integer() >= 0) one.holder.held_for = length_in(several[i + 2]);
+    one.holder.reason.clear();
+    one.holder.kind =
+        fields["kept"].integer() == 1 ? Holder::Kind::kept : Holder::Kind::holder;
+    one.holder.token = fields["token"].text();
+    one.holder.expires_in = length_in(fields["left"]);
+    one.holder.held_for = length_if_in(fields["held"]);
     holders.push_back(std::move(one));
   }
   return holders;
 }
 
-/// The last element of that answer.
-std::vector<Run> runs_in(const Reply& reply) {
+std::vector<Run> runs_in(const Fields& lock) {
   std::vector<Run> runs;
-  const auto now = unsigned_in(reply[0]);
-  for (std::size_t i = 1; now && i + 1 < reply.size(); i += 2) {
-    const bool holds = reply[i + 1].integer() == 1;
-    auto run = run_in(reply[i].text(), static_cast<std::int64_t>(*now), holds);
+  const Reply lines = lock["runs"];
+  const auto now = unsigned_in(lock["now"]);
+  for (std::size_t i = 0; now && i + 1 < lines.size(); i += 2) {
+    const bool holds = lines[i + 1].integer() == 1;
+    auto run = run_in(lines[i].text(), static_cast<std::int64_t>(*now), holds);
     if (run) runs.push_back(*std::move(run));
   }
   return runs;
@@ -109,15 +112,16 @@ Result<LockReport> RedisAdmin::inspect(const LockName& name, std::size_t runs,
   auto answer = client_.run_script(scripts::inspect, name, {std::to_string(runs)}, limit);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
-  if (reply.size() < 9) return nonsense();
-  LockReport report{name, std::nullopt, holders_in(reply), unsigned_in(reply[5]), {}};
-  if (!reply[6].text().empty()) report.mode = mode_in(reply[6].text());
-  const Reply waiters = reply[7];
+  if (reply[0].text() != "lock") return nonsense();
+  const Fields lock{reply, 1};
+  LockReport report{name, std::nullopt, holders_in(lock), unsigned_in(lock["fence"]), {}};
+  if (const auto mode = lock["mode"]; !mode.text().empty()) report.mode = mode_in(mode.text());
+  const Reply waiters = lock["waiters"];
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
     auto [token, mode] = waiter_in(waiters[i].text());
     report.waiters.push_back({std::move(token), mode, length_in(waiters[i + 1])});
   }
-  report.runs = runs_in(reply[9]);
+  report.runs = runs_in(lock);
   return report;
 }
 
@@ -220,13 +224,15 @@ Result<Removal> RedisAdmin::force_release(const LockName& name, const std::vecto
   // Only an rlock reads a mailbox.
   const bool listens = std::any_of(shown.begin(), shown.end(),
                                    [](const Token& token) { return token.parts().has_value(); });
-  std::vector<std::string> arguments{std::to_string(claim.count()), listens ? reply_id_ : "", by};
+  std::vector<std::string> arguments{std::to_string(confirm_within.count()), listens ? reply_id_ : "", by};
   append(arguments, shown);
   auto answer = client_.run_script(scripts::force_release, name, arguments, limit);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
   if (reply[0].text() == "removed") return Removal{Removed{}};
-  if (reply[0].text() == "changed") return Removal{Changed{holder_in(reply, 1)}};
+  if (reply[0].text() == "changed") {
+    return Removal{Changed{holder_in(Fields{reply, 1}["holder"])}};
+  }
   return nonsense();
 }
 

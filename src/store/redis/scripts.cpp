@@ -25,22 +25,49 @@ constexpr std::int64_t longest_ms = std::int64_t{1000} * 60 * 60 * 24 * 365 * 10
 
 }  // namespace
 
+Arguments& Arguments::say(const char* name, std::string value) {
+  words_.emplace_back(name);
+  words_.push_back(std::move(value));
+  return *this;
+}
+
+Arguments& Arguments::say(const char* name, Millis length) {
+  return say(name, std::to_string(length.count()));
+}
+
+Arguments& Arguments::say(const char* name, std::uint64_t number) {
+  return say(name, std::to_string(number));
+}
+
+Reply Fields::operator[](std::string_view name) const {
+  for (std::size_t i = first_; i + 1 < reply_.size(); i += 2) {
+    if (reply_[i].text() == name) return reply_[i + 1];
+  }
+  return reply_[reply_.size()];
+}
+
 Millis length_in(const Reply& field) {
   return Millis{std::clamp<std::int64_t>(field.integer(), 0, longest_ms)};
 }
 
-std::optional<Holder> holder_in(const Reply& reply, std::size_t first) {
-  const std::string_view kind = reply[first + 3].text();
-  if (kind.empty() || kind == "none") return std::nullopt;
-  Holder holder{Holder::Kind::foreign, std::string{reply[first].text()}, {}, {}};
-  if (kind == "holder") holder.kind = Holder::Kind::holder;
-  if (kind == "kept") holder.kind = Holder::Kind::kept;
-  if (kind == "reserved") holder.kind = Holder::Kind::reserved;
-  if (const auto left = reply[first + 1]; left.integer() >= 0) holder.expires_in = length_in(left);
-  if (const auto held = reply[first + 2]; held.integer() >= 0) holder.held_for = length_in(held);
-  if (const auto more = reply[first + 4].integer(); more > 0) {
+std::optional<Millis> length_if_in(const Reply& field) {
+  return field.is_integer() ? std::optional{length_in(field)} : std::nullopt;
+}
+
+std::optional<Holder> holder_in(const Reply& fields) {
+  const Fields one{fields};
+  const Reply kind = one["kind"];
+  if (kind.text().empty()) return std::nullopt;
+  Holder holder{Holder::Kind::foreign, std::string{one["token"].text()}, {}, {}};
+  if (kind.text() == "holder") holder.kind = Holder::Kind::holder;
+  if (kind.text() == "kept") holder.kind = Holder::Kind::kept;
+  if (kind.text() == "reserved") holder.kind = Holder::Kind::reserved;
+  holder.expires_in = length_if_in(one["left"]);
+  holder.held_for = length_if_in(one["held"]);
+  if (const auto more = one["more"].integer(); more > 0) {
     holder.others = static_cast<std::size_t>(more);
   }
+  holder.reason = one["reason"].text();
   return holder;
 }
 

@@ -37,6 +37,7 @@ class RedisStore final : public QuorumNode {
   Result<Reply> run(const Script& script, const LockName& name,
                     const std::vector<std::string>& arguments, const CallLimit& limit,
                     const std::optional<Slot>& slot = std::nullopt);
+  [[nodiscard]] std::vector<std::string> claim_to_say(const Claim& claim, Moment asked_at) const;
   Result<Reply> leave(const LockName& name, const std::string& id, const char* how,
                       const Parting& parting, const CallLimit& limit);
   /// What is wrong with what we have just written: too few replicas have it. Empty if enough do.
@@ -57,6 +58,37 @@ class RedisStore final : public QuorumNode {
   Queued place_{};
 };
 
+std::size_t count_in(const Reply& field) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(field.integer(), 0));
+}
+
+std::optional<Lease> lease_in(const Fields& granted, const Claim& claim, Moment asked_at) {
+  const auto fence = unsigned_in(granted["fence"]);
+  if (!fence) return std::nullopt;
+  Lease lease{claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl), *fence, asked_at};
+  lease.attempt = number_in(granted["attempt"]);
+  lease.failures = number_in(granted["failures"]);
+  lease.permit = number_in(granted["permit"]);
+  lease.resource = claim.mode.name_of(lease.permit);
+  return lease;
+}
+
+Queued place_in(const Fields& queued) {
+  Queued place{holder_in(queued["holder"]), count_in(queued["ahead"]),
+               length_if_in(queued["look_in"])};
+  place.ticket = unsigned_in(queued["ticket"]).value_or(0);
+  place.typical_run = length_if_in(queued["typical_run"]);
+  return place;
+}
+
+Attempt done_in(const Fields& done) {
+  const auto how = outcome_in(done["outcome"].text());
+  const auto fence = unsigned_in(done["fence"]);
+  if (!how || !fence) return nonsense();
+  return SlotDone{Token::foreign(std::string{done["token"].text()}), *fence,
+                  number_in(done["attempt"]), *how, length_in(done["ago"])};
+}
+
 Result<Reply> RedisStore::run(const Script& script, const LockName& name,
                               const std::vector<std::string>& arguments, const CallLimit& limit,
                               const std::optional<Slot>& slot) {
@@ -64,76 +96,64 @@ Result<Reply> RedisStore::run(const Script& script, const LockName& name,
   return client_.run_script(script, name, arguments, limit, slot);
 }
 
-Attempt done_in(const Reply& reply) {
-  const auto how = outcome_in(reply[2].text());
-  const auto fence = unsigned_in(reply[4]);
-  if (!how || !fence) return nonsense();
-  return SlotDone{Token::foreign(std::string{reply[5].text()}), *fence, number_in(reply[1]), *how,
-                  length_in(reply[3])};
-}
-
 Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   const Moment asked_at = base::now();
-  const Millis again =
-      lost_try_ ? std::max(base::ceil<Millis>(asked_at - *lost_try_), Millis{1}) : Millis{0};
-  // Once we are in the queue, those who came after us must not be sent away.
-  const bool first_time = ticket_.empty();
-  const Bid bid = claim.bid.value_or(Bid{});
-  std::vector<std::string> arguments{
-      queue_id(claim.token, claim.mode),
-      count(claim.ttl.length()),
-      count(redis::claim),
-      claim.on_busy == OnBusy::queue ? count(grace) : "0",
-      bid.ticket > 0 ? std::to_string(bid.ticket) : ticket_,
-      claim.max_waiters ? std::to_string(*claim.max_waiters) : "",
-      first_time ? claim.supersede : "",
-      count(again),
-      count(claim.history),
-      fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""),
-      claim.spare_holders ? "waiting" : "",
-      claim.reason};
-  if (bid.newcomer || bid.fence > 0) arguments.emplace_back(bid.newcomer ? "new" : "");
-  if (bid.fence > 0) arguments.push_back(std::to_string(bid.fence));
-  auto answer = run(scripts::enter, claim.name, arguments, limit, claim.slot);
+  auto answer = run(scripts::enter, claim.name, claim_to_say(claim, asked_at), limit, claim.slot);
   if (!answer) {
     if (answer.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
     return std::move(answer).error();
   }
   const Reply& reply = *answer;
-
+  const Fields fields{reply, 1};
   const std::string_view outcome = reply[0].text();
   if (outcome == "granted") {
-    const auto fence = unsigned_in(reply[1]);
-    if (!fence) return nonsense();
+    auto lease = lease_in(fields, claim, asked_at);
+    if (!lease) return nonsense();
     sync_replicas_ = claim.sync_replicas;
     auto flaw = missing_replicas(limit);
     if (!flaw) return std::move(flaw).error();
-    Lease lease{claim.name, claim.token, claim.ttl, validity(asked_at, claim.ttl),
-                *fence,     asked_at};
-    lease.attempt = number_in(reply[2]);
-    lease.failures = number_in(reply[3]);
-    lease.permit = number_in(reply[4]);
-    lease.resource = claim.mode.name_of(lease.permit);
-    return Granted{std::move(lease), *std::move(flaw), reply[5].integer() == 1};
+    return Granted{*std::move(lease), *std::move(flaw), fields["again"].integer() == 1};
   }
-  if (outcome == "done") return done_in(reply);
+  if (outcome == "busy") return Busy{holder_in(fields["holder"]), count_in(fields["waiting"])};
+  if (outcome == "queued") {
+    ticket_ = fields["ticket"].text();
+    place_ = place_in(fields);
+    return place_;
+  }
+  if (outcome == "done") return done_in(fields);
   if (outcome == "mismatch") {
-    return ModeConflict{mode_in(reply[1].text()), Token::foreign(std::string{reply[2].text()})};
+    return ModeConflict{mode_in(fields["mode"].text()),
+                        Token::foreign(std::string{fields["token"].text()})};
   }
-  const auto others = static_cast<std::size_t>(std::max<std::int64_t>(reply[6].integer(), 0));
-  const auto holder = [&](std::size_t reason) {
-    auto one = holder_in(reply, 1);
-    if (one) one->reason = reply[reason].text();
-    return one;
-  };
-  if (outcome == "busy") return Busy{holder(7), others};
-  if (outcome != "queued") return nonsense();
-  ticket_ = reply[7].text();
-  place_ = Queued{holder(10), others, std::nullopt};
-  place_.ticket = unsigned_in(reply[7]).value_or(0);
-  if (const auto look_in = reply[8]; look_in.integer() >= 0) place_.look_in = length_in(look_in);
-  if (reply[9].is_integer() && reply[9].integer() >= 0) place_.typical_run = length_in(reply[9]);
-  return place_;
+  return nonsense();
+}
+
+std::vector<std::string> RedisStore::claim_to_say(const Claim& claim, Moment asked_at) const {
+  const Bid bid = claim.bid.value_or(Bid{});
+  // Once we are in the queue, those who came after us must not be sent away.
+  const bool first_time = ticket_.empty();
+  Arguments claimed;
+  claimed.say("id", queue_id(claim.token, claim.mode))
+      .say("ttl", claim.ttl.length())
+      .say("confirm_within", confirm_within);
+  if (claim.on_busy == OnBusy::queue) claimed.say("patience", patience);
+  if (bid.ticket > 0) {
+    claimed.say("ticket", bid.ticket);
+  } else if (!first_time) {
+    claimed.say("ticket", ticket_);
+  }
+  if (bid.newcomer) claimed.say("newcomer", 1);
+  if (bid.fence > 0) claimed.say("fence", bid.fence);
+  if (claim.max_waiters) claimed.say("max_waiters", *claim.max_waiters);
+  if (first_time && !claim.supersede.empty()) claimed.say("supersede", claim.supersede);
+  if (claim.spare_holders) claimed.say("spare_holders", 1);
+  if (lost_try_) {
+    claimed.say("tried", std::max(base::ceil<Millis>(asked_at - *lost_try_), Millis{1}));
+  }
+  if (claim.history > Millis{0}) claimed.say("history", claim.history);
+  claimed.say("run_begin", fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""));
+  if (!claim.reason.empty()) claimed.say("reason", claim.reason);
+  return claimed.take();
 }
 
 Result<std::string> RedisStore::missing_replicas(const CallLimit& limit) {
@@ -155,41 +175,36 @@ Turn RedisStore::await_turn(const Claim& claim, const CallLimit& limit) {
   return wait_.sleep(LockKeys{claim.name}.mailbox + claim.token.text(), place_, limit);
 }
 
-std::string end_of(const Parting& parting) {
-  using End = Parting::SlotEnd;
-  if (!parting.slot || !parting.end) return "";
-  switch (parting.slot->end) {
-    case End::done: return "done";
-    case End::failed: return "failed";
-    case End::open: break;
+const char* text_of(Parting::SlotEnd end) {
+  switch (end) {
+    case Parting::SlotEnd::done: return "done";
+    case Parting::SlotEnd::failed: return "failed";
+    case Parting::SlotEnd::open: break;
   }
   return "open";
 }
 
 Result<Reply> RedisStore::leave(const LockName& name, const std::string& id, const char* how,
                                 const Parting& parting, const CallLimit& limit) {
-  std::vector<std::string> arguments{id,
-                                     count(redis::claim),
-                                     how,
-                                     count(parting.min_hold),
-                                     count(parting.history),
-                                     parting.end ? fields_of_end(*parting.end) : ""};
+  Arguments parted;
+  parted.say("id", id).say("confirm_within", confirm_within).say("how", how);
+  if (parting.min_hold > Millis{0}) parted.say("min_hold", parting.min_hold);
+  if (parting.history > Millis{0}) parted.say("history", parting.history);
+  if (parting.end) parted.say("run_end", fields_of_end(*parting.end));
+  if (parting.fence) parted.say("fence", *parting.fence);
   std::optional<Slot> slot;
   if (const auto& of_slot = parting.slot) {
     slot = of_slot->slot;
-    arguments.insert(arguments.end(),
-                     {end_of(parting), std::to_string(of_slot->slot.retries),
-                      std::to_string(of_slot->attempt), std::to_string(of_slot->failures)});
+    if (parting.end) parted.say("slot_end", text_of(of_slot->end));
+    parted.say("retries", of_slot->slot.retries)
+        .say("attempt", of_slot->attempt)
+        .say("failures", of_slot->failures);
   }
-  if (parting.fence) {
-    arguments.resize(10);  // with the four of a slot
-    arguments.push_back(std::to_string(*parting.fence));
-  }
-  return run(scripts::leave, name, arguments, limit, slot);
+  return run(scripts::leave, name, parted.take(), limit, slot);
 }
 
 void RedisStore::withdraw(const Claim& claim, const CallLimit& limit) {
-  // If it is not heard, our place ends with the grace, a lock granted unheard with its lease.
+  // If it is not heard, our place ends with our patience, a lock granted unheard with its lease.
   const auto cancel = [&](const CallLimit& share) {
     return leave(claim.name, queue_id(claim.token, claim.mode), "cancel", no_run(claim), share);
   };
@@ -226,11 +241,14 @@ Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
 }
 
 Renewal RedisStore::raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) {
-  auto answer =
-      run(scripts::raise, lease.name,
-          {lease.token.text(), std::to_string(lease.fence), count(lease.ttl.length()),
-           count(claim.history), std::to_string(lease.attempt), std::to_string(lease.failures)},
-          limit, claim.slot);
+  Arguments raised;
+  raised.say("token", lease.token.text())
+      .say("fence", lease.fence)
+      .say("ttl", lease.ttl.length())
+      .say("history", claim.history)
+      .say("attempt", lease.attempt)
+      .say("failures", lease.failures);
+  auto answer = run(scripts::raise, lease.name, raised.take(), limit, claim.slot);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
   if (!reply.is_integer()) return nonsense();
@@ -253,10 +271,11 @@ Standing RedisStore::check(const LockName& name, const Token& token, const CallL
   auto answer = run(scripts::check, name, {token.text()}, limit);
   if (!answer) return std::move(answer).error();
   const Reply& reply = *answer;
-  if (!reply[0].is_integer()) return nonsense();
-  const Millis left = length_in(reply[0]);
-  if (left > Millis{0}) return StillOurs{validity(asked_at, left), unsigned_in(reply[1])};
-  return Elsewhere{holder_in(reply, 1)};
+  const Fields fields{reply, 1};
+  if (reply[0].text() == "elsewhere") return Elsewhere{holder_in(fields["holder"])};
+  const Millis left = length_in(fields["left"]);
+  if (reply[0].text() != "ours" || left == Millis{0}) return nonsense();
+  return StillOurs{validity(asked_at, left), unsigned_in(fields["fence"])};
 }
 
 std::unique_ptr<Listener> RedisStore::listener(const LockName& name, const Token& token) {

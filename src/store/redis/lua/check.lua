@@ -1,7 +1,8 @@
+-- parts: keys mail holders queue runs wire
 -- CHECK: whether a token holds the lock, and for how long; writes nothing.
 -- ARGV  2 token
--- result  {ms left, fence or ''}
---         {0: nobody or -1: somebody else has it, token, PTTL, held ms, kind, more holders}
+-- result  {'ours', left: ms; fence}
+--         {'elsewhere', holder: see occupant(), absent if nobody has it}
 local token = ARGV[2]
 local left, number = 0, owner == last_token and last_fence
 if mode then
@@ -9,8 +10,7 @@ if mode then
   number = redis.call('ZSCORE', grants, token)
 elseif owner == token then
   left = redis.call('PTTL', lock)
-  if left == -1 then left = DAY end  -- somebody made it last
+  if left == -1 then left = DAY_MS end  -- somebody made it last
 end
-if left > 0 then return {left, number and digits(tonumber(number)) or ''} end
-local who, ends, since, kind, more = occupant()
-return {owner and -1 or 0, string.sub(who, 1, 400), ends, since, kind, more}
+if left > 0 then return answer({'ours'}, 'left', left, 'fence', number and digits(tonumber(number))) end
+return answer({'elsewhere'}, 'holder', occupant() or nil)

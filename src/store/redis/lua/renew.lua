@@ -1,3 +1,4 @@
+-- parts: keys mail holders queue
 -- REFRESH: the lease lasts for another ttl from now, if the lock still is ours.
 -- ARGV  2 token   3 ttl ms
 -- result  1 refreshed   0 nobody has it   -1 somebody else has it
@@ -18,7 +19,7 @@ elseif owner == token then
 else
   return owner and -1 or 0
 end
-redis.call('PEXPIRE', fence, DAY + ttl)
-if redis.call('PTTL', runs) < DAY + ttl then redis.call('PEXPIRE', runs, DAY + ttl) end
+redis.call('PEXPIRE', fence, DAY_MS + ttl)
+if redis.call('PTTL', runs) < DAY_MS + ttl then redis.call('PEXPIRE', runs, DAY_MS + ttl) end
 if ttl < left then tell_lookers(0) end  -- a step wants less of it
 return 1

@@ -1,0 +1,100 @@
+-- QUEUE: who waits, whose turn it is, and who is woken.
+-- `confirm_within`: ms that the one who is woken has to enter again.
+local HEARTBEAT_MS = 12000  -- every waiter looks as often (wait.hpp)
+local STAGGER_MS = 100      -- the first waiter comes at the end of a lease, each of the next so much later
+local LOOKING_BEHIND = 9    -- so many of the next ones: what stands on one host dies together
+
+local function first_waiter() return redis.call('ZRANGE', queue, 0, 0)[1] end
+
+local function drop(id)
+  redis.call('ZREM', queue, id)
+  redis.call('ZREM', alive, id)
+end
+
+-- Waiters whose heartbeat stopped, and the holders among several whose lease ended; at most 64 each
+-- in a call, so that no call is slow. Says which waiters.
+local function purge()
+  local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, 64)
+  for _, id in ipairs(dead) do
+    drop(id)
+    redis.call('DEL', mailbox .. token_of(id))
+  end
+  if mode then
+    local ended = redis.call('ZRANGEBYSCORE', held, '-inf', now, 'LIMIT', 0, 64)
+    for _, token in ipairs(ended) do
+      drop_holder(token)
+      redis.call('DEL', mailbox .. token)
+    end
+    if #ended > 0 or redis.call('ZCARD', held) == 0 then settle() end
+  end
+  return dead
+end
+
+-- The first one was woken. Two witnesses look again soon, and take over if it is dead: the second,
+-- and the last, which is the likeliest to live when those at the head died together.
+local function tell_witnesses(second)
+  if not second then return end
+  local last = redis.call('ZRANGE', queue, -1, -1)[1]
+  post(token_of(second), 'next')
+  if last ~= second then post(token_of(last), 'next') end
+end
+
+-- What those were told who look at the end of a lease (see enter) is not true any more. Those before
+-- rank `from` hear of it otherwise.
+local function tell_lookers(from)
+  for _, id in ipairs(redis.call('ZRANGE', queue, from, LOOKING_BEHIND)) do post(token_of(id), 'next') end
+end
+
+-- Something has changed for the first waiter. If several hold and it may join them, it is woken and
+-- has `confirm_within` ms to come, before witnesses; else `next` tells it that it may have become the
+-- first, and to look whom it waits for now.
+local function tell_first(confirm_within)
+  local heads = redis.call('ZRANGE', queue, 0, 1)
+  local first = heads[1]
+  if not first then return end
+  if not (mode and mode_of(first) == mode and room()) then
+    post(token_of(first), 'next')
+    return
+  end
+  local deadline = now + confirm_within + 1
+  if tonumber(redis.call('ZSCORE', alive, first) or 0) <= deadline then return end  -- it was woken before
+  post(token_of(first), 'wake')
+  redis.call('ZADD', alive, deadline, first)
+  tell_witnesses(heads[2])
+end
+
+-- Gives the lock away: reserved for the first waiter, who has `confirm_within` ms, or free.
+-- Nothing is rolled back when a call fails, so the order is: wake, then reserve, else free.
+local function handoff(confirm_within)
+  local heads = redis.call('ZRANGE', queue, 0, 1)
+  local first, second = heads[1], heads[2]
+  mode = nil
+  if first and post(token_of(first), 'wake') then
+    local set = redis.pcall('SET', lock, first, 'PX', confirm_within)
+    if not set.err then
+      redis.call('ZADD', alive, now + confirm_within + 1, first)
+      tell_witnesses(second)
+      owner = first
+      return
+    end
+  end
+  redis.call('DEL', lock)
+  owner = false
+end
+
+-- The first one did not come, and the dead are seldom alone (a host that crashed): it has a quarter of
+-- the time now, and so have the next 63 to show that they live. `caller` does so right now, the
+-- witnesses are told.
+local function roll_call(confirm_within, caller)
+  local quarter = math.floor(confirm_within / 4)
+  if owner then tell_first(quarter) else handoff(quarter) end
+  if not owner then return end
+  local deadline = now + quarter + 1
+  local last = redis.call('ZRANGE', queue, -1, -1)[1]
+  for rank, id in ipairs(redis.call('ZRANGE', queue, 1, 63)) do
+    if id ~= caller and tonumber(redis.call('ZSCORE', alive, id) or 0) > deadline then
+      if rank > 1 and id ~= last then post(token_of(id), 'next') end
+      redis.call('ZADD', alive, deadline, id)
+    end
+  end
+end

@@ -1,0 +1,72 @@
+-- RUNS: the memory of runs, a line each, a tab between its fields. A grant begins one, which says who has
+-- the lock and since when, and perhaps what for; the release ends it. One that has no end, and whose
+-- token does not have the lock any more, was lost.
+local REMEMBERED_RUNS = 50
+
+-- No room for a line is no reason to refuse a lock.
+local function add_run(line)
+  local length = redis.pcall('LPUSH', runs, line)
+  if type(length) == 'table' then return false end
+  if length > REMEMBERED_RUNS then redis.pcall('LTRIM', runs, 0, REMEMBERED_RUNS - 1) end
+  return true
+end
+
+-- `claim`: what the claim says of the run (see enter).
+local function begin_run(token, number, claim, history, ttl, attempt)
+  if history == 0 then return end
+  local line = table.concat({digits(number), token, digits(now), claim.run_begin or '', attempt}, '\t')
+  if claim.reason then line = line .. '\t' .. claim.reason end
+  if add_run(line) then redis.call('PEXPIRE', runs, history + ttl) end
+end
+
+-- `told` is what the run came to, nil for one that never was. `known`, all of it optional: `history`, ms
+-- to remember the run for; `granted`, the fence of one among several that has the lock still (where more
+-- have begun since than are remembered, its line is gone, and it is not to be forgotten because it took
+-- long); `fence` and `attempt` as its holder knows them, which a server of a quorum that missed a run has
+-- counted too low. Returns the fence of the run, if that is known.
+local function end_run(token, told, known)
+  local number = known.fence or token == last_token and digits(last_fence)  -- in a quorum it was raised since
+  local history = known.history or 0
+  for rank = 0, REMEMBERED_RUNS - 1 do
+    local line = redis.pcall('LINDEX', runs, rank)
+    if type(line) ~= 'string' then break end
+    local remembered_as, whose = line:match('^(%d+)\t([^\t]*)\t')
+    if whose == token then
+      local begun, its, reason = line:match('^%d+\t[^\t]*(\t%d+\t[^\t]*\t[^\t]*\t)([^\t]*)(\t?[^\t]*)$')
+      if begun and not told then
+        redis.pcall('LREM', runs, 1, line)
+      elseif begun then
+        redis.pcall('LSET', runs, rank,
+          table.concat({number or remembered_as, '\t', token, begun, its ~= '' and known.attempt or its, '\t',
+            digits(now), '\t', told, reason}))
+      end
+      if begun and history > 0 then redis.call('PEXPIRE', runs, history) end
+      return number or remembered_as
+    end
+  end
+  if known.granted and told and history > 0 then
+    local began = digits(math.floor(known.granted / 1000))
+    add_run(table.concat({digits(known.granted), token, began, '0', '', '', digits(now), told}, '\t'))
+  end
+  return number
+end
+
+-- What a holder said that it wants the lock for, if it was granted the lock last; or nil.
+local function reason_of(holder)
+  local line = redis.pcall('LINDEX', runs, 0)
+  if type(line) ~= 'string' then return end
+  local token, reason = line:match('^%d+\t([^\t]*)\t%d+\t[^\t]*\t[^\t]*\t[^\t]*\t([^\t]*)$')
+  if token == holder and reason ~= '' then return reason end
+end
+
+-- For whoever waits: the median of those of the last runs that ended by themselves (typical_length()
+-- of store/runs is the same); nil if none is remembered.
+local function typical_run()
+  local lengths = {}
+  for _, line in ipairs(redis.pcall('LRANGE', runs, 0, 19)) do
+    local begun, ended, how = line:match('^%d+\t[^\t]*\t(%d+)\t[^\t]*\t[^\t]*\t[^\t]*\t(%d+)\t(%a+)')
+    if how == 'exited' or how == 'released' then lengths[#lengths + 1] = math.max(0, ended - begun) end
+  end
+  table.sort(lengths)
+  return lengths[math.ceil(#lengths / 2)]
+end

@@ -1,0 +1,63 @@
+-- SLOT: what is done once, by one run after another.
+-- It is 'running', 'open' or 'done': that, how many runs it has had, how many of these failed, and
+--   of one that is done: OUTCOME, ENDED, FENCE and TOKEN
+--   of one that is open: the token of the last run, or '' where that is not known
+--   of one that runs: its token, and the token of the run before it, if that one's end was heard here
+local TOLD_AT_ONCE = 1000  -- waiters, when a slot is done
+
+-- Returns these fields. The last one is '' unless the slot is running.
+local function slot_state()
+  local text = slot and redis.pcall('GET', slot)
+  if type(text) ~= 'string' then return nil, 0, 0, '', '' end
+  local state, attempt, failures, rest = text:match('^(%a+)\t(%d+)\t(%d+)\t?(.*)$')
+  local before = ''
+  if state == 'running' then rest, before = rest:match('^([^\t]*)\t?(.*)$') end
+  return state, tonumber(attempt or 0), tonumber(failures or 0), rest, before
+end
+
+-- One that goes on is remembered for a day at least: it may take longer than it is to be remembered.
+local function set_slot(state, attempt, failures, rest, history)
+  if state == 'running' then history = math.max(history, DAY_MS) end
+  local text = table.concat({state, digits(attempt), digits(failures), rest}, '\t')
+  return redis.call('SET', slot, text, 'PX', history)
+end
+
+-- A run for the slot begins. The run before it may say once more that it has ended, also after this one was
+-- taken back: so its token stays.
+local function begin_slot(token, attempt, failures, history)
+  local state, _, _, rest, before = slot_state()
+  if state == 'open' then before = rest elseif rest ~= token then before = '' end
+  set_slot('running', attempt, failures, before == '' and token or token .. '\t' .. before, history)
+end
+
+-- The run of a holder has ended. `run` is what its release says: `slot_end` is 'done', 'failed', 'open', or
+-- nil if it never was; `attempt` its number, and `failures` how many failed before it, as the holder knows
+-- them: a server of a quorum may have missed some; `retries` how many may fail; `run_end` the outcome.
+-- `numbered`: the fence of the run, if that is known. Whoever waits is told that the slot is done; those
+-- behind the first thousand by those who leave (see enter).
+local function end_slot(token, run, history, numbered)
+  local state, number, failures, rest, before = slot_state()
+  local ours = state == 'running' and rest == token
+  -- A release that is heard again ends no second run: not when the slot is as the first one left it, and not when
+  -- a claim of the same run was heard between the two.
+  if before == token then
+    if ours then set_slot('open', number, failures, token, history) end
+    return
+  end
+  if not run.slot_end then
+    if not ours then return end
+    if number > 1 then set_slot('open', number - 1, failures, before, history) else redis.call('DEL', slot) end
+    return
+  end
+  if state == 'done' or state == 'open' and rest == token then return end
+  local failed = run.slot_end == 'failed'
+  failures = math.max(failures, tonumber(run.failures or 0))
+  local attempt = tonumber(run.attempt or 0)
+  if run.slot_end == 'open' or failed and failures < tonumber(run.retries or 0) then
+    set_slot('open', attempt, failures + (failed and 1 or 0), token, history)
+  else
+    local outcome = (run.run_end or ''):match('^[^\t]*')
+    set_slot('done', attempt, failures, table.concat({outcome, digits(now), numbered or '0', token}, '\t'), history)
+    for _, id in ipairs(redis.call('ZRANGE', queue, 0, TOLD_AT_ONCE - 1)) do post(token_of(id), 'done') end
+  end
+end

@@ -1,0 +1,50 @@
+-- WIRE: names and values, on both ways. What is not so is not there.
+
+-- What ARGV says behind the mailbox. An argument without a value is none.
+local function named_arguments()
+  local named = {}
+  for i = 2, #ARGV - 1, 2 do named[ARGV[i]] = ARGV[i + 1] end
+  return named
+end
+
+-- answer({'busy'}, 'waiting', 3, 'reason', nil) is {'busy', 'waiting', 3}.
+local function answer(reply, ...)
+  local last = #reply
+  for i = 1, select('#', ...), 2 do
+    local name, value = select(i, ...)
+    if value then
+      reply[last + 1], reply[last + 2] = name, value
+      last = last + 2
+    end
+  end
+  return reply
+end
+
+-- nil, unknown: the clock went back. (The clocks of a quorum, whose highest number all take over, may differ a little.)
+local function age_ms(number)
+  local age = math.floor((now_us - number) / 1000)
+  return age >= -1000 and math.max(0, age) or nil
+end
+
+-- Who has the lock: nil if it is free; else how many ms that lasts (nil if it has no end), and
+--   token: of the holder, the first of several; at most 400 bytes of what another client wrote
+--   kind: holder, kept, reserved or foreign    left: as the second    held: ms since its grant
+--   more: how many others hold it, too         reason: why, if it said so
+local function occupant()
+  if not owner then return end
+  local token, number, kind, more = owner, nil, 'foreign', 0
+  if mode then
+    local oldest = redis.call('ZRANGE', grants, 0, 0, 'WITHSCORES')
+    token, number, kind = oldest[1] or '', oldest[2], 'holder'
+    more = redis.call('ZCARD', held) - 1
+  elseif owner ~= '' and owner == last_token then
+    number, kind = last_fence, 'holder'
+  elseif owner ~= '' and owner == first_waiter() then
+    token, kind = token_of(owner), 'reserved'
+  end
+  if kind == 'holder' and is_kept(token) then kind = 'kept' end
+  local left = redis.call('PTTL', lock)
+  if left < 0 then left = nil end
+  return answer({}, 'kind', kind, 'token', string.sub(token, 1, 400), 'left', left, 'held', number and age_ms(number),
+    'more', more > 0 and more, 'reason', reason_of(token)), left, kind
+end
