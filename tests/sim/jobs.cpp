@@ -65,6 +65,7 @@ void Run::work(Client& client, const Wish& wish, hold::HeldLocks held, os::Signa
   hold::Renewer renewer{std::move(held)};
   if (sabotage_.releases_before) {
     give_back(client, renewer, parting_of(*job, wish, exited_well, false), false);
+    os::wait_any({job->over.number()}, Deadline::never());
   }
   if (!sabotage_.releases_before) supervise(client, renewer, policy, signals, job);
   const auto heard = std::max(client.terminated_at, job->began) + job->needs_to_die + 50 * ms;

@@ -133,8 +133,11 @@ void Judge::see_idle_reader(const Lock& lock, const std::string& id) const {
   for (const auto& [other, waiter] : lock.waiters) {
     if (other == token_of(other) && waiter.ticket < own->second.ticket) return;
   }
-  const Nanos idle = world_.now() - std::max(own->second.since, lock.readable_since);
-  const Nanos bound = all_well ? by_itself : until_a_heartbeat;
+  // The second one looks whether the first comes.
+  const bool looks = own->second.ahead < 2 && !is_unwell(own->second);
+  const Nanos since = std::max(own->second.since, lock.readable_since);
+  const Nanos idle = world_.now() - (all_well ? since : std::max(since, worse_since_));
+  const Nanos bound = all_well ? by_itself : looks ? behind_the_dead : until_a_heartbeat;
   if (lock.taken && world_.now() < lock.ends && idle > bound) {
     throw Violation{fmt::format("reader {} waits for {} ms although only readers have it",
                                 client_of(id), idle / ms)};

@@ -277,6 +277,7 @@ struct LastComeFirst final : Passing {
   using Passing::Passing;
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
     Claim other = claim;
+    if (!other.bid) return inner_->try_acquire(claim, limit);
     other.bid->newcomer = false;
     if (other.bid->ticket > 0) other.bid->ticket = 4'000'000'000'000'000 - other.bid->ticket;
     return inner_->try_acquire(other, limit);
