@@ -171,3 +171,10 @@ forgotten() {
   assert_equal "$(redis get "$K")" B
   [[ $(enter B 30000 2000 30000) == 'granted '* ]]
 }
+
+@test "the page names all that the scripts take" {
+  local lua=$REPO/src/store/redis/lua name
+  for name in $(cat "$lua"/{enter,leave,raise}.lua "$lua"/parts/{slot,runs}.lua | grep -oP '\b(arg|run|claim)\.\K[a-z_]+' | sort -u); do
+    grep -qw -- "$name" "$REPO/man/rlock-protocol.7" || fail "$name"
+  done
+}
