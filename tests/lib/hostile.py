@@ -77,24 +77,39 @@ def changed(first):
     return b"".join(frame(event + frame(b"/%d" % number)) for number in range(1000 * first, 1000 * first + 1000))
 
 
-# What a script of rlock's answers to who wants a lock, inspects one and scans for them.
-BUSY = b"*9\r\n$4\r\nbusy\r\n$%d\r\n%s\r\n:%d\r\n:%d\r\n$%d\r\n%s\r\n:%d\r\n:%d\r\n$0\r\n\r\n:%d\r\n"
 LARGEST = 2**63 - 1
 SMALLEST = -(2**63)
 
 
+def wire(value):
+    """A number, a text or a list, as a server of Redis writes it."""
+    if isinstance(value, int):
+        return b":%d\r\n" % value
+    if isinstance(value, bytes):
+        return b"$%d\r\n%s\r\n" % (len(value), value)
+    return b"*%d\r\n" % len(value) + b"".join(wire(each) for each in value)
+
+
+def holder(number, who, kind):
+    return [b"kind", kind, b"token", who, b"left", number, b"held", number, b"more", number]
+
+
+# What a script of rlock's answers to who wants a lock, inspects one and scans for them.
 def busy(number, who=b"somebody", kind=b"holder"):
-    return BUSY % (len(who), who, number, number, len(kind), kind, number, number, number)
+    return wire([b"busy", b"holder", holder(number, who, kind), b"waiting", number])
+
+
+def queued(number, who=b"somebody", kind=b"holder"):
+    place = [b"ahead", number, b"ticket", b"%d" % number, b"look_in", number, b"typical_run", number]
+    return wire([b"queued", b"holder", holder(number, who, kind), *place])
 
 
 def report(number, who=b"somebody", kind=b"holder"):
-    head = b"*10\r\n$%d\r\n%s\r\n:%d\r\n:%d\r\n$%d\r\n%s\r\n" % (len(who), who, number, number, len(kind), kind)
-    waiter = b"*2\r\n$1\r\nw\r\n:%d\r\n" % number
     text = b"%d" % number
     line = b"%s\t%s\t%s\t%s\t\t\t%s\texited %s\t\x1b[31m" % (text, who, text, text, text, text)
     later = b"7\t%s\t1000\t5\t\t\t2000\texited 3\t\x1b[31m" % who
-    runs = b"*5\r\n$4\r\n5000\r\n$%d\r\n%s\r\n:0\r\n$%d\r\n%s\r\n:1\r\n" % (len(line), line, len(later), later)
-    return head + b":%d\r\n$2\r\n77\r\n$9\r\nexclusive\r\n%s*0\r\n%s" % (number, waiter, runs)
+    lock = [b"fence", b"77", b"mode", b"exclusive", b"waiters", [b"w", number], b"now", b"5000"]
+    return wire([b"lock", b"holder", holder(number, who, kind), *lock, b"runs", [line, 0, later, 1]])
 
 
 # Of each a list (or a generator) of pieces, or a function that makes them of the question; after the last one it is
@@ -157,8 +172,8 @@ ANSWERS = {
     "busy-largest": lambda: [busy(LARGEST)],
     "busy-smallest": lambda: [busy(SMALLEST)],
     "busy-foreign": lambda: [busy(LARGEST, b"\x1b]0;pwned\x07", b"foreign")],
-    "queued-largest": lambda: [busy(LARGEST).replace(b"$4\r\nbusy", b"$6\r\nqueued")],
-    "queued-foreign": lambda: [busy(LARGEST, kind=b"foreign").replace(b"$4\r\nbusy", b"$6\r\nqueued")],
+    "queued-largest": lambda: [queued(LARGEST)],
+    "queued-foreign": lambda: [queued(LARGEST, kind=b"foreign")],
     "report-largest": lambda: [report(LARGEST)],
     "report-smallest": lambda: [report(SMALLEST)],
     "info-escape": lambda: [info(b"\x1b]0;evil\x07" * 100)],

@@ -5,7 +5,7 @@
 --          holders: if several hold, of each {token, left: ms; held: ms; fence; kept: 1; permit}
 --          waiters: {id, waiting ms, id, waiting ms, ...}
 --          now: ms; runs: {line, 1 if its token has the lock, ...}}
-local holder, _, kind = occupant()
+local holder, _, kind = occupant(true)  -- force-release is to find what was shown
 local waiters = {}
 local entries = redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES')
 for i = 1, #entries, 2 do
