@@ -21,7 +21,9 @@ local want, token = mode_of(id), token_of(id)
 local dead = purge()
 local state, attempt, failures, rest = slot_state()
 
-if owner == id and last_token == token then
+-- A holder is not in the queue. A waiter that once gave back a grant may have the lock reserved for it, which is no
+-- grant yet.
+if owner == id and last_token == token and not redis.call('ZRANK', queue, id) then
   redis.call('PEXPIRE', lock, ttl)
   return {'granted', digits(last_fence), slot and attempt or 0, failures, 0, 1}
 end
@@ -202,7 +204,7 @@ elseif not_come or ahead and #dead > 0 then
 end
 
 -- For whoever waits: the median of those of the last runs that ended by themselves (typical_length()
--- of store/runs is the same).
+-- of store/rules/runs is the same).
 local function typical_run()
   local lengths = {}
   for _, line in ipairs(redis.pcall('LRANGE', runs, 0, 19)) do

@@ -18,7 +18,8 @@ local number = mode and redis.call('ZSCORE', grants, token)
 local holds = owner == id or number
 -- The lease may have ended on the way here; the run has ended all the same, or never was.
 local state, runs_begun, _, whose = slot_state()
-local slot_is_ours = slot and (owner == id or state == 'running' and whose == token)
+-- Not because the lock is: a server of a quorum may have heard the end of a later run meanwhile.
+local slot_is_ours = state == 'running' and whose == token
 -- A server that lost its data hears what the run came to, and so does one of a quorum that missed our
 -- grant: later it may be one of a majority.
 local attempt = tonumber(ARGV[10]) or 0
