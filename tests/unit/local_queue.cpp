@@ -111,14 +111,6 @@ TEST_CASE("there is room for one writer, any readers, and so many permits") {
   CHECK_FALSE(has_room({permit, permit, permit}, three));
 }
 
-TEST_CASE("readers and writers go together, permits only with as many") {
-  CHECK(go_together(exclusive, shared));
-  CHECK(go_together(three, three));
-  CHECK_FALSE(go_together(three, shared));
-  CHECK_FALSE(go_together(exclusive, three));
-  CHECK_FALSE(go_together(three, Mode{Kind::permits, 4}));
-}
-
 TEST_CASE("a holder is told with its time, and until when the lock is kept for it") {
   auto one = entry(1, exclusive, 1);
   CHECK(holder_of(one, 4'000).held_for == Millis{3'000});

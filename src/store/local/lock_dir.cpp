@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "os/host.hpp"
+#include "store/rules/modes.hpp"
 
 namespace store::local {
 namespace {
@@ -188,7 +189,7 @@ bool LockDir::may_hold(std::uint64_t ticket, const Mode& mode) {
 
 std::optional<ModeConflict> LockDir::conflict_with(const Mode& mode) {
   const QueueEntry* one = queue_.anyone();
-  if (one == nullptr || go_together(one->mode, mode)) return std::nullopt;
+  if (one == nullptr || rules::go_together(one->mode, mode)) return std::nullopt;
   return ModeConflict{one->mode, one->token};
 }
 
