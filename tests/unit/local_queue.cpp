@@ -132,10 +132,11 @@ TEST_CASE("a notice is read from a line, and made printable") {
   CHECK(notice_in("lost ann")->kind == store::Notice::Kind::lost);
   CHECK(notice_in("stop a\x1b")->why.find('\x1b') == std::string::npos);
   CHECK_FALSE(notice_in("look"));
+  using State = store::rules::SlotState::Kind;
   const SlotRecord done{
-      "s", 9, SlotRecord::State::done, 1, 0, "t", {store::RunOutcome::Kind::exited, 3}, 5, 7};
+      "s", 9, {State::done, {1, 0}, "t", "", {store::RunOutcome::Kind::exited, 3}, 7, 5}};
   CHECK(done_in("done " + text_of(done)) == done);
-  CHECK_FALSE(done_in("done " + text_of({"s", 9, SlotRecord::State::open, 1, 0})));
+  CHECK_FALSE(done_in("done " + text_of(SlotRecord{"s", 9, {State::open, {1, 0}}})));
   CHECK_FALSE(done_in("look"));
 }
 

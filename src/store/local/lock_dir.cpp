@@ -61,7 +61,7 @@ std::optional<SlotRecord> done_in(std::string_view line) {
   const std::string_view done{message::done};
   if (!line.starts_with(done)) return std::nullopt;
   auto slot = slot_in(line.substr(done.size()));
-  return slot && slot->is_done() ? slot : std::nullopt;
+  return slot && slot->state.is_done() ? slot : std::nullopt;
 }
 
 Result<LockDir> LockDir::open(const LocalDirectory& directory, const LockName& name,
