@@ -197,10 +197,14 @@ told_first() {
   grep -i '"evalsha"' "$T/watch.out" | grep -F "$words" | tail -n 1 | sed 's/^[^"]*//'
 }
 
+# stop_watching: once the first server was told that the run has failed.
 stop_watching() {
+  wait_until told '"failed"'
   kill "${PIDS[watch]}"
   wait_until gone "${PIDS[watch]}"
 }
+
+told() { [[ -n $(told_first "$1") ]]; }
 
 # hears_again COMMAND: the first server hears it once more, late.
 hears_again() {
@@ -259,16 +263,16 @@ bids_in_vain() {
   local RETRIES=2 claim release later
   start_quorum
   fails first
-  claim=$(told_first '"30000" "2000"')
   let_go first
   wait_until slot_at_is 1 open 1
-  release=$(told_first '"failed"')
   stop_watching
+  claim=$(told_first '"30000" "2000"')
+  release=$(told_first '"failed"')
   fails second
   let_go second
   wait_until slot_at_is 1 open 2
-  later=$(told_first '"failed"')
   stop_watching
+  later=$(told_first '"failed"')
   # The first run had that server, the second one the others.
   node 1 flushall >/dev/null
   hears_again "$claim"
