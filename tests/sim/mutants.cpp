@@ -277,8 +277,9 @@ struct LastComeFirst final : Passing {
   using Passing::Passing;
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
     Claim other = claim;
-    other.bid->newcomer = false;
-    if (other.bid->ticket > 0) other.bid->ticket = 4'000'000'000'000'000 - other.bid->ticket;
+    if (other.bid) other.bid->newcomer = false;
+    if (other.bid && other.bid->ticket > 0)
+      other.bid->ticket = 4'000'000'000'000'000 - other.bid->ticket;
     return inner_->try_acquire(other, limit);
   }
 };
@@ -397,12 +398,12 @@ const std::vector<Mutant>& mutants() {
       {"those behind are not told that the last of the readers' leases is gone", "dead-readers",
        "  return sooner\n", "  return false\n"},
       {"nobody looks whether a permit was taken", "permits",
-       "ahead and mode and mode == mode_of(ahead) and room()", "false"},
+       "ahead and mode and mode == mode_of(ahead) and has_room()", "false"},
       {"a retry of --supersede spares nobody (fault 12)", "supersede",
        "local newest = again > 0 and now_us - again * 1000 or math.huge",
        "local newest = math.huge"},
-      {"a grant that was not heard is not found", "", "if owner == id and last_token == token then",
-       "if false then"},
+      {"a grant that was not heard is not found", "", "if owner == id and last_token == token and",
+       "if false and"},
       {"a waiter's sign of life is short", "", "redis.call('ZADD', alive, now + grace, id)",
        "redis.call('ZADD', alive, now + 1000, id)"},
       {"who leaves stays in the queue", "", "if rank then drop(id) end", ""},
@@ -420,8 +421,8 @@ const std::vector<Mutant>& mutants() {
       {"who has it stays in the queue", "", "  if first then\n    drop(id)", "  if first then"},
       {"--max-waiters lets one more in", "max-waiters", "waiting >= (tonumber(ARGV[7])",
        "waiting > (tonumber(ARGV[7])"},
-      {"a writer goes with readers", "shared", "my_turn and (not owner or want == mode and room())",
-       "my_turn and (not owner or mode)"},
+      {"a writer goes with readers", "shared",
+       "my_turn and (not owner or want == mode and has_room())", "my_turn and (not owner or mode)"},
       {"a foreign lock is taken for none", "foreign", "(not owner or want == mode",
        "(not owner or owner == 'foreign' or want == mode"},
       {"cancel finds no holder", "cancel", "local holds = mode and redis.call",
@@ -452,8 +453,8 @@ const std::vector<Mutant>& mutants() {
        "local not_come = ahead and mode and mode ~= 'shared' and"},
       {"those behind are not told of a shorter refresh", "steps",
        "if ttl < left then tell_lookers(0) end", ""},
-      {"readers and permits go together", "modes", "if others and family(others)",
-       "if false and family(others)"},
+      {"readers and permits go together", "modes", "if others and not go_together",
+       "if false and not go_together"},
       {"writers are told that they do not go with readers", "shared",
        "some == 'exclusive' and 'shared' or some", "some"},
       {"a slot is looked at before the queue, not for a reservation", "slot",
@@ -463,7 +464,8 @@ const std::vector<Mutant>& mutants() {
        "if state == 'done' then\n  local rank",
        "if state == 'done' and owner == id then\n  local rank"},
       {"a release does not say that the slot is done", "slot",
-       "if slot_is_ours or missed then\n    local failed", "if false then\n    local failed"},
+       "elseif slot_is_ours or missed then\n    local failed",
+       "elseif false then\n    local failed"},
       {"those who wait are not told that the slot is done", "slot",
        "ipairs(redis.call('ZRANGE', queue, 0, AUDIENCE - 1))", "ipairs({})"},
       {"who is told that the slot is done stays in the queue", "slot",

@@ -63,7 +63,10 @@ if last_fence >= 9007199254740990 then
 end
 
 -- Readers and writers go together; so do those who agree on the number of permits.
-local function family(some) return some == 'exclusive' and 'shared' or some end
+local function go_together(one, other)
+  local function family(some) return some == 'exclusive' and 'shared' or some end
+  return family(one) == family(other)
+end
 local first = first_waiter()
 local others, who
 if mode then
@@ -73,7 +76,7 @@ elseif first and first ~= id then
 elseif owner and owner == last_token then
   others, who = 'exclusive', owner
 end
-if others and family(others) ~= family(want) then
+if others and not go_together(others, want) then
   return {'mismatch', others, string.sub(who, 1, 400)}
 end
 
@@ -131,7 +134,7 @@ if my_turn and first ~= id and hint ~= '' and ARGV[14] ~= 'new' then
     if message:sub(1, 5) == 'stop ' then my_turn = false end
   end
 end
-if owner == id or my_turn and (not owner or want == mode and room()) then
+if owner == id or my_turn and (not owner or want == mode and has_room()) then
   local wish = tonumber(ARGV[15] or 0)
   if wish < now_us or wish > now_us + AHEAD then wish = now_us end
   local number, permit = math.max(last_fence + 1, wish), 0
@@ -164,7 +167,7 @@ if owner == id or my_turn and (not owner or want == mode and room()) then
   if slot then
     -- Also a late claim of a run whose end was heard here is that run.
     if state ~= 'running' and state ~= 'open' or rest ~= token then attempt = attempt + 1 end
-    begin_slot(token, attempt, failures, history + ttl)
+    with_run(token, attempt, failures, history + ttl)
   end
   begin_run(token, number, ARGV[11] or '', history, ttl, slot and digits(attempt) or '', ARGV[13] or '')
   return {'granted', digits(number), slot and attempt or 0, failures, permit, 0}
@@ -196,7 +199,7 @@ redis.call('PEXPIRE', alive, 2 * grace)
 local rank = redis.call('ZRANK', queue, id)
 local ahead = rank > 0 and first_waiter()
 -- There is room for the first one, which did not come for it.
-local not_come = ahead and mode and mode == mode_of(ahead) and room()
+local not_come = ahead and mode and mode == mode_of(ahead) and has_room()
 if not_come and #dead > 0 then
   roll_call(math.floor(claim / 4), id)
 elseif not_come or ahead and #dead > 0 then

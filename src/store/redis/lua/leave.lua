@@ -30,9 +30,11 @@ if how == 'release' or holds or slot_is_ours or last_token == token then
   local known = ARGV[12] ~= '' and ARGV[12]
   local remembers = asked > 0 and number and tonumber(number)
   local numbered = end_run(token, ARGV[7] or '', history, remembers, known, attempt > 0 and digits(attempt))
-  if slot_is_ours or missed then
+  if slot_is_ours and ARGV[8] == '' then
+    without_run(token, history)
+  elseif slot_is_ours or missed then
     local failed, retries = tonumber(ARGV[11]), tonumber(ARGV[9])
-    end_slot(token, attempt, failed, ARGV[8], retries, ARGV[7], history, numbered)
+    after_run(token, attempt, failed, ARGV[8], retries, ARGV[7], history, numbered)
   end
 end
 if holds then

@@ -130,7 +130,7 @@ local function capacity()
   return tonumber(mode:match('^permits=(%d+)$'))
 end
 
-local function room()
+local function has_room()
   local permits = capacity()
   return not permits or redis.call('ZCARD', held) < permits
 end
@@ -184,7 +184,7 @@ local function tell_first(claim)
   local heads = redis.call('ZRANGE', queue, 0, 1)
   local first = heads[1]
   if not first then return end
-  if not (mode and mode_of(first) == mode and room()) then
+  if not (mode and mode_of(first) == mode and has_room()) then
     post(token_of(first), 'next')
     return
   end
@@ -250,30 +250,39 @@ local function set_slot(state, attempt, failures, rest, history)
   return redis.call('SET', slot, text, 'PX', history)
 end
 
+-- The acts of store/rules/slot, which has them in C++ for other stores: with_run, without_run, after_run.
 -- A run for the slot begins. The run before it may say once more that it has ended, also after this one was
 -- taken back: so its token stays.
-local function begin_slot(token, attempt, failures, history)
+local function with_run(token, attempt, failures, history)
   local state, _, _, rest, before = slot_state()
   if state == 'open' then before = rest elseif rest ~= token then before = '' end
   set_slot('running', attempt, failures, before == '' and token or token .. '\t' .. before, history)
 end
 
--- The run of the holder, for the slot, has ended: 'done', 'failed', 'open', or '' if it never was.
+-- The run of that token, for the slot, never was.
+local function without_run(token, history)
+  local state, number, failures, rest, before = slot_state()
+  if state ~= 'running' or rest ~= token then return end
+  if before == token then
+    set_slot('open', number, failures, token, history)
+  elseif number > 1 then
+    set_slot('open', number - 1, failures, before, history)
+  else
+    redis.call('DEL', slot)
+  end
+end
+
+-- The run of the holder, for the slot, has ended: 'done', 'failed' or 'open'.
 -- Whoever waits is told that it is done; those behind the first thousand by those who leave (see enter).
 -- The holder knows its number, and how many failed before it: a server of a quorum may have missed some.
 -- `numbered`: the fence of the run, if that is known.
-local function end_slot(token, attempt, failed, how, retries, told, history, numbered)
+local function after_run(token, attempt, failed, how, retries, told, history, numbered)
   local state, number, failures, rest, before = slot_state()
   local ours = state == 'running' and rest == token
   -- A release that is heard again ends no second run: not when the slot is as the first one left it, and not when
   -- a claim of the same run was heard between the two.
   if before == token then
     if ours then set_slot('open', number, failures, token, history) end
-    return
-  end
-  if how == '' then
-    if not ours then return end
-    if number > 1 then set_slot('open', number - 1, failures, before, history) else redis.call('DEL', slot) end
     return
   end
   if state == 'done' or state == 'open' and rest == token then return end

@@ -11,7 +11,7 @@ local state, _, failures, rest = slot_state()
 local is_over = state == 'done' or state == 'open' and rest == token  -- --min-hold keeps the lock
 if slot and not is_over then
   failures = math.max(failures, tonumber(ARGV[7]))
-  begin_slot(token, tonumber(ARGV[6]), failures, tonumber(ARGV[5]) + ttl)
+  with_run(token, tonumber(ARGV[6]), failures, tonumber(ARGV[5]) + ttl)
 end
 if last_fence > number then return -2 end
 redis.call('SET', fence, digits(number) .. ' ' .. token, 'PX', DAY + ttl)
