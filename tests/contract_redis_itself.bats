@@ -518,6 +518,51 @@ outcomes() {
   [[ ! -e $T/ran ]]
 }
 
+# begin_failing NAME: a run for the slot s, with one retry, that fails with 9 once it is let go.
+begin_failing() {
+  local name=$1
+  start "$name" -k "$K" --slot s --retry 1 -- "$LIB/until-file" "$T/$name.go" 9
+  wait_until says "$T/$name.out" started
+}
+
+# second_failure_is_the_last: the run named second fails, and there is no more.
+second_failure_is_the_last() {
+  touch "$T/second.go"
+  finish second
+  assert_equal "$status" 9
+  attempt -k "$K" --slot s --retry 1 --share -- touch "$T/ran"
+  assert_equal "$status" 9
+  [[ ! -e $T/ran ]]
+}
+
+@test "a run that fails counts with the failures before it, although the server remembers an earlier state of its slot" {
+  begin_failing first
+  keep_slot s
+  touch "$T/first.go"
+  finish first
+  begin_failing second
+  put_back_slot s
+  second_failure_is_the_last
+  run json '[[r["slot"], r["attempt"]] for r in d["locks"][0]["runs"]]' log --json "$K"
+  assert_output '[["s", 2], ["s", 1]]'
+}
+
+@test "a run that fails counts with the failures before it, although the server has lost its slot" {
+  attempt -k "$K" --slot s --retry 1 -- false
+  begin_failing second
+  lose_slot s
+  second_failure_is_the_last
+}
+
+@test "a run that outlives its --history has the slot all the same" {
+  hold holder -k "$K" --slot s --history 1s --ttl 1s
+  sleep 1.2
+  kill -9 "${PIDS[holder]}" "$(guardian_of holder)"
+  # shellcheck disable=SC2016
+  attempt -k "$K" --slot s -w 30s -- sh -c 'echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
+  assert_output 's 2'
+}
+
 @test "those who wait for a slot run nothing once it is done; another slot's turn comes" {
   local number
   hold holder -k "$K" --slot s

@@ -179,7 +179,7 @@ line_of_node_says_attempt() {
   assert_success
 }
 
-# fails NAME ARG...: a run for the slot, with one retry, that goes on until it is let go and then fails. What the first
+# fails NAME ARG...: a run for the slot, with one retry or RETRIES, that goes on until it is let go and then fails. What the first
 # server is told of it comes into $T/wire.
 fails() {
   local name=$1
@@ -187,7 +187,7 @@ fails() {
   launch watch redis-cli -s "${NODES[0]}/redis.sock" monitor
   wait_until says "$T/watch.out" OK
   rm -f "$T/$name.go"
-  start "$name" -k "$K" --slot s --retry 1 "$@" -- "$LIB/until-file" "$T/$name.go" 9
+  start "$name" -k "$K" --slot s --retry "${RETRIES:-1}" "$@" -- "$LIB/until-file" "$T/$name.go" 9
   wait_until says "$T/$name.out" started
 }
 
@@ -197,10 +197,14 @@ told_first() {
   grep -i '"evalsha"' "$T/watch.out" | grep -F "$words" | tail -n 1 | sed 's/^[^"]*//'
 }
 
+# stop_watching: once the first server was told that the run has failed.
 stop_watching() {
+  wait_until told '"failed"'
   kill "${PIDS[watch]}"
   wait_until gone "${PIDS[watch]}"
 }
+
+told() { [[ -n $(told_first "$1") ]]; }
 
 # hears_again COMMAND: the first server hears it once more, late.
 hears_again() {
@@ -253,6 +257,30 @@ bids_in_vain() {
   assert_equal "$(node 1 exists "$K")" 0
   attempt -k "$K" --slot s --retry 1 -- sh -c "$told"
   assert_output 's 2'
+}
+
+@test "a release is no end of the slot where the server has heard the end of a later run" {
+  local RETRIES=2 claim release later
+  start_quorum
+  fails first
+  let_go first
+  wait_until slot_at_is 1 open 1
+  stop_watching
+  claim=$(told_first '"30000" "2000"')
+  release=$(told_first '"failed"')
+  fails second
+  let_go second
+  wait_until slot_at_is 1 open 2
+  stop_watching
+  later=$(told_first '"failed"')
+  # The first run had that server, the second one the others.
+  node 1 flushall >/dev/null
+  hears_again "$claim"
+  slot_at_is 1 running 1
+  hears_again "$later"
+  slot_at_is 1 open 2
+  hears_again "$release"
+  slot_at_is 1 open 2
 }
 
 @test "a fence that is raised late does not begin a run again that has ended" {

@@ -79,6 +79,14 @@ simulate() {
   run -0 simulate --seed 439470684 --seeds 1 --shape slot
 }
 
+@test "a waiter that gave back a grant, and has the lock reserved, begins a run of its own" {
+  run -0 simulate --seed 428 --seeds 1 --shape quorum-slot-unheard
+}
+
+@test "a server that has heard the end of a later run takes no earlier one for the slot's" {
+  run -0 simulate --seed 3690 --seeds 1 --shape quorum-slot-unheard
+}
+
 @test "a last word does not stay for ever" {
   run -0 simulate --seed 100569 --seeds 1 --shape cancel
   run -0 simulate --seed 101682 --seeds 1 --shape cancel

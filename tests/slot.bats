@@ -139,14 +139,6 @@ only_left_of_slot() {
 
 slot_is_done() { [[ $(redis get "$(companion "$K" "slot:$1")") == done* ]]; }
 
-@test "a job that outlives its --history has the slot all the same" {
-  hold holder -k "$K" --slot s --history 1s -t 1s
-  sleep 3
-  kill -9 "${PIDS[holder]}" "$(guardian_of holder)"
-  attempt -k "$K" --slot s -w 30s -- sh -c "$told"
-  assert_output 's 2'
-}
-
 @test "the names of slots are no locks, whatever they end with" {
   own_server
   attempt -k "$K" --slot x:rlock:fence -- true

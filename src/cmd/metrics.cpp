@@ -9,6 +9,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/present.hpp"
 #include "store/backend.hpp"
+#include "store/rules/runs.hpp"
 
 namespace cmd {
 namespace {
@@ -176,7 +177,7 @@ std::string text_of(const Found& reports) {
   text.gauge("rlock_typical_run_seconds",
              "Median length of those of the last 20 runs that ended by themselves.",
              [](const LockReport& report) -> Value {
-               const auto length = store::typical_length(report.runs);
+               const auto length = store::rules::typical_length(report.runs);
                return length ? Value{seconds(*length)} : std::nullopt;
              });
   text.gauge("rlock_last_run_seconds", "Length of the run that ended last.",

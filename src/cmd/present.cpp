@@ -13,6 +13,7 @@
 #include "os/error.hpp"
 #include "os/memory.hpp"
 #include "os/stdio.hpp"
+#include "store/rules/runs.hpp"
 
 namespace cmd {
 namespace {
@@ -143,7 +144,8 @@ std::string last_run(const store::Run& run) {
 
 /// Of the waiter with so many before it: see hold::expected_wait.
 store::Queued place_of(const LockReport& report, std::size_t before) {
-  store::Queued place{std::nullopt, before, std::nullopt, store::typical_length(report.runs)};
+  store::Queued place{std::nullopt, before, std::nullopt,
+                      store::rules::typical_length(report.runs)};
   if (report.holders.empty()) return place;
   place.holder = report.holders.front().holder;
   place.holder->others = report.holders.size() - 1;

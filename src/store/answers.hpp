@@ -76,7 +76,7 @@ struct Queued {
   std::optional<Holder> holder;
   std::size_t ahead;                    // waiters before us
   std::optional<Millis> look_in;        // when something may have happened of which nobody tells
-  std::optional<Millis> typical_run{};  // see typical_length(); nothing: none is remembered
+  std::optional<Millis> typical_run{};  // see rules::typical_length(); nothing: none is remembered
   std::uint64_t ticket = 0;             // of a server that knows tickets
 };
 struct Busy {

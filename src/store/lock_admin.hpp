@@ -29,7 +29,7 @@ struct LockReport {
   std::vector<HolderReport> holders;  // the longest first; none: free
   std::optional<Fence> fence;         // of the last grant, if still remembered
   std::vector<Waiter> waiters;        // in queue order
-  std::vector<Run> runs{};            // that are remembered, the newest first; at most 50
+  std::vector<Run> runs{};  // that are remembered, the newest first; at most rules::remembered_runs
 };
 
 /// Which locks a list has.

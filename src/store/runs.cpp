@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <utility>
-#include <vector>
 
 #include "base/fields.hpp"
 #include "base/text.hpp"
@@ -27,7 +26,8 @@ constexpr std::array<std::pair<Kind, std::string_view>, 9> names{{
     {Kind::released, "released"},
 }};
 
-// A sentence for people, of which a reason of 200 bytes is a part; 50 of them are remembered.
+// A sentence for people, of which a reason of 200 bytes is a part; and so many are remembered of
+// each lock.
 constexpr std::size_t longest_why = 340;
 
 // Of a line, in this order; the three before the reason come with the end, and without them it
@@ -121,20 +121,6 @@ std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds
   run.outcome = *how;
   run.why = fields[why];
   return run;
-}
-
-std::optional<base::Millis> typical_length(const std::vector<Run>& runs) {
-  std::vector<base::Millis> lengths;
-  for (std::size_t i = 0; i < std::min(runs.size(), runs_for_typical_length); ++i) {
-    const auto kind = runs[i].outcome.kind;
-    if ((kind == Kind::exited || kind == Kind::released) && runs[i].held) {
-      lengths.push_back(*runs[i].held);
-    }
-  }
-  if (lengths.empty()) return std::nullopt;
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>((lengths.size() - 1) / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return *middle;
 }
 
 }  // namespace store

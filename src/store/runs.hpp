@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/clock.hpp"
 #include "store/names.hpp"
@@ -81,13 +80,5 @@ std::string fields_of_end(const RunEnd& end);
 std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds);
 /// "exited 3": the outcome as a line has it.
 std::optional<RunOutcome> outcome_in(std::string_view text);
-
-/// Of so many runs, the newest ones, a typical length is made: what ran long ago may have been
-/// another job.
-inline constexpr std::size_t runs_for_typical_length = 20;
-/// How long a run under this lock takes: the median of the lengths of those among the newest that
-/// ended by themselves (or were released by a step), the lower one of two. `runs`: the newest
-/// first. Nothing if there is none.
-std::optional<base::Millis> typical_length(const std::vector<Run>& runs);
 
 }  // namespace store

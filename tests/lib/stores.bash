@@ -93,6 +93,44 @@ free() {
   ((status == 1))
 }
 
+# keep_slot ID: what the servers remember of that slot of K now.
+keep_slot() { each_slot_record "$1" keep; }
+# put_back_slot ID: they remember again what was kept.
+put_back_slot() { each_slot_record "$1" put_back; }
+# lose_slot ID: they remember nothing of it.
+lose_slot() { each_slot_record "$1" lose; }
+
+# each_slot_record ID ACT: in the directory of a local store, or on each server.
+each_slot_record() {
+  local id=$1 act=$2 dir number=0
+  if [[ $STORE == local ]]; then
+    "${act}_in_file" "${RLOCK_SERVER#file://}/$K/slots" "$T/slot-0"
+    return
+  fi
+  for dir in $CONTRACT_SERVERS; do
+    if [[ $STORE == zookeeper ]]; then
+      "${act}_in_node" "$(sed -n 's/^clientPort=//p' "$dir/conf")" "/rlock/$K/slots/$id" "$T/slot-$number"
+    else
+      "${act}_in_redis" "$dir/redis.sock" "$(companion "$K" "slot:$id")" "$T/slot-$number"
+    fi
+    number=$((number + 1))
+  done
+}
+keep_in_file() { cp "$1" "$2"; }
+put_back_in_file() { cp "$2" "$1"; }
+lose_in_file() { rm "$1"; }
+keep_in_redis() { redis-cli -s "$1" get "$2" >"$3" && [[ -s $3 ]]; }
+put_back_in_redis() { [[ $(redis-cli -s "$1" set "$2" "$(<"$3")" PX 600000) == OK ]]; }
+lose_in_redis() { [[ $(redis-cli -s "$1" del "$2") == 1 ]]; }
+keep_in_node() { zookeeper_cli "$1" get "$2" | grep -P '^(running|open|done)\t' >"$3"; }
+put_back_in_node() { ! zookeeper_cli "$1" set "$2" "$(<"$3")" | grep -i exception; }
+# Its last slot, whose container the servers delete.
+lose_in_node() {
+  ! zookeeper_cli "$1" delete "$2" | grep -i exception
+  wait_until no_such_node "$1" "${2%/*}"
+}
+no_such_node() { zookeeper_cli "$1" stat "$2" | grep -qi "no\(de does not exist\|node\)"; }
+
 # stand_in_line NAME KEY [OPTION...] -- COMMAND: a waiter that has been told that it waits.
 stand_in_line() {
   local name=$1 key=$2

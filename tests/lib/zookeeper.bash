@@ -73,6 +73,14 @@ zookeeper_jars() {
   echo /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar
 }
 
+# zookeeper_cli PORT COMMAND...: ZooKeeper's own client, as "get /rlock/k/slots/s".
+zookeeper_cli() {
+  local port=$1
+  shift
+  java -Xmx64m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -cp "$(zookeeper_jars):/usr/share/java/commons-cli.jar" \
+    org.apache.zookeeper.ZooKeeperMain -server "127.0.0.1:$port" "$@" 2>&1 </dev/null
+}
+
 # four_letters PORT WORD: one of ZooKeeper's questions.
 four_letters() {
   local port=$1 word=$2

@@ -89,6 +89,9 @@ void Judge::executed(Server& server, const Words& all_words, const Reply& reply,
     for (std::size_t i = first_argument; i < words.size(); ++i) note(words[i]);
     for (const Reply& each : reply.elements) note(each.text);
   }
+  if (known && words.size() < all_words.size()) {
+    see_rules(server, all_words[slot_key], script, words, reply, now);
+  }
   if (!known || reply.is_error()) return;
   Lock& lock = locks_[{server.number, words[3]}];
   std::map<std::string, Nanos> before;

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "plan.hpp"
+#include "store/redis/scripts.hpp"
+#include "store/rules/slot.hpp"
 #include "world.hpp"
 
 namespace sim {
@@ -170,6 +172,8 @@ class Judge final : public Observer {
   void entered_done(Server& server, Lock& lock, const Words& words, Micros now);
   void heard_end(const Server& server, const Words& words, const Reply& reply);
   void forget_slots(const Server& server);
+  void see_rules(Server& server, const std::string& slot, const store::redis::Script* script,
+                 const Words& words, const Reply& reply, Micros now);
 
   void entered(Server& server, Lock& lock, const Words& words, const Reply& reply);
   void granted(Server& server, Lock& lock, const Words& words, const Reply& reply);
@@ -226,6 +230,8 @@ class Judge final : public Observer {
   std::map<std::string, Nanos> kept_until_;                        // by key
   std::map<std::string, Majority> majorities_;                     // by key
   std::map<std::pair<std::string, std::string>, SlotRuns> slots_;  // by key and slot
+  // As the servers had them last, by the name there.
+  std::map<std::pair<std::size_t, std::string>, store::rules::SlotState> slots_at_;
   std::map<int, Nanos> bids_;  // how often it has asked the servers since
   // How often it has asked in the second that began then.
   struct Asked {

@@ -5,12 +5,13 @@
 
 #include "judge.hpp"
 #include "scripts.hpp"
+#include "store/rules/runs.hpp"
 
 namespace sim {
 namespace {
 
-// As many as the scripts keep, and the fields of a line without and with an end.
-constexpr std::size_t remembered = 50;
+// As many as are kept, and the fields of a line without and with an end.
+constexpr std::size_t remembered = store::rules::remembered_runs;
 constexpr std::ptrdiff_t tabs_of_open_line = 5;
 constexpr std::ptrdiff_t tabs_of_ended_line = 8;
 

@@ -11,18 +11,11 @@
 
 #include "os/poll.hpp"
 #include "store/quorum/quorum.hpp"
+#include "store/rules/slot.hpp"
 
 namespace fake_quorum {
 
 using namespace store;
-
-/// What became of a slot.
-struct SlotState {
-  unsigned attempt = 0;
-  unsigned failures = 0;
-  std::optional<Token> running{};
-  std::optional<RunOutcome> done{};
-};
 
 /// What one server remembers of one lock, and of one slot.
 struct Server {
@@ -34,7 +27,7 @@ struct Server {
   std::optional<Token> owner{};
   std::optional<Token> granted_to{};  // with the fence
   Fence fence = 0;
-  SlotState slot{};
+  rules::SlotState slot{};
   std::map<std::string, int> asked{};
 
   void forget() {
@@ -54,8 +47,9 @@ class Node final : public QuorumNode {
     return answer<Attempt>("acquire", limit, [&]() -> Attempt {
       const auto asked_at = base::now();
       auto& slot = server_.slot;
-      if (claim.slot && slot.done) {
-        return SlotDone{*slot.running, server_.fence, slot.attempt, *slot.done, Millis{0}};
+      if (claim.slot && slot.is_done()) {
+        return SlotDone{Token::foreign(slot.token), server_.fence, slot.runs.attempt, slot.outcome,
+                        Millis{0}};
       }
       if (server_.owner && *server_.owner != claim.token) {
         return Busy{Holder{Holder::Kind::holder, server_.owner->text(), std::nullopt, std::nullopt},
@@ -70,10 +64,10 @@ class Node final : public QuorumNode {
       Lease lease{claim.name,    claim.token, claim.ttl, validity(asked_at, claim.ttl),
                   server_.fence, asked_at};
       if (claim.slot) {
-        if (slot.running != claim.token) ++slot.attempt;
-        slot.running = claim.token;
-        lease.attempt = slot.attempt;
-        lease.failures = slot.failures;
+        const auto number = rules::next_run(slot, claim.token.text());
+        slot = rules::with_run(slot, claim.token.text(), number);
+        lease.attempt = number.attempt;
+        lease.failures = number.failures;
       }
       return Granted{std::move(lease), "", again};
     });
@@ -82,7 +76,7 @@ class Node final : public QuorumNode {
     return ClaimAgain{};
   }
   void withdraw(const Claim& claim, const CallLimit& limit) override {
-    (void)release(claim.name, claim.token, {}, limit);
+    (void)release(claim.name, claim.token, no_run(claim), limit);
   }
   Renewal renew(const LockName& /*name*/, const Token& token, Ttl ttl,
                 const CallLimit& limit) override {
@@ -94,7 +88,9 @@ class Node final : public QuorumNode {
   Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override {
     return answer<Renewal>("raise", limit, [&]() -> Renewal {
       if (server_.owner != lease.token) return NotOurs{"another's"};
-      if (claim.slot) server_.slot = {lease.attempt, lease.failures, lease.token, {}};
+      auto& slot = server_.slot;
+      if (claim.slot && !rules::is_over(slot, lease.token.text()))
+        slot = rules::with_run(slot, lease.token.text(), rules::number_of(lease));
       if (server_.fence > lease.fence) return NotOurs{"later one"};
       server_.fence = lease.fence;
       return Renewed{lease.valid_until, base::now()};
@@ -105,7 +101,7 @@ class Node final : public QuorumNode {
     return answer<Release>("release", limit, [&]() -> Release {
       if (server_.owner != token) return NotOurs{"another's"};
       server_.owner.reset();
-      if (parting.slot) end_slot(*parting.slot, parting.end);
+      if (parting.slot) end_slot(token, parting);
       return Released{};
     });
   }
@@ -129,18 +125,10 @@ class Node final : public QuorumNode {
   }
 
  private:
-  void end_slot(const Parting::OfSlot& told, const std::optional<RunEnd>& end) {
+  void end_slot(const Token& token, const Parting& parting) {
     auto& slot = server_.slot;
-    if (!end) {
-      --slot.attempt;
-      slot.running.reset();
-      return;
-    }
-    slot.attempt = told.attempt;
-    slot.failures = std::max(slot.failures, told.failures);
-    if (told.end == Parting::SlotEnd::done) slot.done = end->outcome;
-    if (told.end == Parting::SlotEnd::failed) ++slot.failures;
-    if (!slot.done) slot.running.reset();
+    slot = parting.end ? rules::after_run(slot, rules::end_of_run(token, parting, server_.fence, 0))
+                       : rules::without_run(slot, token.text());
   }
   template <class Answer, class Do>
   Answer answer(const char* question, const CallLimit& limit, const Do& act) {

@@ -1,5 +1,4 @@
-// What a directory remembers of a lock: its records, whatever was written of them, and the rules of
-// a slot.
+// What a directory remembers of a lock: its records, whatever was written of them.
 #include "store/local/memory.hpp"
 
 #include <doctest/doctest.h>
@@ -18,12 +17,11 @@ namespace {
 using namespace store::local;
 using store::Claim;
 using store::Millis;
-using store::Parting;
 using store::RunOutcome;
 using store::Slot;
 using store::Token;
-using State = SlotRecord::State;
-using End = Parting::SlotEnd;
+using store::rules::SlotState;
+using State = SlotState::Kind;
 using Kind = RunOutcome::Kind;
 
 struct Directory : TemporaryDirectory {
@@ -41,6 +39,7 @@ Claim claim(const std::string& token, Millis history = Millis{60'000}) {
 }
 
 const store::RunEnd good{{Kind::exited, 0}};
+const SlotState begun{State::running, {1, 0}, "t"};
 
 /// A run from its grant to its end.
 void run(const Memory& memory, store::Fence fence, int code = 0) {
@@ -211,7 +210,7 @@ TEST_CASE("what is no file is nothing that is remembered, and holds up nobody") 
   run(memory, 1);
   CHECK(memory.runs({}).empty());
   CHECK_FALSE(memory.slot("s"));
-  CHECK_FALSE(memory.write({"s", wall_now() + 60'000, State::running, 1, 0, "t"}));
+  CHECK_FALSE(memory.write_slot("s", begun, Millis{60'000}));
   CHECK(*os::contents_of(elsewhere) == "precious");
   for (const std::string name : {"runs", "slots"}) {
     std::filesystem::remove(directory.file(name));
@@ -223,89 +222,73 @@ TEST_CASE("what is no file is nothing that is remembered, and holds up nobody") 
 }
 
 TEST_CASE("a slot is read back as it was written, in every state") {
-  const SlotRecord done{"2026-11-24",      9'000, State::done, 2, 1, "u@h:1/x#1",
-                        {Kind::exited, 3}, 5'000, 77};
-  CHECK(slot_in(text_of(done)) == done);
-  const SlotRecord running{"s p a c e", 9'000, State::running, 2, 1, "u@h:1/x#1"};
-  CHECK(slot_in(text_of(running)) == running);
-  const SlotRecord open{"s", 9'000, State::open, 2, 1};
-  CHECK(slot_in(text_of(open)) == open);
-  for (const char* broken : {"", "s", "s\t1\tgone\t1\t0\tt", "s\tx\topen\t1\t0\t",
-                             "s\t1\tdone\t1\t0\tt", "s\t1\tdone\t1\t0\tt\tvanished 0\t1\t1"}) {
+  const auto read_back = [](const SlotState& state) {
+    const SlotRecord slot{"s p a c e", 9'000, state};
+    return slot_in(text_of(slot)) == slot;
+  };
+  CHECK(read_back({State::done, {2, 1}, "u@h:1/x#1", "", {Kind::exited, 3}, 77, 5'000}));
+  CHECK(read_back({State::running, {2, 1}, "u@h:1/x#1"}));
+  CHECK(read_back({State::running, {2, 1}, "u@h:1/x#2", "u@h:1/x#1"}));
+  CHECK(read_back({State::open, {2, 1}, "u@h:1/x#1"}));
+  CHECK(read_back({State::open, {2, 1}}));
+  for (const char* broken :
+       {"", "s", "s\t1\tgone\t1\t0\tt", "s\tx\topen\t1\t0\t", "s\t1\topen\t1\tx\t",
+        "s\t1\topen\t-1\t0\t", "s\t1\tdone\t1\t0\tt", "s\t1\tdone\t1\t0\tt\tvanished 0\t1\t1",
+        "s\t1\tdone\t1\t0\tt\texited 0\tx\t1", "s\t1\tdone\t1\t0\tt\texited 0\t1\tx"}) {
     CAPTURE(broken);
     CHECK_FALSE(slot_in(broken));
   }
 }
 
-TEST_CASE("the rules of a slot") {
-  const Slot slot{"s", 1};
-  const auto first = with_run(std::nullopt, "s", "a", 100);
-  CHECK(first == SlotRecord{"s", 100, State::running, 1, 0, "a"});
-  SUBCASE("one that was lost is followed by another attempt; asking again is none") {
-    CHECK(with_run(first, "s", "b", 100).attempts == 2);
-    CHECK(with_run(first, "s", "a", 100).attempts == 1);
-  }
-  SUBCASE("a run that never was leaves what was there before") {
-    CHECK_FALSE(without_run(first, "a"));
-    const auto second = with_run(first, "s", "b", 100);
-    CHECK(without_run(second, "b") == SlotRecord{"s", 100, State::open, 1, 0});
-    CHECK(without_run(second, "a") == second);
-  }
-  const auto end = [&](const auto& before, End how, int code = 0) {
-    return after_run(before, {slot, 1, 0, how}, {"a", 5, {Kind::exited, code}, 50, 200});
-  };
-  SUBCASE("done, open, and failed so often") {
-    CHECK(end(first, End::done) ==
-          SlotRecord{"s", 200, State::done, 1, 0, "a", {Kind::exited, 0}, 50, 5});
-    CHECK(end(first, End::open) == SlotRecord{"s", 200, State::open, 1, 0});
-    const auto failed = end(first, End::failed, 9);
-    CHECK(failed == SlotRecord{"s", 200, State::open, 1, 1});
-    const auto again = end(with_run(failed, "s", "a", 100), End::failed, 9);
-    CHECK(again == SlotRecord{"s", 200, State::done, 2, 1, "a", {Kind::exited, 9}, 50, 5});
-  }
-  SUBCASE("an end that is told once more, or after another has taken over, changes nothing") {
-    const auto done = end(first, End::done);
-    CHECK(end(done, End::failed, 1) == done);
-    const auto other = with_run(first, "s", "b", 100);
-    CHECK(end(other, End::done) == other);
-  }
-  SUBCASE("one of which the directory knows nothing any more") {
-    CHECK(end(std::optional<SlotRecord>{}, End::done).attempts == 1);
-  }
+TEST_CASE(
+    "a slot's text is as the version before wrote it, and what that one reads of ours is right") {
+  // Whatever stands behind these fields, it passes over.
+  CHECK(text_of(SlotRecord{"s", 9, {State::running, {2, 1}, "b", "a"}}) ==
+        "s\t9\trunning\t2\t1\tb\ta");
+  CHECK(text_of(SlotRecord{"s", 9, {State::open, {2, 1}}}) == "s\t9\topen\t2\t1\t");
+  CHECK(text_of(SlotRecord{"s", 9, {State::done, {2, 1}, "b", "", {Kind::signalled, 9}, 7, 5}}) ==
+        "s\t9\tdone\t2\t1\tb\tsignalled 9\t5\t7");
 }
 
 TEST_CASE("slots are kept apart, forgotten in time, and their places used again") {
   const Directory directory;
   const auto memory = directory.memory();
-  const auto later = wall_now() + 60'000;
-  CHECK_FALSE(*memory.slot("a"));
-  REQUIRE(memory.write({"a", later, State::running, 1, 0, "t"}));
-  REQUIRE(memory.write({"ab", wall_now() - 1, State::done, 1, 0, "t", {Kind::exited, 0}, 1, 1}));
-  CHECK((*memory.slot("a"))->attempts == 1);
-  CHECK_FALSE(*memory.slot("ab"));
-  CHECK_FALSE(*memory.slot("b"));
-  REQUIRE(memory.write({"b", later, State::open, 2, 0}));
+  const Millis long_enough{60'000};
+  const SlotState done{State::done, {1, 0}, "t", "", {Kind::exited, 0}, 1, 1};
+  CHECK(memory.slot("a")->kind == State::none);
+  REQUIRE(memory.write_slot("a", begun, long_enough));
+  REQUIRE(memory.write_slot("ab", done, Millis{-1}));
+  CHECK(*memory.slot("a") == begun);
+  CHECK(memory.slot("ab")->kind == State::none);
+  CHECK(memory.slot("b")->kind == State::none);
+  REQUIRE(memory.write_slot("b", {State::open, {2, 0}}, long_enough));
   CHECK(std::filesystem::file_size(directory.file("slots")) == 2 * record_length);
-  CHECK((*memory.slot("b"))->attempts == 2);
+  CHECK(memory.slot("b")->runs.attempt == 2);
   CHECK_FALSE(memory.is_over());
-  memory.forget_slot("a");
-  memory.forget_slot("b");
-  CHECK_FALSE(*memory.slot("a"));
-  CHECK(memory.is_over());
-  // A run that took longer than it is to be remembered is still one of the slot.
-  REQUIRE(memory.write({"c", wall_now() - 1, State::running, 3, 0, "t"}));
-  CHECK((*memory.slot("c"))->attempts == 3);
+  REQUIRE(memory.write_slot("a", {}, long_enough));
+  REQUIRE(memory.write_slot("b", {}, long_enough));
+  REQUIRE(memory.write_slot("c", {}, long_enough));  // none, as it was
+  CHECK(memory.slot("a")->kind == State::none);
   CHECK(memory.is_over());
   memory.remove();
   CHECK_FALSE(std::filesystem::exists(directory.file("slots")));
+}
+
+TEST_CASE("a run that takes longer than it is to be remembered is still one of the slot") {
+  const Directory directory;
+  const auto memory = directory.memory();
+  REQUIRE(memory.write_slot("c", begun, Millis{0}));
+  CHECK(*memory.slot("c") == begun);
+  REQUIRE(memory.write_slot("c", {State::open, {1, 0}}, Millis{0}));
+  CHECK(memory.slot("c")->kind == State::none);
 }
 
 TEST_CASE("on a full disk a run has begun nowhere, and a slot says so") {
   const Memory memory{os::Directory{}};
   run(memory, 1);
   CHECK(memory.runs({}).empty());
-  CHECK_FALSE(*memory.slot("s"));
-  CHECK_FALSE(memory.write({"s", wall_now() + 60'000, State::running, 1, 0, "t"}));
+  CHECK(memory.slot("s")->kind == State::none);
+  CHECK_FALSE(memory.write_slot("s", begun, Millis{60'000}));
 }
 
 }  // namespace unit::local_memory

@@ -111,14 +111,6 @@ TEST_CASE("there is room for one writer, any readers, and so many permits") {
   CHECK_FALSE(has_room({permit, permit, permit}, three));
 }
 
-TEST_CASE("readers and writers go together, permits only with as many") {
-  CHECK(go_together(exclusive, shared));
-  CHECK(go_together(three, three));
-  CHECK_FALSE(go_together(three, shared));
-  CHECK_FALSE(go_together(exclusive, three));
-  CHECK_FALSE(go_together(three, Mode{Kind::permits, 4}));
-}
-
 TEST_CASE("a holder is told with its time, and until when the lock is kept for it") {
   auto one = entry(1, exclusive, 1);
   CHECK(holder_of(one, 4'000).held_for == Millis{3'000});
@@ -140,10 +132,11 @@ TEST_CASE("a notice is read from a line, and made printable") {
   CHECK(notice_in("lost ann")->kind == store::Notice::Kind::lost);
   CHECK(notice_in("stop a\x1b")->why.find('\x1b') == std::string::npos);
   CHECK_FALSE(notice_in("look"));
+  using State = store::rules::SlotState::Kind;
   const SlotRecord done{
-      "s", 9, SlotRecord::State::done, 1, 0, "t", {store::RunOutcome::Kind::exited, 3}, 5, 7};
+      "s", 9, {State::done, {1, 0}, "t", "", {store::RunOutcome::Kind::exited, 3}, 7, 5}};
   CHECK(done_in("done " + text_of(done)) == done);
-  CHECK_FALSE(done_in("done " + text_of({"s", 9, SlotRecord::State::open, 1, 0})));
+  CHECK_FALSE(done_in("done " + text_of(SlotRecord{"s", 9, {State::open, {1, 0}}})));
   CHECK_FALSE(done_in("look"));
 }
 

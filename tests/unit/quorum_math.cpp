@@ -327,4 +327,23 @@ TEST_CASE("a report names the holders that a majority has or may have") {
   CHECK_FALSE(all.mode);
 }
 
+TEST_CASE("no more runs are told than a server remembers, where each has some that others missed") {
+  const auto name = *LockName::from("key");
+  std::vector<LockReport> reports(3, LockReport{name, std::nullopt, {}, std::nullopt, {}});
+  for (unsigned run = 0; run < 60; ++run) {
+    const Millis ago{run + 1};
+    reports[run % 3].runs.push_back({Token::foreign("u#" + std::to_string(run)),
+                                     1'000 - run,
+                                     ago,
+                                     {},
+                                     ago,
+                                     {RunOutcome::Kind::exited},
+                                     {}});
+  }
+  const auto all = merged(name, reports, 3);
+  REQUIRE(all.runs.size() == 50);
+  CHECK(all.runs.front().token.text() == "u#0");
+  CHECK(all.runs.back().token.text() == "u#49");
+}
+
 }  // namespace unit::quorum_math

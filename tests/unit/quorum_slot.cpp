@@ -7,6 +7,7 @@ namespace unit::quorum_slot {
 
 using namespace store;
 using namespace fake_quorum;
+using State = rules::SlotState::Kind;
 
 namespace {
 
@@ -38,8 +39,8 @@ TEST_CASE("a slot is done if one server of those that are asked says so") {
   for (std::size_t knows = 0; knows < 3; ++knows) {
     Fleet fleet{3};
     const auto by = claim_of("one").token;
-    fleet.servers[knows].slot = {2, 0, by, RunOutcome{RunOutcome::Kind::exited, 3}};
-    for (auto& server : fleet.servers) server.slot.attempt = 2;
+    for (auto& server : fleet.servers) server.slot = {State::open, {2, 0}};
+    fleet.servers[knows].slot = {State::done, {2, 0}, by.text(), {}, {RunOutcome::Kind::exited, 3}};
     const auto attempt = fleet.open()->try_acquire(run_of("two"), within(2'000));
     const auto* done = std::get_if<SlotDone>(&attempt);
     REQUIRE(done != nullptr);
@@ -49,14 +50,15 @@ TEST_CASE("a slot is done if one server of those that are asked says so") {
     // What the others granted meanwhile was no run.
     for (const auto& server : fleet.servers) {
       CHECK_FALSE(server.owner);
-      CHECK(server.slot.attempt == 2);
+      CHECK(server.slot.runs.attempt == 2);
     }
   }
 }
 
 TEST_CASE("a slot is done where the server that says so is the slowest") {
   Fleet fleet{3};
-  fleet.servers[1].slot = {1, 0, claim_of("one").token, RunOutcome{RunOutcome::Kind::exited, 0}};
+  fleet.servers[1].slot = {
+      State::done, {1, 0}, claim_of("one").token.text(), {}, {RunOutcome::Kind::exited, 0}};
   const auto store = fleet.open();
   (void)store->check(key, claim_of("two").token, within(2'000));  // all answer, and are waited for
   fleet.servers[1].delay = Millis{30};
@@ -84,7 +86,7 @@ TEST_CASE("what a minority granted and was taken back is no attempt") {
   fleet.servers[0].owner = fleet.servers[1].owner = other;
   for (int tries = 0; tries < 3; ++tries) {
     CHECK(std::holds_alternative<Busy>(fleet.open()->try_acquire(run_of("one"), within(2'000))));
-    for (const auto& server : fleet.servers) CHECK(server.slot.attempt == 0);
+    for (const auto& server : fleet.servers) CHECK(server.slot.runs.attempt == 0);
   }
   fleet.servers[0].owner.reset();
   CHECK(run(fleet, "one", Parting::SlotEnd::open)->attempt == 1);
@@ -130,10 +132,10 @@ TEST_CASE("a server that lost its data is told of the slot when it is healed") {
   fleet.servers[1].forget();
   fleet.servers[1].clock = 10'000;  // so that it gives a later fence
   REQUIRE(std::holds_alternative<Renewed>(store->renew(key, lease->token, ttl, within(2'000))));
-  CHECK(fleet.servers[1].slot.attempt == 2);
-  CHECK(fleet.servers[1].slot.failures == 1);
+  CHECK(fleet.servers[1].slot.runs.attempt == 2);
+  CHECK(fleet.servers[1].slot.runs.failures == 1);
   (void)store->release(key, lease->token, ended(*lease, Parting::SlotEnd::done), within(2'000));
-  CHECK(fleet.servers[1].slot.done);
+  CHECK(fleet.servers[1].slot.is_done());
 }
 
 }  // namespace unit::quorum_slot

@@ -102,28 +102,4 @@ TEST_CASE("why a run ended is one line, and has an end") {
   CHECK(fields.size() < 400);
 }
 
-TEST_CASE("a typical run is the median of the last ones that ended by themselves") {
-  std::vector<store::Run> runs;
-  const auto ran = [&](Kind kind, std::optional<Millis> held) {
-    store::Run run{store::Token::foreign("u#1"), 1, Millis{9'000}, {}, held, {kind}, {}};
-    runs.insert(runs.begin(), run);
-  };
-  CHECK_FALSE(store::typical_length(runs));
-  ran(Kind::running, std::nullopt);
-  ran(Kind::lost, Millis{1});
-  ran(Kind::cancelled, Millis{1});
-  ran(Kind::overran, Millis{1});
-  CHECK_FALSE(store::typical_length(runs));
-  ran(Kind::exited, Millis{700});
-  CHECK(store::typical_length(runs) == Millis{700});
-  ran(Kind::exited, Millis{300});
-  CHECK(store::typical_length(runs) == Millis{300});
-  ran(Kind::released, Millis{500});
-  CHECK(store::typical_length(runs) == Millis{500});
-  for (int i = 0; i < 20; ++i) ran(Kind::exited, Millis{50});
-  CHECK(store::typical_length(runs) == Millis{50});
-  for (int i = 0; i < 20; ++i) ran(Kind::lost, Millis{50});
-  CHECK_FALSE(store::typical_length(runs));
-}
-
 }  // namespace unit::store_runs

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "store/rules/runs.hpp"
 #include "store/zookeeper/memory.hpp"
 
 namespace unit::zookeeper_memory {
@@ -36,12 +37,6 @@ Record ended_run(const std::string& digits, std::int64_t created_by, std::int64_
   return record;
 }
 
-Parting parting(Parting::SlotEnd end, unsigned retries, RunOutcome outcome) {
-  Parting parting{{}, Millis{1000}, RunEnd{outcome}};
-  parting.slot = {{"s", retries}, 1, 0, end};
-  return parting;
-}
-
 }  // namespace
 
 TEST_CASE("a run has its times from its node, and its fence where both nodes were made at once") {
@@ -72,7 +67,7 @@ TEST_CASE("the newest first, and no more than are remembered") {
   std::vector<Record> records;
   for (int i = 1; i <= 60; ++i) records.push_back(ended_run("a", i * 37 % 61, 1000, 2000));
   const auto runs = runs_in(records, {}, {}, 3000);
-  REQUIRE(runs.size() == most_runs);
+  REQUIRE(runs.size() == rules::remembered_runs);
   CHECK(runs.front().fence == 60);
   CHECK(runs.back().fence == 11);
 }
@@ -114,55 +109,45 @@ TEST_CASE("names of runs are in the order of what their claims saw, and found by
 }
 
 TEST_CASE("a slot is read as it was written") {
-  SlotState state = begun({}, token("a"), Millis{5000});
-  for (const auto kind : {SlotState::Kind::open, SlotState::Kind::running, SlotState::Kind::done}) {
-    state.kind = kind;
-    state.failures = 2;
-    state.outcome = {Kind::signalled, 9};
-    state.fence = 12;
-    const auto read = slot_in(text_of_slot(state));
-    CHECK(read.kind == kind);
-    CHECK(read.attempt == 1);
-    CHECK(read.failures == 2);
-    CHECK(read.history == Millis{5000});
-    CHECK(read.token == token("a"));
-    CHECK(read.outcome == RunOutcome{Kind::signalled, 9});
-    CHECK(read.fence == 12);
+  using State = rules::SlotState::Kind;
+  const auto read_back = [](const rules::SlotState& state) {
+    const auto read = slot_in(text_of_slot({state, Millis{5000}}));
+    return read.state == state && read.history == Millis{5000};
+  };
+  CHECK(read_back({State::done, {2, 1}, "u#1", "", {Kind::signalled, 9}, 12}));
+  CHECK(read_back({State::running, {2, 1}, "u#2", "u#1"}));
+  CHECK(read_back({State::running, {2, 1}, "u#1"}));
+  CHECK(read_back({State::open, {2, 1}, "u#1"}));
+  CHECK(read_back({State::open, {2, 1}}));
+  for (const char* text : {"", "done\t1\t0", "shut\t1\t0\t1\tt\texited 0\t1",
+                           "open\tx\t0\t1\tt\texited 0\t1", "open\t1\tx\t1\tt\texited 0\t1",
+                           "open\t1\t0\t1\tt\tvanished 0\t1", "open\t1\t0\t1\tt\texited 0\tx"}) {
+    CAPTURE(text);
+    CHECK(slot_in(text).state.kind == State::none);
   }
-  CHECK(slot_in("").kind == SlotState::Kind::none);
-  CHECK(slot_in("done\t1\t0").kind == SlotState::Kind::none);
-  CHECK(slot_in("shut\t1\t0\t1\tt\texited 0\t1").kind == SlotState::Kind::none);
-  CHECK_FALSE(is_forgotten(state, 1000, 6000));
-  CHECK(is_forgotten(state, 1000, 6001));
 }
 
-TEST_CASE("runs for a slot are counted, a grant that is given again is not") {
-  const auto first = begun({}, token("a"), Millis{1000});
-  CHECK(first.attempt == 1);
-  CHECK(begun(first, token("a"), Millis{1000}).attempt == 1);
-  CHECK(begun(first, token("b"), Millis{1000}).attempt == 2);
-  CHECK(taken_back(first).kind == SlotState::Kind::none);
-  const auto second = taken_back(begun(first, token("b"), Millis{1000}));
-  CHECK(second.kind == SlotState::Kind::open);
-  CHECK(second.attempt == 1);
+TEST_CASE(
+    "a slot's text is as the version before wrote it, and what that one reads of ours is right") {
+  using State = rules::SlotState::Kind;
+  const rules::SlotState done{State::done, {2, 1}, "u#1", "", {Kind::exited, 3}, 12};
+  CHECK(text_of_slot({done, Millis{9}}) == "done\t2\t1\t9\tu#1\texited 3\t12");
+  // Of seven fields, whatever stands behind them; how a run ended that is none counts for nothing.
+  const rules::SlotState running{State::running, {2, 1}, "u#2", "u#1"};
+  CHECK(text_of_slot({running, Millis{9}}) == "running\t2\t1\t9\tu#2\trunning 0\t0\tu#1");
+  // The version before left the last outcome in a slot that is open.
+  CHECK(slot_in("open\t2\t1\t9\tu#1\treleased 0\t7").state ==
+        rules::SlotState{State::open, {2, 1}, "u#1"});
 }
 
-TEST_CASE("a run that ended makes its slot done, or leaves it open") {
-  using End = Parting::SlotEnd;
-  const auto running = begun({}, token("a"), Millis{1000});
-  const auto done = ended(running, parting(End::done, 0, {Kind::exited, 0}), 7);
-  CHECK(done.kind == SlotState::Kind::done);
-  CHECK(done.fence == 7);
-  CHECK(done.outcome == RunOutcome{Kind::exited, 0});
-  CHECK(ended(running, parting(End::open, 0, {Kind::signalled, 15}), 7).kind ==
-        SlotState::Kind::open);
-  const auto failed = ended(running, parting(End::failed, 1, {Kind::exited, 1}), 7);
-  CHECK(failed.kind == SlotState::Kind::open);
-  CHECK(failed.failures == 1);
-  const auto again = begun(failed, token("b"), Millis{1000});
-  const auto given_up = ended(again, parting(End::failed, 1, {Kind::exited, 1}), 8);
-  CHECK(given_up.kind == SlotState::Kind::done);
-  CHECK(given_up.outcome == RunOutcome{Kind::exited, 1});
+TEST_CASE("a slot is forgotten after its --history, one that goes on after a day at the earliest") {
+  using State = rules::SlotState::Kind;
+  const SlotRecord open{{State::open, {1, 0}, "u#1"}, Millis{5000}};
+  CHECK_FALSE(is_forgotten(open, 1000, 6000));
+  CHECK(is_forgotten(open, 1000, 6001));
+  const SlotRecord running{{State::running, {1, 0}, "u#1"}, Millis{5000}};
+  CHECK_FALSE(is_forgotten(running, 1000, 86'401'000));
+  CHECK(is_forgotten(running, 1000, 86'401'001));
 }
 
 }  // namespace unit::zookeeper_memory

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "os/host.hpp"
+#include "store/rules/modes.hpp"
 
 namespace store::local {
 namespace {
@@ -60,7 +61,7 @@ std::optional<SlotRecord> done_in(std::string_view line) {
   const std::string_view done{message::done};
   if (!line.starts_with(done)) return std::nullopt;
   auto slot = slot_in(line.substr(done.size()));
-  return slot && slot->is_done() ? slot : std::nullopt;
+  return slot && slot->state.is_done() ? slot : std::nullopt;
 }
 
 Result<LockDir> LockDir::open(const LocalDirectory& directory, const LockName& name,
@@ -188,7 +189,7 @@ bool LockDir::may_hold(std::uint64_t ticket, const Mode& mode) {
 
 std::optional<ModeConflict> LockDir::conflict_with(const Mode& mode) {
   const QueueEntry* one = queue_.anyone();
-  if (one == nullptr || go_together(one->mode, mode)) return std::nullopt;
+  if (one == nullptr || rules::go_together(one->mode, mode)) return std::nullopt;
   return ModeConflict{one->mode, one->token};
 }
 

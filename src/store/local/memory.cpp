@@ -7,6 +7,7 @@
 #include "base/fields.hpp"
 #include "os/file.hpp"
 #include "store/local/directory.hpp"
+#include "store/rules/runs.hpp"
 
 namespace store::local {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 constexpr const char* runs_file = "runs";
 constexpr const char* slots_file = "slots";
 
-constexpr std::size_t most_runs = 50;
 // Twenty times what so many runs take.
 constexpr std::size_t longest_runs = std::size_t{1} << 20;
 // Of one lock; of more the one that would be forgotten first makes room.
@@ -40,12 +40,13 @@ std::string_view line_in(std::string_view record) {
   return text.substr(0, text.find('\n'));
 }
 
-using State = SlotRecord::State;
+using State = rules::SlotState::Kind;
 
 std::string_view name_of(State state) {
   switch (state) {
     case State::running: return "running";
     case State::open: return "open";
+    case State::none:
     case State::done: break;
   }
   return "done";
@@ -56,10 +57,6 @@ std::optional<State> state_in(std::string_view text) {
     if (text == name_of(each)) return each;
   }
   return std::nullopt;
-}
-
-bool runs_for(const std::optional<SlotRecord>& slot, const std::string& token) {
-  return slot && slot->state == State::running && slot->token == token;
 }
 
 /// A file of records.
@@ -135,16 +132,13 @@ bool is_one_of(const std::vector<std::string>& tokens, std::string_view token) {
   return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
 }
 
-/// Where the next one goes: to the first place that is free, or that of the oldest which does not
-/// go on.
+/// Where the next one goes: to the first place that is free, or that of one which makes room.
 std::size_t place_in(const Records& records, const std::vector<RunRecord>& runs,
                      const std::vector<std::string>& holders) {
-  if (runs.size() >= most_runs) {
-    const auto oldest = std::find_if(runs.rbegin(), runs.rend(), [&](const RunRecord& each) {
-      return each.has_end || !is_one_of(holders, each.token);
-    });
-    if (oldest != runs.rend()) return oldest->index;
-  }
+  const auto goes_on = [&](std::size_t which) {
+    return !runs[which].has_end && is_one_of(holders, runs[which].token);
+  };
+  if (const auto over = rules::makes_room(runs.size(), goes_on)) return runs[*over].index;
   std::size_t index = 0;
   while (
       std::any_of(runs.begin(), runs.end(), [&](const auto& each) { return each.index == index; }))
@@ -205,11 +199,14 @@ std::optional<std::string_view> text_in(std::string_view record) {
 }
 
 std::string text_of(const SlotRecord& slot) {
-  auto text = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", slot.id, slot.until, name_of(slot.state),
-                          slot.attempts, slot.failures, slot.token);
-  if (slot.is_done()) {
-    text += fmt::format("\t{} {}\t{}\t{}", store::name_of(slot.outcome.kind), slot.outcome.number,
-                        slot.ended, slot.fence);
+  const auto& state = slot.state;
+  auto text = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", slot.id, slot.until, name_of(state.kind),
+                          state.runs.attempt, state.runs.failures, state.token);
+  if (state.is_done()) {
+    text += fmt::format("\t{} {}\t{}\t{}", store::name_of(state.outcome.kind), state.outcome.number,
+                        state.ended_ms, state.fence);
+  } else if (!state.before.empty()) {
+    text += '\t' + state.before;
   }
   return text;
 }
@@ -218,63 +215,23 @@ std::optional<SlotRecord> slot_in(std::string_view text) {
   const auto id = next_field(text);
   const auto until = base::number_in<std::uint64_t>(next_field(text));
   const auto state = state_in(next_field(text));
-  const auto attempts = base::number_in<std::uint64_t>(next_field(text));
-  const auto failures = base::number_in<std::uint64_t>(next_field(text));
+  const auto attempt = base::number_in<unsigned>(next_field(text));
+  const auto failures = base::number_in<unsigned>(next_field(text));
   const auto token = next_field(text);
-  if (!until || !state || !attempts || !failures) return std::nullopt;
-  SlotRecord slot{std::string{id},
-                  wall_time(*until),
-                  *state,
-                  static_cast<unsigned>(*attempts),
-                  static_cast<unsigned>(*failures),
-                  std::string{token}};
-  if (!slot.is_done()) return slot;
+  if (!until || !state || !attempt || !failures) return std::nullopt;
+  SlotRecord slot{
+      std::string{id}, wall_time(*until), {*state, {*attempt, *failures}, std::string{token}}};
+  if (!slot.state.is_done()) {
+    slot.state.before = next_field(text);
+    return slot;
+  }
   const auto outcome = outcome_in(next_field(text));
   const auto ended = base::number_in<std::uint64_t>(next_field(text));
   const auto fence = base::number_in<std::uint64_t>(next_field(text));
   if (!outcome || !ended || !fence) return std::nullopt;
-  slot.outcome = *outcome;
-  slot.ended = wall_time(*ended);
-  slot.fence = *fence;
-  return slot;
-}
-
-// ---- the rules -------------------------------------------------------------------------------
-
-SlotRecord with_run(const std::optional<SlotRecord>& before, const std::string& id,
-                    const std::string& token, WallTime until) {
-  const unsigned attempts = before ? before->attempts : 0;
-  return {id,
-          until,
-          State::running,
-          runs_for(before, token) ? attempts : attempts + 1,
-          before ? before->failures : 0,
-          token};
-}
-
-std::optional<SlotRecord> without_run(const std::optional<SlotRecord>& before,
-                                      const std::string& token) {
-  if (!runs_for(before, token)) return before;
-  if (before->attempts <= 1) return std::nullopt;
-  return SlotRecord{before->id, before->until, State::open, before->attempts - 1, before->failures};
-}
-
-SlotRecord after_run(const std::optional<SlotRecord>& before, const Parting::OfSlot& what,
-                     const EndOfRun& end) {
-  using End = Parting::SlotEnd;
-  if (before && !runs_for(before, end.token)) return *before;
-  SlotRecord slot{what.slot.id, end.until, State::open, before ? before->attempts : what.attempt,
-                  before ? before->failures : what.failures};
-  if (what.end == End::open) return slot;
-  if (what.end == End::failed && slot.failures < what.slot.retries) {
-    ++slot.failures;
-    return slot;
-  }
-  slot.state = State::done;
-  slot.token = end.token;
-  slot.outcome = end.outcome;
-  slot.ended = end.now;
-  slot.fence = end.fence;
+  slot.state.outcome = *outcome;
+  slot.state.ended_ms = wall_time(*ended);
+  slot.state.fence = *fence;
   return slot;
 }
 
@@ -289,12 +246,12 @@ std::vector<Run> Memory::runs(const std::vector<std::string>& holders) const {
   for (const RunRecord& each : found) {
     const bool holds = is_one_of(holders, each.token);
     auto run = run_in(each.line, wall_now(), holds);
-    if (!run || runs.size() == most_runs) continue;
+    if (!run) continue;
     one_goes_on = one_goes_on || run->outcome.kind == RunOutcome::Kind::running;
     runs.push_back(*std::move(run));
   }
   if (!one_goes_on && are_over(found, directory_)) return {};
-  return runs;
+  return rules::newest_of(std::move(runs));
 }
 
 void Memory::begin_run(const Claim& claim, Fence fence, unsigned attempt,
@@ -349,35 +306,33 @@ void Memory::erase_run(const Token& token) const {
   }
 }
 
-os::Result<std::optional<SlotRecord>> Memory::slot(const std::string& id) const {
-  using Found = os::Result<std::optional<SlotRecord>>;
+os::Result<rules::SlotState> Memory::slot(const std::string& id) const {
   const auto records = Records::open(directory_, slots_file, os::Missing::give_up, longest_slots);
-  if (!records && records.error().number == ENOENT) return Found{std::nullopt};
+  if (!records && records.error().number == ENOENT) return rules::SlotState{};
   if (!records) return records.error();
   const auto index = index_of(*records, id);
   const auto text = index ? text_in((*records)[*index]) : std::nullopt;
   auto slot = text ? slot_in(*text) : std::nullopt;
-  // One that goes on, or was lost, is found also where it took longer than it is to be remembered.
-  if (slot && slot->state != State::running && slot->until <= wall_now()) slot.reset();
-  return Found{std::move(slot)};
+  if (!slot || slot->until <= wall_now()) return rules::SlotState{};
+  return std::move(slot->state);
 }
 
-os::Result<os::Done> Memory::write(const SlotRecord& slot) const {
+os::Result<os::Done> Memory::write_slot(const std::string& id, const rules::SlotState& state,
+                                        Millis history) const {
   const auto records = Records::open(directory_, slots_file, os::Missing::create, longest_slots);
   if (!records) return records.error();
-  auto index = index_of(*records, slot.id);
+  auto index = index_of(*records, id);
+  if (state.kind == State::none) {
+    if (!index) return os::Done{};
+    return records->write(*index, "");
+  }
   // Slots are exclusive: whoever writes has the lock, so that no other one goes on.
   for (std::size_t i = 0; !index && i < records->size(); ++i) {
     if (is_past((*records)[i], wall_now())) index = i;
   }
   if (!index && records->size() >= most_slots) index = first_to_be_forgotten(*records);
-  return records->write(index.value_or(records->size()), text_of(slot));
-}
-
-void Memory::forget_slot(const std::string& id) const {
-  const auto records = Records::open(directory_, slots_file, os::Missing::give_up, longest_slots);
-  if (!records) return;
-  if (const auto index = index_of(*records, id)) (void)records->write(*index, "");
+  const auto until = wall_now() + rules::remembered_for(state.kind, history).count();
+  return records->write(index.value_or(records->size()), text_of(SlotRecord{id, until, state}));
 }
 
 bool Memory::is_over() const {

@@ -11,6 +11,7 @@
 #include "os/directory.hpp"
 #include "store/local/queue_files.hpp"
 #include "store/lock_store.hpp"
+#include "store/rules/slot.hpp"
 
 namespace store::local {
 
@@ -27,42 +28,14 @@ std::optional<std::string_view> text_in(std::string_view record);
 
 /// A slot that has had a run.
 struct SlotRecord {
-  enum class State { running, open, done };
-
   std::string id;
   WallTime until;  // then it is forgotten
-  State state;
-  unsigned attempts;    // runs that it has had
-  unsigned failures;    // of these
-  std::string token{};  // of the run that goes on, or that has done it; the rest is of the latter
-  RunOutcome outcome{RunOutcome::Kind::running};
-  WallTime ended = 0;
-  Fence fence = 0;
+  rules::SlotState state;
 
-  [[nodiscard]] bool is_done() const { return state == State::done; }
   bool operator==(const SlotRecord&) const = default;
 };
 std::string text_of(const SlotRecord& slot);
 std::optional<SlotRecord> slot_in(std::string_view text);
-
-// ---- the rules -------------------------------------------------------------------------------
-
-/// `token` has the lock now for the slot `id`: if another one ran for it, that one was lost.
-SlotRecord with_run(const std::optional<SlotRecord>& before, const std::string& id,
-                    const std::string& token, WallTime until);
-/// That run was none after all. Nothing: nor was any other.
-std::optional<SlotRecord> without_run(const std::optional<SlotRecord>& before,
-                                      const std::string& token);
-/// That run has ended. A slot that somebody else has taken or done meanwhile stays as it is.
-struct EndOfRun {
-  std::string token;
-  Fence fence;
-  RunOutcome outcome;
-  WallTime now;
-  WallTime until;
-};
-SlotRecord after_run(const std::optional<SlotRecord>& before, const Parting::OfSlot& what,
-                     const EndOfRun& end);
 
 // ---- the files -------------------------------------------------------------------------------
 
@@ -72,8 +45,8 @@ class Memory {
   /// In the `directory` of the lock.
   explicit Memory(os::Directory directory) : directory_{std::move(directory)} {}
 
-  /// The newest first; at most 50. Those whose token is one of `holders` go on. They are over, as
-  /// Memory::runs_are_over() says, unless one of them goes on.
+  /// The newest first; at most rules::remembered_runs. Those whose token is one of `holders` go on.
+  /// They are over, as Memory::runs_are_over() says, unless one of them goes on.
   [[nodiscard]] std::vector<Run> runs(const std::vector<std::string>& holders) const;
   /// No room for it is no reason to refuse a lock. `holders`: others, that run already.
   void begin_run(const Claim& claim, Fence fence, unsigned attempt,
@@ -85,9 +58,13 @@ class Memory {
   /// So that a run is not forgotten while it goes on: the time of the last sign of it counts.
   void touch_runs() const;
 
-  [[nodiscard]] os::Result<std::optional<SlotRecord>> slot(const std::string& id) const;
-  [[nodiscard]] os::Result<os::Done> write(const SlotRecord& slot) const;
-  void forget_slot(const std::string& id) const;
+  /// What a slot is, as far as it is to be remembered.
+  [[nodiscard]] os::Result<rules::SlotState> slot(const std::string& id) const;
+  /// It is forgotten `history` later, or after a day if it goes on longer. One that is none is
+  /// forgotten now.
+  [[nodiscard]] os::Result<os::Done> write_slot(const std::string& id,
+                                                const rules::SlotState& state,
+                                                Millis history) const;
 
   /// Whether all of it may go, if nobody uses the lock.
   [[nodiscard]] bool is_over() const;

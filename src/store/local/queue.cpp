@@ -2,33 +2,22 @@
 
 #include <algorithm>
 
+#include "store/rules/modes.hpp"
+
 namespace store::local {
 
 bool has_room(const std::vector<QueueEntry>& holders, const Mode& mode) {
-  const bool alone = mode.kind == Mode::Kind::exclusive ||
-                     std::any_of(holders.begin(), holders.end(), [](const QueueEntry& each) {
-                       return each.mode.kind == Mode::Kind::exclusive;
-                     });
-  if (alone) return holders.empty();
-  return mode.kind != Mode::Kind::permits || holders.size() < mode.permits;
+  rules::Modes modes;
+  modes.reserve(holders.size());
+  for (const QueueEntry& each : holders) modes.push_back(&each.mode);
+  return rules::has_room(modes, mode);
 }
 
 unsigned free_permit(const std::vector<QueueEntry>& holders, const Mode& mode) {
-  if (mode.kind != Mode::Kind::permits) return 0;
   std::vector<unsigned> taken;
   taken.reserve(holders.size());
   for (const QueueEntry& each : holders) taken.push_back(each.permit);
-  std::sort(taken.begin(), taken.end());
-  unsigned lowest = 1;
-  for (const unsigned each : taken) {
-    if (each == lowest) ++lowest;
-  }
-  return lowest;
-}
-
-bool go_together(const Mode& a, const Mode& b) {
-  const bool permits = a.kind == Mode::Kind::permits || b.kind == Mode::Kind::permits;
-  return !permits || a == b;
+  return rules::free_permit(std::move(taken), mode);
 }
 
 Holder holder_of(const QueueEntry& entry, WallTime now) {

@@ -1,4 +1,4 @@
-// Everybody who is at one lock, in the order of arrival, and who may hold it beside whom.
+// Everybody who is at one lock, in the order of arrival.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,13 @@
 
 namespace store::local {
 
-// ---- the rules -------------------------------------------------------------------------------
+// ---- what entries tell
+// -------------------------------------------------------------------------------
 
 /// Whether there is room for one more beside these.
 bool has_room(const std::vector<QueueEntry>& holders, const Mode& mode);
-/// The lowest number of a permit that none of these has; 0 where there are no permits.
+/// The permit for one more beside these; 0 where there are no permits.
 unsigned free_permit(const std::vector<QueueEntry>& holders, const Mode& mode);
-/// Readers and writers go together; permits only with the same number of them, of the same names.
-bool go_together(const Mode& a, const Mode& b);
 /// In the words of the contract.
 Holder holder_of(const QueueEntry& entry, WallTime now);
 std::vector<std::string> tokens_of(const std::vector<QueueEntry>& entries);

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "store/local/lock_dir.hpp"
+#include "store/rules/runs.hpp"
 
 namespace store::local {
 namespace {
@@ -28,7 +29,8 @@ class PredecessorWatch {
   Queued begin(LockDir& lock, const QueueEntry& mine, bool others_turn);
   void end();
   /// Until something happened, or limit ended. `done`: here is put what we are told of our slot.
-  Turn wait(os::NamedPipe& pipe, const CallLimit& limit, std::optional<SlotRecord>& done) const;
+  Turn wait(os::NamedPipe& pipe, const CallLimit& limit,
+            std::optional<rules::SlotState>& done) const;
 
  private:
   /// When to look again, if the kernel will not tell.
@@ -85,7 +87,7 @@ void PredecessorWatch::end() {
 }
 
 Turn PredecessorWatch::wait(os::NamedPipe& pipe, const CallLimit& limit,
-                            std::optional<SlotRecord>& done) const {
+                            std::optional<rules::SlotState>& done) const {
   std::vector<int> pipes;
   pipes.reserve(watched_.size());
   for (const auto& fd : watched_) pipes.push_back(fd.number());
@@ -93,7 +95,7 @@ Turn PredecessorWatch::wait(os::NamedPipe& pipe, const CallLimit& limit,
   bool told = false;
   for (const auto& line : pipe.take()) {
     if (auto notice = notice_in(line)) return *std::move(notice);
-    if (auto slot = done_in(line)) done = std::move(slot);
+    if (auto slot = done_in(line)) done = std::move(slot->state);
     told = true;
   }
   if (told || one_ended || look_at_.passed(base::now())) return ClaimAgain{};
@@ -153,28 +155,26 @@ Fault not_written(const LockDir& lock, const os::Error& error) {
           "writing in " + lock.path() + ": " + error.text()};
 }
 
-Attempt granted(const Claim& claim, const QueueEntry& mine, unsigned attempt, Moment asked_at) {
-  Lease lease{claim.name,  claim.token, claim.ttl, Deadline::never(),
-              *mine.fence, asked_at,    attempt};
+Attempt granted(const Claim& claim, const QueueEntry& mine, rules::RunNumber number,
+                Moment asked_at) {
+  Lease lease{claim.name,  claim.token, claim.ttl,      Deadline::never(),
+              *mine.fence, asked_at,    number.attempt, number.failures};
   lease.permit = mine.permit;
   lease.resource = claim.mode.name_of(lease.permit);
   return Granted{std::move(lease)};
 }
 
-Attempt outcome_of(const SlotRecord& done) {
-  return SlotDone{Token::foreign(done.token), done.fence, done.attempts, done.outcome,
-                  Millis{std::max<WallTime>(wall_now() - done.ended, 0)}};
+Attempt outcome_of(const rules::SlotState& done) {
+  return SlotDone{Token::foreign(done.token), done.fence, done.runs.attempt, done.outcome,
+                  Millis{std::max<WallTime>(wall_now() - done.ended_ms, 0)}};
 }
 
 /// `token` was granted the lock, and nobody ran for the slot.
-void undo_run(const Memory& memory, const Slot& slot, const std::string& token) {
+void undo_run(const Memory& memory, const Slot& slot, const std::string& token, Millis history) {
   const auto before = memory.slot(slot.id);
-  if (!before || !*before) return;
-  if (const auto after = without_run(*before, token)) {
-    (void)memory.write(*after);
-  } else {
-    memory.forget_slot(slot.id);
-  }
+  if (!before) return;
+  const auto after = rules::without_run(*before, token);
+  if (after != *before) (void)memory.write_slot(slot.id, after, history);
 }
 
 /// Before the lock is given back. The slot first: one that could not be written is not done, and
@@ -183,23 +183,24 @@ os::Result<os::Done> remember_end(LockDir& lock, const QueueEntry& mine, const P
   const Memory& memory = *lock.memory();
   if (!parting.end) {
     memory.erase_run(mine.token);
-    if (parting.slot) undo_run(memory, parting.slot->slot, mine.token.text());
+    if (parting.slot) undo_run(memory, parting.slot->slot, mine.token.text(), parting.history);
     return os::Done{};
   }
   const Millis history = parting.history + parting.min_hold;
-  std::optional<SlotRecord> done;
-  if (parting.slot) {
-    const auto before = memory.slot(parting.slot->slot.id);
-    if (!before) return before.error();
-    const auto now = wall_now();
-    const EndOfRun end{mine.token.text(), mine.fence.value_or(0), parting.end->outcome, now,
-                       now + history.count()};
-    const SlotRecord after = after_run(*before, *parting.slot, end);
-    if (auto written = memory.write(after); !written) return written;
-    if (after.is_done()) done = after;
+  if (!parting.slot) {
+    memory.end_run(mine.token, *parting.end, history);
+    return os::Done{};
+  }
+  const std::string& id = parting.slot->slot.id;
+  const auto before = memory.slot(id);
+  if (!before) return before.error();
+  const auto after = rules::after_run(
+      *before, rules::end_of_run(mine.token, parting, mine.fence.value_or(0), wall_now()));
+  if (after != *before) {
+    if (auto written = memory.write_slot(id, after, history); !written) return written;
   }
   memory.end_run(mine.token, *parting.end, history);
-  if (done) lock.dismiss(*done);
+  if (after.is_done()) lock.dismiss({id, wall_now() + history.count(), after});
   return os::Done{};
 }
 
@@ -222,7 +223,7 @@ class LocalStore final : public LockStore {
   /// Makes our waiter the holder, also in what is remembered.
   Attempt take(LockDir& lock, const Claim& claim, Moment asked_at);
   /// The slot of the claim, if it is done: then we wait no more.
-  Result<std::optional<SlotRecord>> done_slot(LockDir& lock, const Claim& claim);
+  Result<std::optional<rules::SlotState>> done_slot(LockDir& lock, const Claim& claim);
   /// Our own entry, or that of a token that was given by hand.
   const QueueEntry* find(LockDir& lock, const Token& token) const;
   Release let_go(const LockName& name, const Token& token, const Parting& parting,
@@ -231,11 +232,11 @@ class LocalStore final : public LockStore {
   LocalDirectory directory_;
   std::optional<QueuePlace> place_;
   PredecessorWatch watch_;
-  std::optional<SlotRecord> done_;   // what we were told while we waited for this slot
-  std::optional<Notice> sent_away_;  // as our turn had come
-  unsigned attempt_ = 0;             // the number of our run for it
-  bool is_new_ = false;              // the lock's directory: we have made it
-  std::optional<Memory> memory_;     // of the lock that we hold, if it is to be remembered
+  std::optional<rules::SlotState> done_;  // what we were told while we waited for this slot
+  std::optional<Notice> sent_away_;       // as our turn had come
+  rules::RunNumber number_{};             // of our run for it
+  bool is_new_ = false;                   // the lock's directory: we have made it
+  std::optional<Memory> memory_;          // of the lock that we hold, if it is to be remembered
 };
 
 Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
@@ -273,7 +274,7 @@ Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   return hold(*lock, claim, asked_at);
 }
 
-Result<std::optional<SlotRecord>> LocalStore::done_slot(LockDir& lock, const Claim& claim) {
+Result<std::optional<rules::SlotState>> LocalStore::done_slot(LockDir& lock, const Claim& claim) {
   const Memory* memory = lock.memory();
   if (memory == nullptr) {
     return Fault{Fault::Kind::misconfigured,
@@ -283,14 +284,14 @@ Result<std::optional<SlotRecord>> LocalStore::done_slot(LockDir& lock, const Cla
   }
   auto slot = memory->slot(claim.slot->id);
   if (!slot) return not_written(lock, slot.error());
-  if (!*slot || !(*slot)->is_done()) return std::optional<SlotRecord>{};
+  if (!slot->is_done()) return std::optional<rules::SlotState>{};
   if (place_) {
     // We would have been told, had whoever did it not died over that.
     lock.queue().remove(place_->ticket);
-    lock.dismiss(**slot);
+    lock.dismiss({claim.slot->id, wall_now() + claim.history.count(), *slot});
     lock.wake_next();
   }
-  return *std::move(slot);
+  return std::optional{*std::move(slot)};
 }
 
 Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
@@ -305,35 +306,35 @@ Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
     auto place = watch_.begin(lock, mine, others_turn);
     const auto runs = remembered_runs(lock);
     add_reason(place.holder, runs);
-    place.typical_run = typical_length(runs);
+    place.typical_run = rules::typical_length(runs);
     return place;
   }
   if (!again) return take(lock, claim, asked_at);
-  return granted(claim, mine, attempt_, asked_at);
+  return granted(claim, mine, number_, asked_at);
 }
 
 Attempt LocalStore::take(LockDir& lock, const Claim& claim, Moment asked_at) {
   const Memory* memory = lock.memory();
   const std::string& token = claim.token.text();
-  attempt_ = 0;
+  number_ = {};
   // First: a run for a slot that could not be written down would be done once more.
   if (claim.slot) {
     const auto before = memory->slot(claim.slot->id);
     if (!before) return not_written(lock, before.error());
-    const auto until = wall_now() + claim.history.count();
-    const SlotRecord slot = with_run(*before, claim.slot->id, token, until);
-    if (auto written = memory->write(slot); !written) return not_written(lock, written.error());
-    attempt_ = slot.attempts;
+    number_ = rules::next_run(*before, token);
+    const auto slot = rules::with_run(*before, token, number_);
+    if (auto written = memory->write_slot(claim.slot->id, slot, claim.history); !written)
+      return not_written(lock, written.error());
   }
   const auto others =
       memory != nullptr ? tokens_of(lock.queue().holders()) : std::vector<std::string>{};
   const auto mine = lock.grant(place_->ticket);
   if (!mine) {
-    if (claim.slot) undo_run(*memory, *claim.slot, token);
+    if (claim.slot) undo_run(*memory, *claim.slot, token, claim.history);
     return not_written(lock, mine.error());
   }
   if (memory != nullptr && claim.history > Millis{0}) {
-    memory->begin_run(claim, *mine->fence, attempt_, others);
+    memory->begin_run(claim, *mine->fence, number_.attempt, others);
     memory_ = *memory;
   }
   if (claim.mode.kind == Mode::Kind::permits) {
@@ -341,7 +342,7 @@ Attempt LocalStore::take(LockDir& lock, const Claim& claim, Moment asked_at) {
   } else {
     lock.wake_next();  // a reader behind a reader
   }
-  return granted(claim, *mine, attempt_, asked_at);
+  return granted(claim, *mine, number_, asked_at);
 }
 
 const QueueEntry* LocalStore::find(LockDir& lock, const Token& token) const {
@@ -362,7 +363,7 @@ void LocalStore::withdraw(const Claim& claim, const CallLimit& limit) {
     if (const QueueEntry* mine = find(*lock, claim.token)) {
       if (mine->holds() && lock->memory() != nullptr) {
         lock->memory()->erase_run(claim.token);
-        if (claim.slot) undo_run(*lock->memory(), *claim.slot, claim.token.text());
+        if (claim.slot) undo_run(*lock->memory(), *claim.slot, claim.token.text(), claim.history);
       }
       lock->queue().remove(place_->ticket);
     }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "store/rules/slot.hpp"
+
 namespace store::quorum {
 namespace {
 
@@ -79,7 +81,7 @@ std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>&
 
 /// Whether the node knows no less of the runs for the slot, and no more, than its majority.
 bool agree_on_the_run(const Lease& one, const Lease& other) {
-  return one.attempt == other.attempt && one.failures == other.failures;
+  return rules::number_of(one) == rules::number_of(other);
 }
 
 /// The nodes that have the lease's fence after this: those whose grant it is, and those with a

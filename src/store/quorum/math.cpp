@@ -8,6 +8,9 @@
 #include <map>
 #include <tuple>
 
+#include "store/rules/runs.hpp"
+#include "store/rules/slot.hpp"
+
 namespace store::quorum {
 namespace {
 
@@ -67,8 +70,9 @@ std::optional<Lease> granted(const Answers<Attempt>& answers) {
     if (grant == nullptr) continue;
     if (!lease) lease = grant->lease;
     lease->fence = std::max(lease->fence, grant->lease.fence);
-    lease->attempt = std::max(lease->attempt, grant->lease.attempt);
-    lease->failures = std::max(lease->failures, grant->lease.failures);
+    const auto run = rules::higher_of(rules::number_of(*lease), rules::number_of(grant->lease));
+    lease->attempt = run.attempt;
+    lease->failures = run.failures;
     lease->valid_until = std::min(lease->valid_until, grant->lease.valid_until);
     lease->asked_at = std::min(lease->asked_at, grant->lease.asked_at);
   }
@@ -256,7 +260,7 @@ std::vector<Run> merged_runs(const std::vector<LockReport>& reports, std::size_t
   }
   std::sort(result.begin(), result.end(),
             [](const Run& one, const Run& other) { return one.granted_ago < other.granted_ago; });
-  return result;
+  return rules::newest_of(std::move(result));
 }
 
 /// Those who stand in the queues of a majority, or may. Who has the lock on some of them only is

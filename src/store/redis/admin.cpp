@@ -9,6 +9,7 @@
 #include "store/redis/keys.hpp"
 #include "store/redis/scripts.hpp"
 #include "store/redis/wait.hpp"
+#include "store/rules/runs.hpp"
 
 namespace store::redis {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 constexpr const char* scan_step = "1000";
 // What a list may take of our memory: a hundred thousand locks.
 constexpr std::size_t longest_list = std::size_t{64} << 20;
-// As many as the scripts keep.
-constexpr std::size_t most_runs = 50;
 
 /// Of many questions, each with its own limit.
 struct Asking {
@@ -104,7 +103,7 @@ std::vector<Run> runs_in(const Fields& lock) {
 }
 
 Result<LockReport> RedisAdmin::inspect(const LockName& name, const CallLimit& limit) {
-  return inspect(name, most_runs, limit);
+  return inspect(name, rules::remembered_runs, limit);
 }
 
 Result<LockReport> RedisAdmin::inspect(const LockName& name, std::size_t runs,
@@ -206,7 +205,7 @@ Result<Listing> RedisAdmin::list(const std::string& pattern, Listed which, Milli
   if (!names) return std::move(names).error();
   std::size_t size = 0;
   for (const LockName& name : *names) {
-    auto report = inspect(name, which == Listed::in_use ? 1 : most_runs, asking.one());
+    auto report = inspect(name, which == Listed::in_use ? 1 : rules::remembered_runs, asking.one());
     if (!report) return std::move(report).error();
     size += size_of(*report);
     if (size > longest_list) return too_long();

@@ -16,9 +16,14 @@ Fault place_lost() {
   return {Fault::Kind::unavailable, "our place in the line was taken away"};
 }
 
+/// What the slot is, as far as it is to be remembered.
+rules::SlotState slot_at(const Position& position) {
+  const bool forgotten = is_forgotten(position.slot_record, position.slot_ms, position.server_ms());
+  return forgotten ? rules::SlotState{} : position.slot_record.state;
+}
+
 bool is_done(const Position& position) {
-  return position.slot_state.kind == SlotState::Kind::done &&
-         !is_forgotten(position.slot_state, position.slot_ms, position.server_ms());
+  return slot_at(position).is_done();
 }
 
 /// One try of a claim.
@@ -264,16 +269,16 @@ std::optional<Attempt> Entry::write_grant() {
   if (position_.run.empty() && remembers()) {
     position_.run = run_node_of(position_.lock, position_.change, claim_.token);
   }
-  const bool forgotten =
-      is_forgotten(position_.slot_state, position_.slot_ms, position_.server_ms());
-  const SlotState next =
-      begun(forgotten ? SlotState{} : position_.slot_state, claim_.token, claim_.history);
+  const std::string& token = claim_.token.text();
+  const auto before = slot_at(position_);
+  const SlotRecord next{rules::with_run(before, token, rules::next_run(before, token)),
+                        claim_.history};
   const auto fence = static_cast<Fence>(position_.made->czxid);
   Transaction grant;
   const auto node = grant.check(position_.node);
   std::optional<std::size_t> run;
   if (remembers()) {
-    position_.run_text = text_of_run(fence, claim_, claim_.slot ? next.attempt : 0);
+    position_.run_text = text_of_run(fence, claim_, claim_.slot ? next.state.runs.attempt : 0);
     run = grant.create(position_.run, position_.run_text, ZOO_PERSISTENT);
   }
   if (claim_.slot) {
@@ -288,9 +293,8 @@ std::optional<Attempt> Entry::write_grant() {
   if (committed) {
     position_.grant_is_unheard = false;
     if (claim_.slot) {
-      position_.slot_state = next;
+      position_.slot_record = next;
       ++position_.slot_version;
-      position_.slot_is_ours = true;
     }
     return granted();
   }
@@ -308,7 +312,6 @@ std::optional<Attempt> Entry::write_grant() {
     if (auto there = read_slot(session_, position_, limit_); !there) {
       return std::move(there).error();
     }
-    position_.slot_is_ours = position_.is_under_way(claim_.token);
     return granted();
   }
   const bool missing = kind == Error::Kind::no_such_node;
@@ -337,8 +340,8 @@ Granted Entry::granted() {
               static_cast<Fence>(position_.made->czxid),
               asked_at_};
   if (claim_.slot) {
-    given.attempt = position_.slot_state.attempt;
-    given.failures = position_.slot_state.failures;
+    given.attempt = position_.slot_record.state.runs.attempt;
+    given.failures = position_.slot_record.state.runs.failures;
   }
   return {std::move(given)};
 }
@@ -385,9 +388,9 @@ Attempt Entry::find_done() {
     if (!erased) return std::move(erased).error();
     position_.node.clear();
   }
-  const SlotState& state = position_.slot_state;
+  const rules::SlotState& state = position_.slot_record.state;
   const Millis ago{std::max<std::int64_t>(position_.server_ms() - position_.slot_ms, 0)};
-  return SlotDone{state.token, state.fence, state.attempt, state.outcome, ago};
+  return SlotDone{Token::foreign(state.token), state.fence, state.runs.attempt, state.outcome, ago};
 }
 
 /// What was written of a run that did not begin. That it is gone need not be waited for.
@@ -413,7 +416,7 @@ std::int64_t Position::server_ms() const {
 }
 
 void Position::note_slot(const std::optional<Node>& seen) {
-  slot_state = seen ? slot_in(seen->data) : SlotState{};
+  slot_record = seen ? slot_in(seen->data) : SlotRecord{};
   slot_version = seen ? seen->stat.version : -1;
   slot_ms = seen ? seen->stat.mtime : 0;
 }

@@ -8,20 +8,22 @@
 #include <utility>
 
 #include "base/fields.hpp"
+#include "store/rules/runs.hpp"
 #include "store/url.hpp"
 #include "store/zookeeper/queue_order.hpp"
 
 namespace store::zookeeper {
 namespace {
 
-using Kind = SlotState::Kind;
+using Kind = rules::SlotState::Kind;
 
 constexpr std::array<std::pair<Kind, std::string_view>, 3> kinds{
     {{Kind::open, "open"}, {Kind::running, "running"}, {Kind::done, "done"}}};
 
 // A run's text has FENCE, TOKEN, HISTORY, WAITED, SLOT, ATTEMPT, REASON and, once it has ended,
 // OUTCOME, WHY and, if its node was made anew then, GRANTED; a slot's has STATE, ATTEMPT, FAILURES,
-// HISTORY, TOKEN, OUTCOME and FENCE. Fields that a later version appends are passed over.
+// HISTORY, TOKEN, OUTCOME, FENCE and, of one that is running, the token of the run BEFORE, if that
+// left it open. Fields that a later version appends are passed over.
 constexpr std::size_t claimed_fields = 7;
 constexpr std::size_t ended_fields = 9;
 constexpr std::size_t ended_anew_fields = 10;
@@ -121,9 +123,8 @@ std::vector<Run> runs_in(std::vector<Record> records, const std::vector<Token>& 
     const Millis history = fields.size() > 2 ? history_in(fields[2]) : Millis{0};
     if (!goes_on && now_ms - ended_ms > history.count()) continue;
     if (auto run = run_of(record, holds, now_ms)) runs.push_back(*std::move(run));
-    if (runs.size() == most_runs) break;
   }
-  return runs;
+  return rules::newest_of(std::move(runs));
 }
 
 bool is_forgotten(const Record& run, std::int64_t now_ms) {
@@ -133,15 +134,18 @@ bool is_forgotten(const Record& run, std::int64_t now_ms) {
 
 // ---- slots ----
 
-std::string text_of_slot(const SlotState& state) {
+std::string text_of_slot(const SlotRecord& slot) {
+  const auto& state = slot.state;
   const auto name = std::find_if(kinds.begin(), kinds.end(),
                                  [&](auto& each) { return each.first == state.kind; });
-  return fmt::format("{}\t{}\t{}\t{}\t{}\t{} {}\t{}", name->second, state.attempt, state.failures,
-                     state.history.count(), state.token.text(), name_of(state.outcome.kind),
-                     state.outcome.number, state.fence);
+  auto text = fmt::format("{}\t{}\t{}\t{}\t{}\t{} {}\t{}", name->second, state.runs.attempt,
+                          state.runs.failures, slot.history.count(), state.token,
+                          name_of(state.outcome.kind), state.outcome.number, state.fence);
+  if (!state.before.empty()) text += '\t' + state.before;
+  return text;
 }
 
-SlotState slot_in(std::string_view text) {
+SlotRecord slot_in(std::string_view text) {
   const auto fields = base::fields_of(text);
   if (fields.size() < slot_fields) return {};
   const auto kind = std::find_if(kinds.begin(), kinds.end(),
@@ -151,46 +155,19 @@ SlotState slot_in(std::string_view text) {
   const auto outcome = outcome_in(fields[5]);
   const auto fence = base::number_in<Fence>(fields[6]);
   if (kind == kinds.end() || !attempt || !failures || !outcome || !fence) return {};
-  return {kind->first,
-          *attempt,
-          *failures,
-          history_in(fields[3]),
-          Token::foreign(std::string{fields[4]}),
-          *outcome,
-          *fence};
-}
-
-bool is_forgotten(const SlotState& state, std::int64_t written_ms, std::int64_t now_ms) {
-  return now_ms - written_ms > state.history.count();
-}
-
-SlotState begun(const SlotState& before, const Token& token, Millis history) {
-  // A grant that was not heard is given again.
-  const bool again = before.kind == Kind::running && before.token == token;
-  return {Kind::running, before.attempt + (again ? 0 : 1), before.failures, history, token};
-}
-
-SlotState ended(const SlotState& running, const Parting& parting, Fence fence) {
-  using End = Parting::SlotEnd;
-  SlotState after = running;
-  const auto& slot = *parting.slot;
-  const bool failed = slot.end == End::failed;
-  if (slot.end == End::open || (failed && running.failures < slot.slot.retries)) {
-    after.kind = Kind::open;
-    if (failed) ++after.failures;
-  } else {
-    after.kind = Kind::done;
-    after.fence = fence;
-    if (parting.end) after.outcome = parting.end->outcome;
+  SlotRecord slot{{kind->first, {*attempt, *failures}, std::string{fields[4]}},
+                  history_in(fields[3])};
+  if (slot.state.is_done()) {
+    slot.state.outcome = *outcome;
+    slot.state.fence = *fence;
+  } else if (fields.size() > slot_fields) {
+    slot.state.before = fields[slot_fields];
   }
-  return after;
+  return slot;
 }
 
-SlotState taken_back(const SlotState& running) {
-  SlotState after = running;
-  after.kind = running.attempt > 1 ? Kind::open : Kind::none;
-  after.attempt = running.attempt > 0 ? running.attempt - 1 : 0;
-  return after;
+bool is_forgotten(const SlotRecord& slot, std::int64_t written_ms, std::int64_t now_ms) {
+  return now_ms - written_ms > rules::remembered_for(slot.state.kind, slot.history).count();
 }
 
 }  // namespace store::zookeeper

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "store/lock_store.hpp"
+#include "store/rules/slot.hpp"
 
 namespace store::zookeeper {
 
-/// Runs of a lock that are remembered.
-inline constexpr std::size_t most_runs = 50;
 /// Slots of a lock beyond which a run removes some that are over.
 inline constexpr std::size_t tolerated_slots = 16;
 
@@ -61,27 +60,16 @@ bool is_forgotten(const Record& run, std::int64_t now_ms);
 // ---- slots: written by whoever holds the lock, and by nobody else
 // --------------------------------
 
-struct SlotState {
-  enum class Kind { none, open, running, done } kind = Kind::none;
-  unsigned attempt = 0;   // runs it has had
-  unsigned failures = 0;  // of these
+/// A slot, and how long it is remembered. Its end is the time at which its node was written.
+struct SlotRecord {
+  rules::SlotState state{};
   Millis history{};
-  Token token = Token::foreign("");  // of the run that is under way, or that has done it
-  RunOutcome outcome{RunOutcome::Kind::released};
-  Fence fence = 0;
 };
 
-std::string text_of_slot(const SlotState& state);
+std::string text_of_slot(const SlotRecord& slot);
 /// none for a text that no rlock wrote.
-SlotState slot_in(std::string_view text);
-/// Whether the slot, last written then, is older than its --history.
-bool is_forgotten(const SlotState& state, std::int64_t written_ms, std::int64_t now_ms);
-
-/// A run for it begins.
-SlotState begun(const SlotState& before, const Token& token, Millis history);
-/// The run under way has ended like that. `fence` is the run's.
-SlotState ended(const SlotState& running, const Parting& parting, Fence fence);
-/// The run under way never was.
-SlotState taken_back(const SlotState& running);
+SlotRecord slot_in(std::string_view text);
+/// Whether the slot, last written then, is not to be remembered any longer.
+bool is_forgotten(const SlotRecord& slot, std::int64_t written_ms, std::int64_t now_ms);
 
 }  // namespace store::zookeeper

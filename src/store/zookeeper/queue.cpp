@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "store/rules/runs.hpp"
+
 namespace store::zookeeper {
 namespace {
 
@@ -122,7 +124,8 @@ Result<LockReport> report_on(Session& session, const std::string& lock, const Lo
     }
   }
   // One more than is shown: a waiter's that was taken for a grant is left out.
-  auto records = read_runs(session, lock, which == Listed::in_use ? 2 : most_runs, limit);
+  auto records =
+      read_runs(session, lock, which == Listed::in_use ? 2 : rules::remembered_runs, limit);
   if (!records) return std::move(records).error();
   if (records->empty()) return report;
   report.runs = runs_in(*std::move(records), holding, waiting, server_ms());

@@ -48,20 +48,15 @@ struct Position {
   Asked<Children> runs{};        // what was remembered when we came; answered by and by
 
   std::string slot{};             // the node of our slot; empty if we have none
-  SlotState slot_state{};         // as we saw or wrote it last
+  SlotRecord slot_record{};       // as we saw or wrote it last
   int slot_version = -1;          // of that; -1: there was no such node
   std::int64_t slot_ms = 0;       // when that was written
-  bool slot_is_ours = false;      // our run is the one for it that is under way
   bool slot_is_done = false;      // heard while we waited
   bool grant_is_unheard = false;  // we wrote one, and heard nothing
   Asked<Children> slots{};
 
   /// The servers' time when our node was made, or else ours now.
   [[nodiscard]] std::int64_t server_ms() const;
-  /// Whether the token's run is the one for the slot that is under way.
-  [[nodiscard]] bool is_under_way(const Token& token) const {
-    return slot_state.kind == SlotState::Kind::running && slot_state.token == token;
-  }
   void note_slot(const std::optional<Node>& seen);
 };
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "store/rules/modes.hpp"
+
 namespace store::zookeeper {
 namespace {
 
@@ -40,6 +42,15 @@ std::optional<std::int64_t> number_of(std::string_view name) {
   std::int64_t number = 0;
   std::from_chars(name.data() + *start, name.data() + name.size(), number);
   return number;
+}
+
+rules::Modes modes_of(const LockQueue& queue) {
+  static const Mode exclusive{};
+  static const Mode shared{Mode::Kind::shared};
+  rules::Modes modes;
+  modes.reserve(queue.size());
+  for (const QueueNode& each : queue) modes.push_back(each.shared ? &shared : &exclusive);
+  return modes;
 }
 
 }  // namespace
@@ -87,16 +98,11 @@ std::optional<std::size_t> place_of(const LockQueue& queue, const Token& token) 
 }
 
 std::optional<std::size_t> predecessor_of(const LockQueue& queue, std::size_t place) {
-  for (std::size_t i = place; i-- > 0;) {
-    if (!queue[place].shared || !queue[i].shared) return i;
-  }
-  return std::nullopt;
+  return rules::awaited_by(modes_of(queue), place);
 }
 
 std::size_t holders_in(const LockQueue& queue) {
-  std::size_t count = 0;
-  while (count < queue.size() && !predecessor_of(queue, count)) ++count;
-  return count;
+  return rules::holders_among(modes_of(queue));
 }
 
 std::string prefix_of(const Token& token, bool shared) {

@@ -31,8 +31,7 @@ bool has_a_tie(const LockQueue& queue);
 /// The place of the node that carries the end of the token in its name. Its data says whether that
 /// is the whole token.
 std::optional<std::size_t> place_of(const LockQueue& queue, const Token& token);
-/// The one that the node at `place` has to wait for: for a reader the nearest writer before it, for
-/// a writer the one right before it. Nothing: it holds the lock.
+/// The one that the node at `place` has to wait for; nothing: it holds the lock.
 std::optional<std::size_t> predecessor_of(const LockQueue& queue, std::size_t place);
 /// How many hold it, from the front.
 std::size_t holders_in(const LockQueue& queue);

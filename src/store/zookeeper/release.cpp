@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/rules/runs.hpp"
 #include "store/zookeeper/queue.hpp"
 
 namespace store::zookeeper {
@@ -44,7 +45,7 @@ void Sweep::ask() {
       if (path != position_.run) paths.push_back(std::move(path));
     }
     std::sort(paths.begin(), paths.end());
-    const auto kept = most_runs - 1;  // and ours
+    const auto kept = rules::remembered_runs - 1;  // and ours
     const std::size_t surplus = paths.size() > kept ? paths.size() - kept : 0;
     for (std::size_t i = 0; i < surplus; ++i) (void)session_.send_erase(paths[i]);
     for (std::size_t i = surplus; i < std::min(paths.size(), surplus + looked_at); ++i) {
@@ -82,12 +83,21 @@ std::string text_of_forgotten(const Position& position, const RunEnd& end) {
                             position.made->ctime);
 }
 
-/// What the end of our run makes of its slot, if that is still ours: nothing to do otherwise.
-std::optional<SlotState> slot_after(const Position& position, const Parting& parting) {
-  if (!position.slot_is_ours) return std::nullopt;
-  if (!parting.end || !parting.slot) return taken_back(position.slot_state);
+/// What the end of our run, or that there was none, makes of its slot; nothing if it stays as it
+/// is.
+std::optional<SlotRecord> slot_after(const Position& position, const Token& token,
+                                     const Parting& parting) {
+  if (position.slot.empty()) return std::nullopt;
+  const auto& before = position.slot_record.state;
   const Fence fence = position.made ? static_cast<Fence>(position.made->czxid) : 0;
-  return ended(position.slot_state, parting, fence);
+  SlotRecord after = position.slot_record;
+  if (parting.end && parting.slot) {
+    after.state = rules::after_run(before, rules::end_of_run(token, parting, fence, 0));
+    after.history = parting.history;
+  } else {
+    after.state = rules::without_run(before, token.text());
+  }
+  return after.state != before ? std::optional{std::move(after)} : std::nullopt;
 }
 
 }  // namespace
@@ -99,7 +109,6 @@ Release leave(Session& session, Position& position, const Token& token, const Pa
   bool forgotten = false;
   if (!parting.end && position.grant_is_unheard && !position.slot.empty()) {
     if (auto there = read_slot(session, position, limit); !there) return std::move(there).error();
-    position.slot_is_ours = position.is_under_way(token);
   }
   for (int tries = 0; tries < most_tries && !gone; ++tries) {
     Transaction goodbye;
@@ -114,10 +123,11 @@ Release leave(Session& session, Position& position, const Token& token, const Pa
                                       any_version)
                         : goodbye.erase(position.run);
     }
-    if (const auto after = slot_after(position, parting)) {
+    const auto after = slot_after(position, token, parting);
+    if (after) {
       if (position.slot_version < 0) {
         slot = goodbye.create(position.slot, text_of_slot(*after), ZOO_PERSISTENT);
-      } else if (after->kind == SlotState::Kind::none) {
+      } else if (after->state.kind == rules::SlotState::Kind::none) {
         slot = goodbye.erase(position.slot, position.slot_version);
       } else {
         slot = goodbye.set(position.slot, text_of_slot(*after), position.slot_version);
@@ -126,6 +136,10 @@ Release leave(Session& session, Position& position, const Token& token, const Pa
     gone = !node && !run && !slot;
     if (gone) break;
     if (auto there = session.ready(limit); !there) return std::move(there).error();
+    // A container goes by itself with the last slot in it.
+    if (slot && position.slot_version < 0) {
+      (void)session.send_create(slots_of(position.lock), "", ZOO_CONTAINER);
+    }
     const auto asked = session.send(goodbye);
     Sweep sweep{session, position};
     if (parting.end) sweep.ask();
@@ -134,7 +148,7 @@ Release leave(Session& session, Position& position, const Token& token, const Pa
       sweep.finish(limit);
       position.node.clear();
       position.run.clear();
-      position.slot_is_ours = false;
+      if (after) position.slot_record = *after;
       gone = true;
       break;
     }
@@ -157,13 +171,6 @@ Release leave(Session& session, Position& position, const Token& token, const Pa
     } else {
       if (auto there = read_slot(session, position, limit); !there) {
         return std::move(there).error();
-      }
-      position.slot_is_ours = position.is_under_way(token);
-      if (position.slot_version < 0 && parting.end && parting.slot) {
-        // It was removed: what it came to is written down all the same.
-        position.slot_is_ours = true;
-        position.slot_state = {SlotState::Kind::running, parting.slot->attempt,
-                               parting.slot->failures, parting.history, token};
       }
     }
   }

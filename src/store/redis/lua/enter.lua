@@ -37,7 +37,9 @@ end
 
 -- The answer that told us so was lost.
 local function already_held()
-  if owner == id and last_token == token then
+  -- A holder is not in the queue. A waiter that once gave back a grant may have the lock reserved for it, which
+  -- is no grant yet.
+  if owner == id and last_token == token and not redis.call('ZRANK', queue, id) then
     redis.call('PEXPIRE', lock, ttl)
     return granted(last_fence, nil, 1)
   end
@@ -80,7 +82,10 @@ local function no_higher_fence()
 end
 
 -- Readers and writers go together; so do those who agree on the number of permits.
-local function family(some) return some == 'exclusive' and 'shared' or some end
+local function go_together(one, other)
+  local function family(some) return some == 'exclusive' and 'shared' or some end
+  return family(one) == family(other)
+end
 local function mismatch()
   local others, who
   if mode then
@@ -90,7 +95,7 @@ local function mismatch()
   elseif owner and owner == last_token then
     others, who = 'exclusive', owner
   end
-  if not others or family(others) == family(want) then return end
+  if not others or go_together(others, want) then return end
   return answer({'mismatch'}, 'mode', others, 'token', string.sub(who, 1, 400))
 end
 
@@ -181,7 +186,7 @@ local function grant()
   if slot then
     -- Also a late claim of a run whose end was heard here is that run.
     if state ~= 'running' and state ~= 'open' or rest ~= token then attempt = attempt + 1 end
-    begin_slot(token, attempt, failures, history + ttl)
+    with_run(token, attempt, failures, history + ttl)
   end
   begin_run(token, number, arg, history, ttl, slot and digits(attempt) or '')
   return granted(number, permit, nil)
@@ -213,7 +218,7 @@ local function stand(ticket)
   local rank = redis.call('ZRANK', queue, id)
   local ahead = rank > 0 and first_waiter()
   -- There is room for the first one, which did not come for it.
-  local not_come = ahead and mode and mode == mode_of(ahead) and room()
+  local not_come = ahead and mode and mode == mode_of(ahead) and has_room()
   if not_come and #dead > 0 then
     roll_call(confirm_within, id)
   elseif not_come or ahead and #dead > 0 then
@@ -241,7 +246,7 @@ local reply = already_held() or slot_done() or no_higher_fence() or mismatch()
 if reply then return reply end
 if arg.supersede then send_away() end
 local ticket = my_ticket()
-if owner == id or is_my_turn(ticket) and (not owner or want == mode and room()) then return grant() end
+if owner == id or is_my_turn(ticket) and (not owner or want == mode and has_room()) then return grant() end
 -- Free, but others were here first: the holder's lease ended, or the first one did not confirm.
 if not owner then roll_call(confirm_within, id) end
 return stand(ticket)

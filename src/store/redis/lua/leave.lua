@@ -5,7 +5,7 @@
 --        min_hold: ms after the grant for which the lock stays taken although it is given back
 --        history: ms to remember the run for   run_end: what the release says of it; absent: it never was
 --        fence: of the grant; the server may have lost it, or know another one (a quorum's)
---        of a slot, see end_slot(): slot_end   retries   attempt   failures
+--        of a slot, see after_run(): slot_end   retries   attempt   failures
 -- result  1 given back (or no longer wanted)   0 nobody had it any more   -1 somebody else has it
 -- A cancelled id may have been granted the lock without hearing of it: then that is given back.
 local arg = named_arguments()
@@ -22,7 +22,8 @@ local holds = owner == id or number
 -- The lease may have ended on the way here; the run has ended all the same, or never was.
 local function remember()
   local state, runs_begun, _, whose = slot_state()
-  local slot_is_ours = slot and (owner == id or state == 'running' and whose == token)
+  -- Not because the lock is: a server of a quorum may have heard the end of a later run meanwhile.
+  local slot_is_ours = state == 'running' and whose == token
   -- A server that lost its data hears what the run came to, and so does one of a quorum that missed our
   -- grant: later it may be one of a majority.
   local missed = slot and arg.slot_end and state ~= 'done' and runs_begun <= tonumber(arg.attempt or 0)
@@ -31,7 +32,11 @@ local function remember()
   local stays_for = history + min_hold
   local numbered = end_run(token, arg.run_end, {history = stays_for, granted = history > 0 and tonumber(number),
     fence = arg.fence, attempt = arg.attempt})
-  if slot_is_ours or missed then end_slot(token, arg, stays_for, numbered) end
+  if slot_is_ours and not arg.slot_end then
+    without_run(token, stays_for)
+  elseif slot_is_ours or missed then
+    after_run(token, arg, stays_for, numbered)
+  end
 end
 
 local function give_back()

@@ -13,7 +13,7 @@ if owner ~= token then return owner and -1 or 0 end
 local state, _, failures, rest = slot_state()
 local is_over = state == 'done' or state == 'open' and rest == token  -- --min-hold keeps the lock
 if slot and not is_over then
-  begin_slot(token, tonumber(arg.attempt), math.max(failures, tonumber(arg.failures)), tonumber(arg.history) + ttl)
+  with_run(token, tonumber(arg.attempt), math.max(failures, tonumber(arg.failures)), tonumber(arg.history) + ttl)
 end
 if last_fence > number then return -2 end
 redis.call('SET', fence, digits(number) .. ' ' .. token, 'PX', DAY_MS + ttl)

@@ -68,7 +68,7 @@ local function capacity()
   return tonumber(mode:match('^permits=(%d+)$'))
 end
 
-local function room()
+local function has_room()
   local permits = capacity()
   return not permits or redis.call('ZCARD', held) < permits
 end

@@ -52,7 +52,7 @@ local function tell_first(confirm_within)
   local heads = redis.call('ZRANGE', queue, 0, 1)
   local first = heads[1]
   if not first then return end
-  if not (mode and mode_of(first) == mode and room()) then
+  if not (mode and mode_of(first) == mode and has_room()) then
     post(token_of(first), 'next')
     return
   end

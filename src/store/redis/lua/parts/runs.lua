@@ -60,7 +60,7 @@ local function reason_of(holder)
 end
 
 -- For whoever waits: the median of those of the last runs that ended by themselves (typical_length()
--- of store/runs is the same); nil if none is remembered.
+-- of store/rules/runs is the same); nil if none is remembered.
 local function typical_run()
   local lengths = {}
   for _, line in ipairs(redis.pcall('LRANGE', runs, 0, 19)) do

@@ -22,31 +22,40 @@ local function set_slot(state, attempt, failures, rest, history)
   return redis.call('SET', slot, text, 'PX', history)
 end
 
+-- The acts of store/rules/slot, which has them in C++ for other stores: with_run, without_run, after_run.
 -- A run for the slot begins. The run before it may say once more that it has ended, also after this one was
 -- taken back: so its token stays.
-local function begin_slot(token, attempt, failures, history)
+local function with_run(token, attempt, failures, history)
   local state, _, _, rest, before = slot_state()
   if state == 'open' then before = rest elseif rest ~= token then before = '' end
   set_slot('running', attempt, failures, before == '' and token or token .. '\t' .. before, history)
 end
 
--- The run of a holder has ended. `run` is what its release says: `slot_end` is 'done', 'failed', 'open', or
--- nil if it never was; `attempt` its number, and `failures` how many failed before it, as the holder knows
--- them: a server of a quorum may have missed some; `retries` how many may fail; `run_end` the outcome.
--- `numbered`: the fence of the run, if that is known. Whoever waits is told that the slot is done; those
--- behind the first thousand by those who leave (see enter).
-local function end_slot(token, run, history, numbered)
+-- The run of that token, for the slot, never was.
+local function without_run(token, history)
+  local state, number, failures, rest, before = slot_state()
+  if state ~= 'running' or rest ~= token then return end
+  if before == token then
+    set_slot('open', number, failures, token, history)
+  elseif number > 1 then
+    set_slot('open', number - 1, failures, before, history)
+  else
+    redis.call('DEL', slot)
+  end
+end
+
+-- The run of a holder has ended. `run` is what its release says: `slot_end` is 'done', 'failed' or 'open';
+-- `attempt` its number, and `failures` how many failed before it, as the holder knows them: a server of a
+-- quorum may have missed some; `retries` how many may fail; `run_end` the outcome. `numbered`: the fence of
+-- the run, if that is known. Whoever waits is told that the slot is done; those behind the first thousand by
+-- those who leave (see enter).
+local function after_run(token, run, history, numbered)
   local state, number, failures, rest, before = slot_state()
   local ours = state == 'running' and rest == token
   -- A release that is heard again ends no second run: not when the slot is as the first one left it, and not when
   -- a claim of the same run was heard between the two.
   if before == token then
     if ours then set_slot('open', number, failures, token, history) end
-    return
-  end
-  if not run.slot_end then
-    if not ours then return end
-    if number > 1 then set_slot('open', number - 1, failures, before, history) else redis.call('DEL', slot) end
     return
   end
   if state == 'done' or state == 'open' and rest == token then return end

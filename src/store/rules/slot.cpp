@@ -1,0 +1,84 @@
+#include "store/rules/slot.hpp"
+
+#include <algorithm>
+
+namespace store::rules {
+namespace {
+
+using Kind = SlotState::Kind;
+
+constexpr Millis a_day = std::chrono::hours{24};
+
+}  // namespace
+
+RunNumber number_of(const Lease& lease) {
+  return {lease.attempt, lease.failures};
+}
+
+RunNumber higher_of(RunNumber one, RunNumber other) {
+  return {std::max(one.attempt, other.attempt), std::max(one.failures, other.failures)};
+}
+
+Millis remembered_for(Kind kind, Millis history) {
+  return kind == Kind::running ? std::max(history, a_day) : history;
+}
+
+RunNumber next_run(const SlotState& slot, const std::string& token) {
+  const bool had_one = slot.kind == Kind::running || slot.kind == Kind::open;
+  RunNumber number = slot.runs;
+  // A late claim of a run whose end was heard is that run.
+  if (!had_one || slot.token != token) ++number.attempt;
+  return number;
+}
+
+SlotState with_run(const SlotState& slot, const std::string& token, RunNumber number) {
+  SlotState after{
+      Kind::running, {number.attempt, std::max(slot.runs.failures, number.failures)}, token};
+  // The run before may say once more that it has ended, also after this one was taken back.
+  if (slot.kind == Kind::open) after.before = slot.token;
+  if (slot.runs_for(token)) after.before = slot.before;
+  return after;
+}
+
+SlotState without_run(const SlotState& slot, const std::string& token) {
+  if (slot.before == token && slot.runs_for(token)) return {Kind::open, slot.runs, token};
+  if (!slot.runs_for(token)) return slot;
+  if (slot.runs.attempt <= 1) return {};
+  return {Kind::open, {slot.runs.attempt - 1, slot.runs.failures}, slot.before};
+}
+
+EndOfRun end_of_run(const Token& token, const Parting& parting, Fence fence, std::int64_t now_ms) {
+  const auto& of_slot = *parting.slot;
+  return {token.text(),
+          {of_slot.attempt, of_slot.failures},
+          of_slot.end,
+          of_slot.slot.retries,
+          parting.end->outcome,
+          fence,
+          now_ms};
+}
+
+bool is_over(const SlotState& slot, const std::string& token) {
+  return slot.is_done() || (slot.kind == Kind::open && slot.token == token);
+}
+
+SlotState after_run(const SlotState& slot, const EndOfRun& ended) {
+  using End = Parting::SlotEnd;
+  const bool ours = slot.runs_for(ended.token);
+  // The end was heard before: not of this run if the claim was heard again since, and not of a
+  // later one.
+  if (slot.kind == Kind::running && slot.before == ended.token) {
+    return ours ? SlotState{Kind::open, slot.runs, ended.token} : slot;
+  }
+  if (is_over(slot, ended.token)) return slot;
+  if (!ours && slot.runs.attempt > ended.number.attempt) return slot;
+  RunNumber runs{ended.number.attempt, std::max(slot.runs.failures, ended.number.failures)};
+  const bool failed = ended.end == End::failed;
+  if (ended.end == End::open || (failed && runs.failures < ended.retries)) {
+    if (failed) ++runs.failures;
+    return {Kind::open, runs, ended.token};
+  }
+  return {Kind::done, runs, ended.token, {}, ended.outcome, ended.fence, ended.now_ms};
+}
+
+}  // namespace store::rules
