@@ -44,10 +44,10 @@ std::shared_ptr<RunningJob> Run::start_job(Client& client, const Wish& wish,
   job->in_steps = wish.in_steps;
   job->over = os::Fd{::eventfd(0, EFD_NONBLOCK)};
   job->needs_to_die = nanos(wish.dying);
+  client.job = job;  // the judge looks at it as long as others live, also when it throws here
   judge_.say(job->client, fmt::format("has it, fence {}", fmt::join(job->fences, ", ")));
   judge_.begins(*job);
   judge_.believes(*job, held.valid_until().moment());
-  client.job = job;
   return job;
 }
 
