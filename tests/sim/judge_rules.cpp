@@ -78,8 +78,8 @@ rules::SlotState ruled(const rules::SlotState& before, const Script* script, con
   const bool told = script == &scripts::raise && (reply.integer == 1 || reply.integer == -2);
   const std::string token = named(words, "token");
   if (!told || rules::is_over(before, token)) return before;
-  return rules::with_run(
-      before, token, {number_in(named(words, "attempt")), number_in(named(words, "failures"))});
+  return rules::with_run(before, token,
+                         {number_in(named(words, "attempt")), number_in(named(words, "failures"))});
 }
 
 }  // namespace

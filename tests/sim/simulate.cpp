@@ -292,8 +292,10 @@ std::string part_that_begins(std::string_view line) {
   if (!line.starts_with("-- ") || colon == std::string_view::npos) return {};
   std::string word{line.substr(3, colon - 3)};
   if (word == "parts") return word;
-  if (!std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) return {};
-  std::transform(word.begin(), word.end(), word.begin(), [](char c) { return static_cast<char>(c - 'A' + 'a'); });
+  if (!std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; }))
+    return {};
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](char c) { return static_cast<char>(c - 'A' + 'a'); });
   return word;
 }
 

@@ -118,8 +118,12 @@ Act Workload::enter() {
 
 Act Workload::leave() {
   const bool cancel = random_.chance(35);
-  Words words{"id", cancel || random_.chance(20) ? id() : token(), "confirm_within", milliseconds(),
-              "how", cancel ? "cancel" : "release"};
+  Words words{"id",
+              cancel || random_.chance(20) ? id() : token(),
+              "confirm_within",
+              milliseconds(),
+              "how",
+              cancel ? "cancel" : "release"};
   if (!cancel) may_say(words, 25, "min_hold", milliseconds());
   may_say(words, 50, "history", milliseconds());
   if (!cancel) may_say(words, 66, "run_end", random_.pick({"exited 0\t", "cancelled 0\tby x"}));

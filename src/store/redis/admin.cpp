@@ -80,8 +80,7 @@ std::vector<HolderReport> holders_in(const Fields& lock) {
     one.permit = number_in(fields["permit"]);
     one.holder.others = 0;
     one.holder.reason.clear();
-    one.holder.kind =
-        fields["kept"].integer() == 1 ? Holder::Kind::kept : Holder::Kind::holder;
+    one.holder.kind = fields["kept"].integer() == 1 ? Holder::Kind::kept : Holder::Kind::holder;
     one.holder.token = fields["token"].text();
     one.holder.expires_in = length_in(fields["left"]);
     one.holder.held_for = length_if_in(fields["held"]);
@@ -223,7 +222,8 @@ Result<Removal> RedisAdmin::force_release(const LockName& name, const std::vecto
   // Only an rlock reads a mailbox.
   const bool listens = std::any_of(shown.begin(), shown.end(),
                                    [](const Token& token) { return token.parts().has_value(); });
-  std::vector<std::string> arguments{std::to_string(confirm_within.count()), listens ? reply_id_ : "", by};
+  std::vector<std::string> arguments{std::to_string(confirm_within.count()),
+                                     listens ? reply_id_ : "", by};
   append(arguments, shown);
   auto answer = client_.run_script(scripts::force_release, name, arguments, limit);
   if (!answer) return std::move(answer).error();

@@ -16,7 +16,7 @@ namespace store::redis {
 inline constexpr Millis heartbeat{12'000};  // a waiter's sign of life: two commands, 0.17 a second
 inline constexpr Millis patience{30'000};   // two and a half heartbeats: one may be lost
 inline constexpr Millis confirm_within{2'000};  // a reservation: many round trips, yet short
-inline constexpr Millis second_look{100};   // after `next`: by then the first one has confirmed
+inline constexpr Millis second_look{100};       // after `next`: by then the first one has confirmed
 
 /// Sleeping in BLPOP: the server ends it after `server_timeout`, or we do after `cut`, by throwing
 /// the connection away, when the server's clock is too coarse.
