@@ -119,7 +119,7 @@ licence() { sed -n "/^==== $1 ====$/,/^==== /p" "$FILE_T/root/usr/share/doc/rloc
         ;;
       *) libraries+=("${library//_/-}") ;;
     esac
-  done < <(sed -nE 's/^ *find_(package|library)\(([A-Za-z_0-9]+).*/\2/p' "$REPO/CMakeLists.txt")
+  done < <(sed -nE 's/^ *find_(package|library)\(([A-Za-z_0-9]+).*/\2/p' "$REPO"/cmake/Dependencies.cmake "$REPO/tests/CMakeLists.txt")
   for name in "${libraries[@]}"; do
     [[ $(licence "$name" | wc -w) -gt 50 ]] || fail "no licence of $name"
     grep -q "^  $name [0-9][0-9.]*.*, https://" "$FILE_T/root/usr/share/doc/rlock/copyright" || fail "no line of $name"

@@ -317,6 +317,7 @@ int main(void) { return creat(\"$T/caught\", 0600) < 0; }"
   # shellcheck disable=SC2016
   launch exchanges setpriv --reuid "$SOMEBODY" --regid "$SOMEBODY" --clear-groups "$PYTHON" -c 'import os, sys
 there, beside, *targets = sys.argv[1:]
+os.symlink(targets[0], there)
 print("begun", flush=True)
 while True:
     for target in targets:

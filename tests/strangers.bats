@@ -102,18 +102,22 @@ by_loss() {
   redis del "$K" >/dev/null
   code=76
 }
+# kill_inside PID: process 1 may end of that, and take the one that killed along
+kill_inside() {
+  inside kill -KILL "$1" || [[ $? == 137 ]]
+}
 by_max_hold() {
   "$from" -t 60s --grace 400ms --max-hold 2s -- sh -c "$job"
   code=76
 }
 by_its_guardian() {
   "$from" "${slow[@]}" -- sh -c "$job"
-  inside kill -KILL "$GUARDIAN"
+  kill_inside "$GUARDIAN"
   code=137
 }
 by_kill() {
   "$from" "${slow[@]}" -- sh -c "$job"
-  inside kill -KILL "$JOB"
+  kill_inside "$JOB"
   code=137
 }
 by_wait_all() {

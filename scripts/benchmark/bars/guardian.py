@@ -20,7 +20,7 @@ def guardian():
 
 def build(place):
     root = os.path.abspath(f"{HERE}/../..")
-    for part in ("src", "scripts", "man", "CMakeLists.txt", "LICENSE"):
+    for part in ("src", "scripts", "man", "cmake", "CMakeLists.txt", "LICENSE"):
         whole = shutil.copytree if os.path.isdir(f"{root}/{part}") else shutil.copy
         os.makedirs(place, exist_ok=True)
         whole(f"{root}/{part}", f"{place}/{part}")

@@ -1,0 +1,76 @@
+# What the program is made of, and what it is without where that is missing.
+include(CheckCSourceCompiles)
+include(CMakePushCheckState)
+
+# leave_out(WHAT HOW): this build is without it; scripts/build ends with these lines, scripts/package refuses.
+set(left_out "${CMAKE_BINARY_DIR}/generated/left-out")
+file(WRITE "${left_out}" "")
+function(leave_out what how)
+  message(WARNING "without ${what}: ${how}, and build again")
+  file(APPEND "${left_out}" "without ${what}: ${how}, and build again\n")
+endfunction()
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# hiredis as a static archive: loading shared libraries is half of what a short run costs.
+find_path(HIREDIS_INCLUDE hiredis/hiredis.h HINTS "${HIREDIS_ROOT}/include" REQUIRED)
+find_library(HIREDIS_LIBRARY NAMES libhiredis.a hiredis HINTS "${HIREDIS_ROOT}/lib" REQUIRED)
+file(STRINGS "${HIREDIS_INCLUDE}/hiredis/hiredis.h" hiredis_version
+     REGEX "^#define HIREDIS_(MAJOR|MINOR|PATCH) ")
+list(TRANSFORM hiredis_version REPLACE "[^0-9]" "")
+list(JOIN hiredis_version "." hiredis_version)
+message(STATUS "hiredis ${hiredis_version}: ${HIREDIS_LIBRARY}")
+
+# TLS: only the headers, the library is loaded by the first connection that wants it. hiredis can be
+# given a transport since 1.0.
+find_package(OpenSSL 3.0)
+if(OPENSSL_FOUND AND hiredis_version VERSION_GREATER_EQUAL 1.0)
+  set(tls_sources store/redis/tls.cpp)
+  set(built_tls "yes, with OpenSSL 3 of the host")
+else()
+  leave_out("TLS (rediss://)" "install hiredis 1.0 (scripts/install-hiredis) and OpenSSL 3.0 (libssl-dev), or newer")
+  set(tls_sources store/redis/without_tls.cpp)
+  set(built_tls "no")
+endif()
+
+# ZooKeeper: the single-threaded client, as a static archive, whose threads cannot be there when a job
+# is forked, and which costs nobody a shared library.
+find_path(ZOOKEEPER_INCLUDE zookeeper/zookeeper.h)
+find_library(ZOOKEEPER_LIBRARY NAMES libzookeeper_st.a zookeeper_st)
+if(NOT (ZOOKEEPER_INCLUDE AND ZOOKEEPER_LIBRARY AND ZOOKEEPER_LINKS))
+  unset(ZOOKEEPER_LINKS CACHE) # what was found before may have changed
+endif()
+if(ZOOKEEPER_INCLUDE AND ZOOKEEPER_LIBRARY)
+  # Not one that wants more libraries, such as OpenSSL.
+  cmake_push_check_state(RESET)
+  set(CMAKE_REQUIRED_INCLUDES "${ZOOKEEPER_INCLUDE}")
+  set(CMAKE_REQUIRED_LIBRARIES "${ZOOKEEPER_LIBRARY}" Threads::Threads)
+  check_c_source_compiles("
+    #include <zookeeper/zookeeper.h>
+    int main(void) { return zoo_set_servers_resolution_delay(zookeeper_init(\"\", 0, 0, 0, 0, 0), 0); }" ZOOKEEPER_LINKS)
+  cmake_pop_check_state()
+endif()
+if(ZOOKEEPER_LINKS)
+  file(STRINGS "${ZOOKEEPER_INCLUDE}/zookeeper/zookeeper_version.h" zookeeper_version
+       REGEX "^#define ZOO_(MAJOR|MINOR|PATCH)_VERSION |^#define ZOO_VERSION ")
+  list(TRANSFORM zookeeper_version REPLACE "^[^ ]+ [^ ]+ |\"" "")
+  list(JOIN zookeeper_version "." zookeeper_version)
+  set(built_zookeeper "yes, client ${zookeeper_version}")
+  set(zookeeper_sources
+    store/zookeeper/admin.cpp
+    store/zookeeper/client.cpp
+    store/zookeeper/grant.cpp
+    store/zookeeper/questions.cpp
+    store/zookeeper/queue.cpp
+    store/zookeeper/release.cpp
+    store/zookeeper/store.cpp)
+else()
+  leave_out("ZooKeeper (zk://)" "install its single-threaded C client (libzookeeper-st-dev)")
+  set(zookeeper_sources store/zookeeper/without_zookeeper.cpp)
+  set(built_zookeeper "no")
+  set(ZOOKEEPER_INCLUDE "")
+  set(ZOOKEEPER_LIBRARY "")
+endif()
