@@ -182,8 +182,8 @@ void Supervisor::carry_out(const Actions& actions) {
           if (to.signal == SIGKILL) guardian_.kill_tree();
           const auto reached = tree_.signal(to.signal);
           say_refusal(to.signal, reached);
-          // Should /proc be gone, at least the job itself.
-          if (reached.processes == 0 && !reached.refused) guardian_.signal_job(to.signal);
+          // The guardian has descriptors of its own to look with, and knows the job itself.
+          if (reached.processes == 0 && !reached.refused) guardian_.signal_tree(to.signal);
         },
         [&](const ToOthers& to) {
           say_refusal(to.signal,
@@ -195,10 +195,13 @@ void Supervisor::carry_out(const Actions& actions) {
   }
 }
 
-/// Once: what may not be signalled, a program of another user's, is tried again until it is gone.
+/// Once: what may not be signalled, a program of another user's, is tried again until it is gone;
+/// so is what cannot be seen.
 void Supervisor::say_refusal(int signal, const os::Reached& reached) {
-  if (!reached.refused || std::exchange(refusal_said_, true)) return;
-  base::log::error("{}", reached.refused->text(signal));
+  if (!reached.refused && reached.unseen == 0) return;
+  if (std::exchange(refusal_said_, true)) return;
+  if (reached.refused) return base::log::error("{}", reached.refused->text(signal));
+  base::log::error("cannot look for the processes of the job: {}", os::describe(reached.unseen));
 }
 
 }  // namespace

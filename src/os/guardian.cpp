@@ -239,6 +239,9 @@ void GuardianProcess::take_orders() {
               line_.send(Report{Report::Kind::answer, 0, order.signal});
               break;
             case Order::Kind::signal: send_to_job(order); break;
+            case Order::Kind::signal_tree:
+              if (tree_.signal(order.signal).processes == 0) send_to_job(order);
+              break;
           }
         },
         [&](HungUp) { alone_ = true, more = false; });
@@ -517,6 +520,11 @@ void Guardian::signal_job(int number, std::optional<std::uint64_t> value) {
   // Only its parent knows for certain that the number still means the job: its guardian, or we once
   // that is gone. A guardian that does not read has not reaped it either.
   if (!hung_up_ || is_our_child(job_)) (void)::kill(job_, number);
+}
+
+void Guardian::signal_tree(int number) {
+  const bool ordered = !hung_up_ && line_.send(Order{Order::Kind::signal_tree, number, {}});
+  if (!ordered) signal_job(number);
 }
 
 void Guardian::keep_until(base::Deadline until) {
