@@ -60,6 +60,7 @@ Ending Supervisor::run() {
   for (;;) {
     timer_.set(std::min({policy_.due(), renewer_.begin_at(), addressees_.due(), witness_due_}));
     guardian_.keep_until(policy_.last_moment());
+    renewer_.note_alive(base::now(), policy_.last_moment());
     os::wait_any({signals_.descriptor(), guardian_.descriptor(), witness_.descriptor(),
                   renewer_.descriptor(), timer_.descriptor()},
                  base::Deadline::never());
