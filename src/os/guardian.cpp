@@ -14,6 +14,7 @@
 
 #include "base/log.hpp"
 #include "os/error.hpp"
+#include "os/kill_rounds.hpp"
 #include "os/poll.hpp"
 #include "os/process_name.hpp"
 #include "os/process_tree.hpp"
@@ -66,8 +67,6 @@ void report_signals(GuardianLine& line, Signals& signals) {
 
 namespace {
 
-// Between two rounds of KILL, for what forked while we were looking.
-constexpr base::Millis kill_rounds{10};
 // stderr can be a file on a server that is silent, and a write to it takes for ever: whoever kills
 // speaks when nothing is left to kill, or after this time.
 constexpr base::Millis silent_kill{1'000};
@@ -166,6 +165,7 @@ class GuardianProcess {
   bool unreaped_ = false;        // there may be more children that ended
   bool storm_ = false;           // there are new children as soon as we have killed the old ones
   bool ordered_ = false;         // by rlock, to kill
+  KillRounds rounds_{};
   std::optional<Urgency> urgency_{};  // once there is a storm
   bool told_ = false;                 // or there is nothing to tell
   std::string why_{};                 // we kill, unsaid yet
@@ -223,7 +223,7 @@ void GuardianProcess::watch() {
 base::Deadline GuardianProcess::due() const {
   const auto now = base::now();
   if (storm_ || unreaped_) return base::Deadline::at(now);
-  return must_kill() ? base::Deadline::after(now, kill_rounds) : until_;
+  return must_kill() ? rounds_.due() : until_;
 }
 
 void GuardianProcess::take_orders() {
@@ -306,10 +306,19 @@ void GuardianProcess::kill_tree() {
   }
   be_urgent();
   storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
-  // Should /proc be gone, at least the job itself.
-  if (!storm_ && tree_.signal(SIGKILL).processes == 0 && !end_) (void)::kill(job_, SIGKILL);
+  if (!storm_) {
+    const auto reached = tree_.signal(SIGKILL);
+    rounds_.met(reached, base::now());
+    if (rounds_.is_stuck()) urgency_.reset();
+    // Should /proc be gone, at least the job itself.
+    if (reached.processes == 0 && !end_) (void)::kill(job_, SIGKILL);
+  }
   look_at_children();
-  if (!storm_ && say_at_.passed(base::now())) say_why();
+  if (storm_) return;
+  if (say_at_.passed(base::now())) say_why();
+  // An rlock that gave the order says this itself.
+  if (ordered_) return;
+  if (const auto line = rounds_.complaint(tree_, base::now())) base::log::error("{}", *line);
 }
 
 void GuardianProcess::say_why() {
@@ -442,12 +451,13 @@ void Guardian::undo_start() {
   // It kills what is below it, and the command that it still loads dies of the order itself.
   kill_tree();
   const auto patience = base::Deadline::after(base::now(), usual_start);
-  while (!tree_.empty()) {
+  for (KillRounds rounds; !tree_.empty();) {
     // Below a debugger it cannot do so. What it leaves comes to us.
     if (patience.passed(base::now()) && is_our_child(guardian_)) (void)::kill(guardian_, SIGKILL);
     continue_guardian();
-    tree_.signal(SIGKILL);
-    wait_any({descriptor()}, base::Deadline::after(base::now(), kill_rounds));
+    rounds.met(tree_.signal(SIGKILL), base::now());
+    if (const auto line = rounds.complaint(tree_, base::now())) base::log::error("{}", *line);
+    wait_any({descriptor()}, rounds.due());
     while (take()) {
     }
   }

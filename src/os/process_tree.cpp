@@ -250,6 +250,7 @@ Reached ProcessTree::signal(int number, Members which) const {
   const auto reach = [&](const Process& process) {
     if (which == Members::outside_our_group && ::getpgid(process.pid) == ::getpgrp()) return;
     if (!tried.emplace(process.pid, process.start).second) return;
+    reached.members.push_back(process);
     if (process.start == 0) {
       const auto found = hidden.find(process.pid);
       if (found == hidden.end()) return;

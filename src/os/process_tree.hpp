@@ -25,6 +25,7 @@ struct Reached {
     [[nodiscard]] std::string text(int signal) const;
   };
   std::size_t processes = 0;         // that it was sent to
+  std::vector<Process> members{};    // that were seen, the dead among them
   std::optional<Refused> refused{};  // the last one that the kernel did not let us signal
   int unseen = 0;  // errno, if there may be others that could not be seen (Look::error())
 
@@ -63,6 +64,10 @@ class ProcessTree {
 
   /// From now on the tree is what is below `guardian`, itself a subreaper, without it.
   void be_below(pid_t guardian);
+  /// What is between us and the tree, if anything is.
+  [[nodiscard]] std::optional<pid_t> guardian() const {
+    return guardian_ > 0 ? std::optional{guardian_} : std::nullopt;
+  }
   /// The guardian was killed, and its orphans came to us. If strangers can have come as well, those
   /// of our children that started after it: nothing tells which is which.
   void inherit();
