@@ -478,9 +478,15 @@ std::optional<NotStarted> Guardian::await_start(Signals& signals) {
       return NotStarted{NotStarted::Stage::late, ETIMEDOUT};
     }
     if (is_usual) continue;
-    if (const auto signal = signals.take(); signal && ends_a_process(signal->number)) {
+    const auto signal = signals.take();
+    if (signal && ends_a_process(signal->number)) {
       undo_start();
       return NotStarted{NotStarted::Stage::interrupted, signal->number};
+    }
+    if (signal && stops_a_process(signal->number)) {
+      // ^Z has stopped the loading command as well. A shell waits until we are stopped, too.
+      Signals::suspend(signal->number);
+      (void)tree_.resume();
     }
   }
   const auto first = line_.take<Report>();
