@@ -49,6 +49,20 @@ GuardianLine::Taken GuardianLine::take_bytes(void* bytes, std::size_t size) {
   }
 }
 
+namespace {
+
+/// The signal of `order`, with its value. Whoever calls this knows that the number means the job.
+void pass_on(pid_t job, const Order& order) {
+  sigval value{};
+  // The wider member of the two.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr,cppcoreguidelines-pro-type-union-access)
+  value.sival_ptr = reinterpret_cast<void*>(order.value.value_or(0));
+  const int sent = order.value ? ::sigqueue(job, order.signal, value) : ::kill(job, order.signal);
+  if (sent != 0) base::log::error("{}", Reached::Refused{job, errno}.text(order.signal));
+}
+
+}  // namespace
+
 // ---- the guardian's end -------------------------------------------------------------------
 
 void block_all_signals() {
@@ -249,13 +263,7 @@ void GuardianProcess::take_orders() {
 }
 
 void GuardianProcess::send_to_job(const Order& order) {
-  if (end_) return;
-  sigval value{};
-  // The wider member of the two.
-  // NOLINTNEXTLINE(performance-no-int-to-ptr,cppcoreguidelines-pro-type-union-access)
-  value.sival_ptr = reinterpret_cast<void*>(order.value.value_or(0));
-  const int sent = order.value ? ::sigqueue(job_, order.signal, value) : ::kill(job_, order.signal);
-  if (sent != 0) base::log::error("{}", Reached::Refused{job_, errno}.text(order.signal));
+  if (!end_) pass_on(job_, order);
 }
 
 void GuardianProcess::look_at_children() {
@@ -535,7 +543,7 @@ void Guardian::signal_job(int number, std::optional<std::uint64_t> value) {
   }
   // Only its parent knows for certain that the number still means the job: its guardian, or we once
   // that is gone. A guardian that does not read has not reaped it either.
-  if (!hung_up_ || is_our_child(job_)) (void)::kill(job_, number);
+  if (!hung_up_ || is_our_child(job_)) pass_on(job_, order);
 }
 
 void Guardian::signal_tree(int number) {
