@@ -16,6 +16,7 @@ namespace {
 
 int run(int argc, char** argv) {
   cmd::secure_output();
+  cmd::forbid_core_files();
   try {
     const std::vector<std::string> words{argv + 1, argv + argc};
     cmd::scrub_argv({argv + 1, argv + argc});

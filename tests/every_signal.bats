@@ -102,6 +102,22 @@ each_way() {
   ended_with '10=42 37=7'
 }
 
+@test "a value that is sent along reaches the job also when its guardian is below a debugger" {
+  counting "$RLOCK_BIN" -k "$K"
+  launch tracer "$PYTHON" "$LIB/stop_thread.py" "$(guardian_of holder)"
+  wait_until says "$T/tracer.out" stopped
+  # More than the line to the guardian takes: the rest goes to the job itself.
+  "$PYTHON" -c 'import ctypes, sys
+for i in range(400): ctypes.CDLL(None).sigqueue(int(sys.argv[1]), 37, ctypes.c_void_p(7))' "${PIDS[holder]}"
+  wait_until says "$T/log" 37
+  signal KILL tracer
+  wait_until line_count_is "$T/log" 401
+  run grep -cx 37=7 "$T/log"
+  assert_output 400
+  signal KILL holder
+  finish holder
+}
+
 @test "real-time signals queue up: as many as were sent" {
   counting "$RLOCK_BIN" -k "$K"
   "$PYTHON" -c 'import os, sys

@@ -204,6 +204,60 @@ hold_family_speechless() {
   end_leftovers
 }
 
+@test "stderr hangs, and --max-hold ends the job: the lock is not refreshed for a rlock that hangs" {
+  hold_family_speechless holder --ttl 2s --max-hold 3s
+  wait_until family_gone
+  attempt -k "$K" -w 15s -- true
+  assert_success
+  end_leftovers
+}
+
+# stop_main_thread NAME: of NAME, once it has a thread that refreshes; until resume_main_thread NAME.
+stop_main_thread() {
+  local name=$1
+  wait_until has_threads 2 "${PIDS[$name]}"
+  launch "$name.tracer" "$PYTHON" "$LIB/stop_thread.py" "${PIDS[$name]}"
+  wait_until says "$T/$name.tracer.out" stopped
+}
+
+resume_main_thread() {
+  local name=$1
+  signal KILL "$name.tracer"
+  finish "$name.tracer"
+}
+
+has_threads() {
+  local count=$1 pid=$2
+  local -a tasks=("/proc/$pid/task"/*)
+  ((${#tasks[@]} >= count))
+}
+
+@test "a debugger stops rlock's main thread: the job ends before the lease, which is not refreshed any more" {
+  hold_family holder --ttl 2s
+  stop_main_thread holder
+  wait_free "$K"
+  family_gone
+  resume_main_thread holder
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "a main thread that stands still for half a TTL keeps its lock and its job" {
+  local token
+  hold holder -k "$K" --ttl 6s
+  token=$(redis get "$K")
+  for _ in 1 2 3; do
+    stop_main_thread holder
+    sleep 3
+    resume_main_thread holder
+    wait_refreshed "$K"
+  done
+  assert_equal "$(redis get "$K")" "$token"
+  let_go holder
+  assert_success
+  assert_silent
+}
+
 @test "--on-lost warn: a job whose rlock is stopped beyond the lease runs on" {
   start holder -k "$K" -t 3s --on-lost warn -- "$LIB/until-file" "$T/holder.go" 7
   wait_until says "$T/holder.out" started

@@ -60,3 +60,16 @@ daemon_runs() { [[ -s $T/daemon ]]; }
   assert_equal "$status" 76
   gone "$(<"$T/daemon")"
 }
+
+@test "^Z while the command is loaded stops rlock, and fg continues both" {
+  # shellcheck disable=SC2016
+  hanging_command 'exec "$LIB/until-file" "$T/holder.go" 7'
+  # rlock, its guardian and the process that loads the command
+  printf '[[ $(pgrep -cf -- "-k %s --ttl ") == 3 ]]\n' "$K" >"$T/loading"
+  interactive_shell
+  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K --ttl 60s -- \$T/slow\\r" "until bash '$T/loading'" 'send \x1a' \
+    'expect Stopped' 'expect ready>' 'send fg\r' "run kill ${PIDS[leaseholder]}" 'expect started' "run touch '$T/holder.go'" \
+    'expect ready>' 'send exit $?\r' -- "${SHELL_THERE[@]}"
+  assert_equal "$status" 7
+  free "$K"
+}

@@ -310,6 +310,121 @@ attempt_as_somebody() {
   done
 }
 
+# with_few NAME COUNT [RLOCK OPTION...]: rlock below a limit of COUNT descriptors, with a job whose child of another session
+# notes that it heard TERM; the job itself takes a moment to end of it.
+with_few() {
+  local name=$1 few=$2
+  shift 2
+  rm -f "$T"/{ran,child,heard}
+  # shellcheck disable=SC2016
+  launch "$name" bash -c 'ulimit -n "$0" && exec "$@"' "$few" "$RLOCK_BIN" -k "$K" "$@" -- bash -c '
+    exec 2>/dev/null; echo >"$0/ran"
+    setsid bash -c '\''trap "echo >$0/heard; exit" TERM; echo $$ >"$0/child"; while :; do sleep 0.02; done'\'' "$0" &
+    trap "sleep 0.3; exit 3" TERM; while :; do sleep 0.02; done' "$T"
+}
+
+runs_or_ended() {
+  local name=$1
+  [[ -s $T/child ]] || gone "${PIDS[$name]}"
+}
+
+# ended_in_words NAME: no job ran below NAME, and NAME said why.
+ended_in_words() {
+  local name=$1
+  finish "$name"
+  [[ $status == @(69|71) && ! -e $T/ran ]] || fail "with $few: $status, $stderr"
+  assert_one_stderr_line rlock:
+  free "$K"
+}
+
+sweep_of_term() {
+  local few started=0
+  for few in {3..24}; do
+    with_few "few$few" "$few" "$@"
+    wait_until runs_or_ended "few$few"
+    if gone "${PIDS[few$few]}"; then
+      ended_in_words "few$few"
+      continue
+    fi
+    signal TERM "few$few"
+    wait_until free "$K"
+    gone "$(<"$T/child")" || fail "with $few descriptors, the lock is free and the job's child lives"
+    finish "few$few"
+    assert_equal "$few: $status" "$few: 3"
+    [[ -e $T/heard ]] || fail "with $few descriptors, the job's child was not told to end"
+    assert_silent
+    ((++started))
+  done
+  assert_less 0 "$started"
+}
+
+@test "few descriptors: rlock refuses before the job, or TERM ends the whole tree" {
+  ! is_sanitized || return 0 # it has descriptors of its own
+  sweep_of_term --ttl 30s
+}
+
+@test "few descriptors and a lock in a directory: rlock refuses before the job, or TERM ends the whole tree" {
+  ! is_sanitized || return 0
+  mkdir "$T/locks"
+  export RLOCK_SERVER=file://$T/locks
+  free() { rlock -q -k "$1" -- true; }
+  sweep_of_term
+}
+
+@test "few descriptors: if the guardian is killed, rlock refuses before the job, or kills the whole tree at once" {
+  local few started=0
+  ! is_sanitized || return 0
+  for few in {3..24}; do
+    with_few "few$few" "$few" --ttl 30s
+    wait_until runs_or_ended "few$few"
+    if gone "${PIDS[few$few]}"; then
+      ended_in_words "few$few"
+      continue
+    fi
+    kill -KILL "$(guardian_of "few$few")"
+    PATIENCE=10 wait_until free "$K"
+    gone "$(<"$T/child")"
+    finish "few$few"
+    assert_equal "$few: $status" "$few: 137"
+    ((++started))
+  done
+  assert_less 0 "$started"
+}
+
+@test "descriptors taken away from a running rlock: its guardian passes TERM on to the whole tree" {
+  ! is_sanitized || return 0
+  with_few holder 100 --ttl 30s
+  wait_until runs_or_ended holder
+  prlimit --pid "${PIDS[holder]}" --nofile=7:
+  signal TERM holder
+  wait_until free "$K"
+  gone "$(<"$T/child")"
+  finish holder
+  assert_equal "$status" 3
+  [[ -e $T/heard ]]
+  assert_one_stderr_line 'cannot look for the processes of the job: Too many open files'
+}
+
+@test "descriptors taken away from a running rlock whose guardian is killed: it keeps the lock until it can look" {
+  local child
+  ! is_sanitized || return 0
+  with_few holder 100 --ttl 2s
+  wait_until runs_or_ended holder
+  child=$(<"$T/child")
+  prlimit --pid "${PIDS[holder]}" --nofile=7:
+  kill -KILL "$(guardian_of holder)"
+  wait_until says "$T/holder.err" 'cannot look for the processes of the job: Too many open files'
+  sleep 3 # longer than the lease
+  if process_alive "$child"; then
+    held "$K"
+  fi
+  prlimit --pid "${PIDS[holder]}" --nofile=100:
+  wait_until free "$K"
+  gone "$child"
+  finish holder
+  assert_equal "$status" 137
+}
+
 @test "stdout and stderr closed: what rlock says does not reach the server, and the job finds them closed" {
   watch_wire "$T/wire"
   status=0

@@ -207,3 +207,58 @@ behind_hidepid() {
   run "${INSIDE[@]}" sh -c 'mount -o remount,hidepid=2 /proc && exec "$RLOCK_BIN" doctor'
   assert_line --regexp '^warn +processes +/proc is mounted with hidepid'
 }
+
+# The times that a process has begun to sleep, which is once a round.
+sleeps_of() {
+  sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$1/status"
+}
+
+@test "what SIGKILL does not end costs rlock and its guardian little, and is named" {
+  local guardian before before_guardian
+  ((EUID == 0)) || skip 'it takes root to run a part of the job as another user'
+  hold_unkillable holder --ttl 60s
+  guardian=$(guardian_of holder)
+  signal TERM holder
+  wait_until says "$T/holder.err" "SIGKILL does not end process $(<"$T/other") (sleep) of the job"
+  before=$(sleeps_of "${PIDS[holder]}") before_guardian=$(sleeps_of "$guardian")
+  sleep 3
+  assert_less "$(($(sleeps_of "${PIDS[holder]}") - before))" 30
+  assert_less "$(($(sleeps_of "$guardian") - before_guardian))" 30
+  held "$K"
+  kill "$(<"$T/other")"
+  finish holder
+  assert_equal "$status" 143
+  assert_equal "$(grep -c 'does not end' "$T/holder.err")" 1
+}
+
+@test "rlock is killed, and SIGKILL does not end a part of its job: the guardian names it, and costs little" {
+  local guardian before
+  ((EUID == 0)) || skip 'it takes root to run a part of the job as another user'
+  hold_unkillable holder --ttl 60s
+  guardian=$(guardian_of holder)
+  signal KILL holder
+  wait_until says "$T/holder.err" "SIGKILL does not end process $(<"$T/other") (sleep) of the job"
+  before=$(sleeps_of "$guardian")
+  sleep 3
+  assert_less "$(($(sleeps_of "$guardian") - before))" 30
+  kill "$(<"$T/other")"
+  wait_until gone "$guardian"
+}
+
+@test "a guardian that a debugger stops while the job is killed: rlock names it, and waits in peace" {
+  local before
+  hold holder -k "$K" --ttl 60s --grace 100ms
+  launch tracer "$PYTHON" "$LIB/stop_thread.py" "$(guardian_of holder)"
+  wait_until says "$T/tracer.out" stopped
+  signal TERM holder
+  sleep 1.1 # a second TERM within a second is the first one once more
+  signal TERM holder
+  wait_until says "$T/holder.err" 'the job is killed; waiting for its guardian'
+  before=$(sleeps_of "${PIDS[holder]}")
+  sleep 3
+  assert_less "$(($(sleeps_of "${PIDS[holder]}") - before))" 30
+  held "$K"
+  signal KILL tracer
+  finish holder
+  assert_equal "$status" 143
+}

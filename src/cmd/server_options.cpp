@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "os/core_limit.hpp"
 #include "os/libraries.hpp"
 #include "os/stdio.hpp"
 #include "os/trusted_file.hpp"
@@ -172,6 +173,10 @@ void scrub_argv(std::span<char*> words) {
       std::fill(word + begin, word + end, '*');
     }
   }
+}
+
+void forbid_core_files() {
+  os::forbid_core();
 }
 
 }  // namespace cmd

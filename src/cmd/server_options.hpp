@@ -77,5 +77,8 @@ void require(const ServerChoice& server, store::Feature feature, std::string_vie
 /// of our arguments is that memory. Until then, an instant, they can be read; so a password is
 /// better given elsewhere.
 void scrub_argv(std::span<char*> words);
+/// A crash of rlock or its guardian leaves no core file, which would have the passwords. The job
+/// keeps the limit that it would have without rlock.
+void forbid_core_files();
 
 }  // namespace cmd

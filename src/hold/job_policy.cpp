@@ -180,6 +180,10 @@ Actions JobPolicy::on_time(base::Moment now) {
   return {};
 }
 
+void JobPolicy::kill_again(store::Deadline at) {
+  if (phase_ == Phase::killing) kill_at_ = at;
+}
+
 store::Deadline JobPolicy::due() const {
   return phase_ == Phase::running ? end().earlier_by(terms_.grace) : kill_at_;
 }

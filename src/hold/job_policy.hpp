@@ -75,6 +75,8 @@ class JobPolicy {
   Actions on_guardian_killed();
   /// What is still to be said. To be called once, when the job is over and its tree is gone.
   Actions last_words();
+  /// The round of KILL that on_time() asked for need not be followed by another one before.
+  void kill_again(store::Deadline at);
   /// To be called whenever due() passed; harmless at any other time.
   Actions on_time(base::Moment now);
   [[nodiscard]] store::Deadline due() const;

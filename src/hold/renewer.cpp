@@ -1,5 +1,6 @@
 #include "hold/renewer.hpp"
 
+#include <atomic>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -18,20 +19,31 @@ constexpr base::Millis worth_listening{1'000};
 constexpr base::Millis to_connect{20};
 // Where the machine has no thread or no descriptor left, the job may be about to give some back.
 constexpr base::Millis retry_without_resources{200};
+// Of a main thread that gave no sign. It gives one with each refresh, at a third of the TTL.
+constexpr base::Millis least_patience{1'000};
+constexpr base::Millis look_again{100};
+
+base::Millis patience_of(const HeldLocks& locks) {
+  base::Millis longest = least_patience;
+  for (const auto& lease : locks.leases()) longest = std::max(longest, lease.ttl.length());
+  return longest;
+}
 
 }  // namespace
 
-/// What the thread does, and what it shares with its owner: three mailboxes. The rest belongs to
-/// the thread from begin() until it posted Finished, and to the owner before and after.
+/// What the thread does, and what it shares with its owner: three mailboxes and the signs of life.
+/// The rest belongs to the thread from begin() until it posted Finished, and to the owner before
+/// and after.
 class Renewer::Watch {
  public:
   struct Order {};
   struct Finished {};
 
-  explicit Watch(HeldLocks locks) : locks_{std::move(locks)} {}
+  explicit Watch(HeldLocks locks) : patience_{patience_of(locks)}, locks_{std::move(locks)} {}
 
   void run(Deadline listen_at);
   void step(Deadline listen_at);
+  void note_alive(base::Moment now, Deadline job_until);
   std::vector<ReturnedLock> give_back() { return std::move(locks_).give_back(); }
 
   os::Mailbox<News> news;
@@ -39,8 +51,23 @@ class Renewer::Watch {
   os::Mailbox<Finished> finished;
 
  private:
+  [[nodiscard]] bool is_abandoned(base::Moment now) const;
+
+  // No mutex: a debugger may stop the main thread while it has one.
+  std::atomic<base::Moment> job_until_{Deadline::never().moment()};
+  std::atomic<base::Moment> seen_at_{base::now()};
+  base::Millis patience_;
   HeldLocks locks_;
 };
+
+void Renewer::Watch::note_alive(base::Moment now, Deadline job_until) {
+  seen_at_ = now;
+  job_until_ = job_until.moment();
+}
+
+bool Renewer::Watch::is_abandoned(base::Moment now) const {
+  return Deadline::at(job_until_).passed(now) && Deadline::after(seen_at_, patience_).passed(now);
+}
 
 void Renewer::Watch::run(Deadline listen_at) {
   while (!orders.take()) {
@@ -56,6 +83,10 @@ void Renewer::Watch::run(Deadline listen_at) {
 
 void Renewer::Watch::step(Deadline listen_at) {
   const auto now = base::now();
+  if (is_abandoned(now)) {
+    os::wait_any({orders.descriptor()}, Deadline::after(now, look_again));
+    return;
+  }
   const Deadline due = locks_.due();
   const bool refresh_first = due.earlier_by(to_connect).passed(now);
   const Deadline listen_due =
@@ -101,6 +132,10 @@ void Renewer::begin() {
   const std::string why = "cannot refresh the lease: " + thread.error().text();
   if (!std::exchange(said_, true)) base::log::error("{}; trying again", why);
   watch_->news.post(Trouble{why});
+}
+
+void Renewer::note_alive(base::Moment now, Deadline job_until) {
+  watch_->note_alive(now, job_until);
 }
 
 int Renewer::descriptor() const {

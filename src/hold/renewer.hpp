@@ -30,6 +30,11 @@ class Renewer {
   [[nodiscard]] store::Deadline begin_at() const { return begin_at_; }
   void begin();
 
+  /// The main thread runs, and the guardian ends the job at `job_until` unless it hears of a later
+  /// moment. From then on a lease is refreshed only if the last call was no more than a TTL (or a
+  /// second) ago: of a main thread that hangs or is traced, no job is left that needs the lock.
+  void note_alive(base::Moment now, store::Deadline job_until);
+
   /// Readable while there is news.
   [[nodiscard]] int descriptor() const;
   std::optional<News> take();

@@ -6,6 +6,8 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "hold/addressees.hpp"
+#include "os/error.hpp"
+#include "os/kill_rounds.hpp"
 
 namespace hold {
 namespace {
@@ -28,6 +30,7 @@ class Supervisor {
   enum class JobIs { fresh, settled };
 
   void carry_out(const Actions& actions);
+  void look_at_round(const os::Reached& reached);
   void say_refusal(int signal, const os::Reached& reached);
   void look_at_clock();
   void look_at_signals(JobIs job);
@@ -48,6 +51,7 @@ class Supervisor {
   os::Signals& signals_;
   os::Timer& timer_;
   bool refusal_said_ = false;
+  os::KillRounds rounds_;
   Addressees addressees_;
   std::deque<os::Change> changes_;  // of the job; the signals that came before go first
   base::Deadline witness_due_ = base::Deadline::after(base::now(), os::short_job);
@@ -60,6 +64,7 @@ Ending Supervisor::run() {
   for (;;) {
     timer_.set(std::min({policy_.due(), renewer_.begin_at(), addressees_.due(), witness_due_}));
     guardian_.keep_until(policy_.last_moment());
+    renewer_.note_alive(base::now(), policy_.last_moment());
     os::wait_any({signals_.descriptor(), guardian_.descriptor(), witness_.descriptor(),
                   renewer_.descriptor(), timer_.descriptor()},
                  base::Deadline::never());
@@ -181,9 +186,10 @@ void Supervisor::carry_out(const Actions& actions) {
         [&](const ToTree& to) {
           if (to.signal == SIGKILL) guardian_.kill_tree();
           const auto reached = tree_.signal(to.signal);
+          if (to.signal == SIGKILL) look_at_round(reached);
           say_refusal(to.signal, reached);
-          // Should /proc be gone, at least the job itself.
-          if (reached.processes == 0 && !reached.refused) guardian_.signal_job(to.signal);
+          // The guardian has descriptors of its own to look with, and knows the job itself.
+          if (reached.processes == 0 && !reached.refused) guardian_.signal_tree(to.signal);
         },
         [&](const ToOthers& to) {
           say_refusal(to.signal,
@@ -195,10 +201,20 @@ void Supervisor::carry_out(const Actions& actions) {
   }
 }
 
-/// Once: what may not be signalled, a program of another user's, is tried again until it is gone.
+void Supervisor::look_at_round(const os::Reached& reached) {
+  const auto now = base::now();
+  rounds_.met(reached, now);
+  policy_.kill_again(rounds_.due());
+  if (const auto line = rounds_.complaint(tree_, now)) base::log::error("{}", *line);
+}
+
+/// Once: what may not be signalled, a program of another user's, is tried again until it is gone;
+/// so is what cannot be seen.
 void Supervisor::say_refusal(int signal, const os::Reached& reached) {
-  if (!reached.refused || std::exchange(refusal_said_, true)) return;
-  base::log::error("{}", reached.refused->text(signal));
+  if (!reached.refused && reached.unseen == 0) return;
+  if (std::exchange(refusal_said_, true)) return;
+  if (reached.refused) return base::log::error("{}", reached.refused->text(signal));
+  base::log::error("cannot look for the processes of the job: {}", os::describe(reached.unseen));
 }
 
 }  // namespace
@@ -213,9 +229,9 @@ Ending supervise(os::Guardian& guardian, os::Witness& witness, os::ProcessTree& 
   } catch (...) {
     witness.dismiss();
     // Whoever catches this will release the lock: not while the job runs.
-    while (!tree.empty()) {
-      tree.signal(SIGKILL);
-      os::wait_any({}, base::Deadline::after(base::now(), base::Millis{10}));
+    for (os::KillRounds rounds; !tree.empty();) {
+      rounds.met(tree.signal(SIGKILL), base::now());
+      os::wait_any({}, rounds.due());
       while (guardian.take()) {
       }
     }

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "os/core_limit.hpp"
 #include "os/error.hpp"
 #include "os/fd.hpp"
 #include "os/file.hpp"
@@ -90,6 +91,10 @@ bool was_killed(pid_t pid) {
   if (!obey(*orders.limit)) give_up(orders, NotStarted::Stage::fork);
   if (orders.ignore_child) ::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, orders.mask, nullptr);
+  // The limit is this process's alone, the memory is still rlock's, with its passwords: no core of
+  // that. An exec undoes it.
+  (void)::prctl(PR_SET_DUMPABLE, 0);
+  give_core_back();
   orders.program->name_process(::getpid());
   ::execvpe(orders.program->argv()[0], orders.program->argv(), orders.program->environment());
   give_up(orders, NotStarted::Stage::exec);
@@ -154,7 +159,9 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
                       &limit,
                       writer.number()};
 
+  const int dumpable = ::prctl(PR_GET_DUMPABLE);
   const pid_t pid = start(orders);
+  (void)::prctl(PR_SET_DUMPABLE, dumpable);  // where the child had our memory
   if (pid < 0) return NotStarted{NotStarted::Stage::fork, errno};
   writer = Fd{};
 

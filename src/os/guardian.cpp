@@ -14,6 +14,7 @@
 
 #include "base/log.hpp"
 #include "os/error.hpp"
+#include "os/kill_rounds.hpp"
 #include "os/poll.hpp"
 #include "os/process_name.hpp"
 #include "os/process_tree.hpp"
@@ -48,6 +49,20 @@ GuardianLine::Taken GuardianLine::take_bytes(void* bytes, std::size_t size) {
   }
 }
 
+namespace {
+
+/// The signal of `order`, with its value. Whoever calls this knows that the number means the job.
+void pass_on(pid_t job, const Order& order) {
+  sigval value{};
+  // The wider member of the two.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr,cppcoreguidelines-pro-type-union-access)
+  value.sival_ptr = reinterpret_cast<void*>(order.value.value_or(0));
+  const int sent = order.value ? ::sigqueue(job, order.signal, value) : ::kill(job, order.signal);
+  if (sent != 0) base::log::error("{}", Reached::Refused{job, errno}.text(order.signal));
+}
+
+}  // namespace
+
 // ---- the guardian's end -------------------------------------------------------------------
 
 void block_all_signals() {
@@ -66,8 +81,6 @@ void report_signals(GuardianLine& line, Signals& signals) {
 
 namespace {
 
-// Between two rounds of KILL, for what forked while we were looking.
-constexpr base::Millis kill_rounds{10};
 // stderr can be a file on a server that is silent, and a write to it takes for ever: whoever kills
 // speaks when nothing is left to kill, or after this time.
 constexpr base::Millis silent_kill{1'000};
@@ -166,6 +179,7 @@ class GuardianProcess {
   bool unreaped_ = false;        // there may be more children that ended
   bool storm_ = false;           // there are new children as soon as we have killed the old ones
   bool ordered_ = false;         // by rlock, to kill
+  KillRounds rounds_{};
   std::optional<Urgency> urgency_{};  // once there is a storm
   bool told_ = false;                 // or there is nothing to tell
   std::string why_{};                 // we kill, unsaid yet
@@ -223,7 +237,7 @@ void GuardianProcess::watch() {
 base::Deadline GuardianProcess::due() const {
   const auto now = base::now();
   if (storm_ || unreaped_) return base::Deadline::at(now);
-  return must_kill() ? base::Deadline::after(now, kill_rounds) : until_;
+  return must_kill() ? rounds_.due() : until_;
 }
 
 void GuardianProcess::take_orders() {
@@ -239,6 +253,9 @@ void GuardianProcess::take_orders() {
               line_.send(Report{Report::Kind::answer, 0, order.signal});
               break;
             case Order::Kind::signal: send_to_job(order); break;
+            case Order::Kind::signal_tree:
+              if (tree_.signal(order.signal).processes == 0) send_to_job(order);
+              break;
           }
         },
         [&](HungUp) { alone_ = true, more = false; });
@@ -246,13 +263,7 @@ void GuardianProcess::take_orders() {
 }
 
 void GuardianProcess::send_to_job(const Order& order) {
-  if (end_) return;
-  sigval value{};
-  // The wider member of the two.
-  // NOLINTNEXTLINE(performance-no-int-to-ptr,cppcoreguidelines-pro-type-union-access)
-  value.sival_ptr = reinterpret_cast<void*>(order.value.value_or(0));
-  const int sent = order.value ? ::sigqueue(job_, order.signal, value) : ::kill(job_, order.signal);
-  if (sent != 0) base::log::error("{}", Reached::Refused{job_, errno}.text(order.signal));
+  if (!end_) pass_on(job_, order);
 }
 
 void GuardianProcess::look_at_children() {
@@ -303,10 +314,19 @@ void GuardianProcess::kill_tree() {
   }
   be_urgent();
   storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
-  // Should /proc be gone, at least the job itself.
-  if (!storm_ && tree_.signal(SIGKILL).processes == 0 && !end_) (void)::kill(job_, SIGKILL);
+  if (!storm_) {
+    const auto reached = tree_.signal(SIGKILL);
+    rounds_.met(reached, base::now());
+    if (rounds_.is_stuck()) urgency_.reset();
+    // Should /proc be gone, at least the job itself.
+    if (reached.processes == 0 && !end_) (void)::kill(job_, SIGKILL);
+  }
   look_at_children();
-  if (!storm_ && say_at_.passed(base::now())) say_why();
+  if (storm_) return;
+  if (say_at_.passed(base::now())) say_why();
+  // An rlock that gave the order says this itself.
+  if (ordered_) return;
+  if (const auto line = rounds_.complaint(tree_, base::now())) base::log::error("{}", *line);
 }
 
 void GuardianProcess::say_why() {
@@ -439,12 +459,13 @@ void Guardian::undo_start() {
   // It kills what is below it, and the command that it still loads dies of the order itself.
   kill_tree();
   const auto patience = base::Deadline::after(base::now(), usual_start);
-  while (!tree_.empty()) {
+  for (KillRounds rounds; !tree_.empty();) {
     // Below a debugger it cannot do so. What it leaves comes to us.
     if (patience.passed(base::now()) && is_our_child(guardian_)) (void)::kill(guardian_, SIGKILL);
     continue_guardian();
-    tree_.signal(SIGKILL);
-    wait_any({descriptor()}, base::Deadline::after(base::now(), kill_rounds));
+    rounds.met(tree_.signal(SIGKILL), base::now());
+    if (const auto line = rounds.complaint(tree_, base::now())) base::log::error("{}", *line);
+    wait_any({descriptor()}, rounds.due());
     while (take()) {
     }
   }
@@ -465,9 +486,15 @@ std::optional<NotStarted> Guardian::await_start(Signals& signals) {
       return NotStarted{NotStarted::Stage::late, ETIMEDOUT};
     }
     if (is_usual) continue;
-    if (const auto signal = signals.take(); signal && ends_a_process(signal->number)) {
+    const auto signal = signals.take();
+    if (signal && ends_a_process(signal->number)) {
       undo_start();
       return NotStarted{NotStarted::Stage::interrupted, signal->number};
+    }
+    if (signal && stops_a_process(signal->number)) {
+      // ^Z has stopped the loading command as well. A shell waits until we are stopped, too.
+      Signals::suspend(signal->number);
+      (void)tree_.resume();
     }
   }
   const auto first = line_.take<Report>();
@@ -516,7 +543,12 @@ void Guardian::signal_job(int number, std::optional<std::uint64_t> value) {
   }
   // Only its parent knows for certain that the number still means the job: its guardian, or we once
   // that is gone. A guardian that does not read has not reaped it either.
-  if (!hung_up_ || is_our_child(job_)) (void)::kill(job_, number);
+  if (!hung_up_ || is_our_child(job_)) pass_on(job_, order);
+}
+
+void Guardian::signal_tree(int number) {
+  const bool ordered = !hung_up_ && line_.send(Order{Order::Kind::signal_tree, number, {}});
+  if (!ordered) signal_job(number);
 }
 
 void Guardian::keep_until(base::Deadline until) {

@@ -41,10 +41,11 @@ struct Report {
   int value;  // errno, or the status as from waitpid(2); started: the guardian's own number
 };
 
-/// To the guardian: a signal for the job's process, the time that rlock sets itself, to kill the
-/// whole tree from now on, or to report the signals that it got itself and then to answer.
+/// To the guardian: a signal for the job's process or for the whole tree, the time that rlock sets
+/// itself, to kill the whole tree from now on, or to report the signals that it got itself and then
+/// to answer.
 struct Order {
-  enum class Kind { signal, keep_until, kill_tree, report_signals } kind;
+  enum class Kind { signal, signal_tree, keep_until, kill_tree, report_signals } kind;
   int signal;  // with report_signals: the number that the answer gets
   base::Moment until;
   std::optional<std::uint64_t> value{};  // that goes with the signal (sigqueue(3))
@@ -133,6 +134,8 @@ class Guardian {
 
   /// To the job's own process; nothing happens once it has ended.
   void signal_job(int number, std::optional<std::uint64_t> value = std::nullopt);
+  /// To the whole tree, for an rlock that cannot see it. At least to the job's own process.
+  void signal_tree(int number);
   /// Whether its own process runs, in our process group: then a signal of the terminal reaches
   /// both.
   [[nodiscard]] bool job_is_in_our_group() const;

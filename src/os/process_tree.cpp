@@ -1,6 +1,5 @@
 #include "os/process_tree.hpp"
 
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -8,63 +7,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/fields.hpp"
 #include "os/error.hpp"
 #include "os/fd.hpp"
-#include "os/file.hpp"
 #include "os/signals.hpp"
 
 namespace os {
-
-// The name in parentheses may hold anything, parentheses and newlines too: fields count from the
-// last one.
-std::optional<Process> process_in(std::string_view stat) {
-  const auto close = stat.rfind(')');
-  Process process{0, 0, '?', 0};
-  const auto number = [](std::string_view text, auto& value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end != text.data();
-  };
-  if (close == stat.npos || !number(stat, process.pid)) return std::nullopt;
-  stat.remove_prefix(close + 1);
-  // proc(5): field 3 is the state, 4 the parent, 22 the time of the start.
-  int found = 0;
-  for (int field = 3; field <= 22; ++field) {
-    stat.remove_prefix(std::min(stat.find_first_not_of(' '), stat.size()));
-    const auto word = stat.substr(0, stat.find(' '));
-    if (word.empty()) return std::nullopt;
-    if (field == 3) process.state = word.front();
-    if (field == 4) found += number(word, process.parent) ? 1 : 0;
-    if (field == 22) found += number(word, process.start) ? 1 : 0;
-    stat.remove_prefix(word.size());
-  }
-  return found == 2 ? std::optional{process} : std::nullopt;
-}
-
-std::vector<pid_t> pids_in(std::string_view children) {
-  std::vector<pid_t> pids;
-  const char* at = children.data();
-  const char* const end = at + children.size();
-  for (pid_t pid = 0; at != end; ++at) {
-    const auto [stop, error] = std::from_chars(at, end, pid);
-    if (error != std::errc{} || stop == end) break;
-    pids.push_back(pid);
-    at = stop;
-  }
-  return pids;
-}
 
 std::vector<Process> descendants(const std::vector<Process>& all, pid_t root,
                                  const std::vector<pid_t>& not_ours) {
@@ -82,70 +38,6 @@ std::vector<Process> descendants(const std::vector<Process>& all, pid_t root,
 }
 
 namespace {
-
-std::optional<Process> read_stat(const Fd& file) {
-  if (!file) return std::nullopt;
-  std::array<char, 1024> text{};
-  const ssize_t size = ::read(file.number(), text.data(), text.size());
-  if (size <= 0) return std::nullopt;
-  return process_in({text.data(), static_cast<std::size_t>(size)});
-}
-
-std::optional<Process> look_at(pid_t pid) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
-  return read_stat(Fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)});
-}
-
-/// `directory`: one of /proc.
-std::optional<Process> look_at(const Fd& directory) {
-  return read_stat(Fd{::openat(directory.number(), "stat", O_RDONLY | O_CLOEXEC)});
-}
-
-std::vector<pid_t> numbered_entries(const char* path) {
-  std::vector<pid_t> numbers;
-  (void)for_each_name(path, [&](std::string_view name) {
-    if (const auto number = base::number_in<pid_t>(name)) numbers.push_back(*number);
-  });
-  return numbers;
-}
-
-/// Those found by then, in the order of their numbers.
-std::vector<Process> all_processes(base::Deadline until) {
-  std::vector<Process> found;
-  for (const pid_t pid : numbered_entries("/proc")) {
-    if (auto process = look_at(pid)) found.push_back(*process);
-    if (until.passed(base::now())) break;
-  }
-  return found;
-}
-
-std::string tasks_of(pid_t process) {
-  return "/proc/" + std::to_string(process) + "/task/";
-}
-
-/// The kernel's, of a thread.
-Fd list_of_children(pid_t process, pid_t thread) {
-  const std::string path = tasks_of(process) + std::to_string(thread) + "/children";
-  return Fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-}
-
-/// The first some hundred: the kernel reads a list of ten thousands in seconds. The others come
-/// first when these are dead.
-std::vector<pid_t> first_in(const Fd& list) {
-  std::array<char, 4096> text{};
-  const ssize_t size = ::pread(list.number(), text.data(), text.size(), 0);
-  if (size <= 0) return {};
-  return pids_in({text.data(), static_cast<std::size_t>(size)});
-}
-
-std::vector<pid_t> first_children_of(pid_t parent) {
-  std::vector<pid_t> children;
-  for (const pid_t thread : numbered_entries(tasks_of(parent).c_str())) {
-    const auto pids = first_in(list_of_children(parent, thread));
-    children.insert(children.end(), pids.begin(), pids.end());
-  }
-  return children;
-}
 
 /// By the number alone. Of our own children, which nobody else reaps, that is exact; any other may
 /// have ended since we looked at it, and if every number was given out meanwhile, a stranger has
@@ -177,11 +69,12 @@ int send_signal(pid_t pid, const Fd& pinned, int number) {
 /// that process started when ours did, it is ours and stays so. There is no need for pidfd_open(2),
 /// which is younger and is refused in more places.
 int signal_exactly(const Process& process, int number) {
-  const std::string path = "/proc/" + std::to_string(process.pid);
-  const Fd directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  Look look;
+  const Fd directory = look.directory_of(process.pid);
   if (!directory && errno == ENOENT) return ESRCH;
+  auto now = directory ? look.at(directory) : process;
   // Without a descriptor to spare it cannot be looked at again, but signalled.
-  const auto now = directory ? look_at(directory) : process;
+  if (!now && look.error() != 0) now = process;
   if (!now || now->start != process.start) return ESRCH;
   return send_signal(process.pid, directory, number);
 }
@@ -193,11 +86,11 @@ struct Hidden {
 };
 
 /// Nothing, if it has ended.
-std::optional<Hidden> pin_hidden(const Process& process) {
+std::optional<Hidden> pin_hidden(Look& look, const Process& process) {
   Hidden hidden{process, Fd{static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0))}};
   if (!hidden.pidfd && errno == ESRCH) return std::nullopt;
   // If it is a child of that parent after its pidfd was opened, that means this one.
-  const auto siblings = first_children_of(process.parent);
+  const auto siblings = look.first_children_of(process.parent);
   if (std::count(siblings.begin(), siblings.end(), process.pid) == 0) return std::nullopt;
   return hidden;
 }
@@ -208,9 +101,11 @@ std::vector<pid_t> children_now() {
   if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return {};
   std::vector<pid_t> pids;
   const pid_t self = ::getpid();
-  for (const Process& process : all_processes(base::Deadline::never())) {
+  Look look;
+  for (const Process& process : look.all(base::Deadline::never())) {
     if (process.parent == self) pids.push_back(process.pid);
   }
+  if (look.error() != 0) fail("looking for our own children", look.error());
   std::sort(pids.begin(), pids.end());
   return pids;
 }
@@ -225,16 +120,6 @@ constexpr base::Millis longest_search{1'000};
 
 }  // namespace
 
-void require_proc() {
-  std::array<char, 32> target{};
-  const ssize_t size = ::readlink("/proc/self", target.data(), target.size());
-  if (size < 0) fail("cannot watch over a job without /proc (mount -t proc proc /proc)");
-  const std::string_view self{target.data(), static_cast<std::size_t>(size)};
-  if (self == std::to_string(::getpid())) return;
-  fail("cannot watch over a job: /proc is that of another PID namespace (mount -t proc proc /proc)",
-       ESRCH);
-}
-
 void Reached::note(pid_t pid, int error) {
   if (error == 0) ++processes;
   if (error != 0 && error != ESRCH) refused = {pid, error};
@@ -247,33 +132,6 @@ std::string Reached::Refused::text(int signal) const {
          " of the job: " + describe(error);
 }
 
-bool proc_hides_processes() {
-  // mountinfo(5) of proc(5): "... /proc ... - proc proc rw,hidepid=invisible"; the last one counts.
-  bool hides = false;
-  const std::string mounts = contents_of("/proc/self/mountinfo").value_or("");
-  for (std::string_view rest = mounts; !rest.empty();) {
-    const auto line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (line.find(" /proc ") == line.npos || line.find(" - proc ") == line.npos) continue;
-    hides = line.find("hidepid=") != line.npos && line.find("hidepid=off") == line.npos;
-  }
-  return hides;
-}
-
-bool can_signal_exactly() {
-  const Fd self{::open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  return ::syscall(SYS_pidfd_send_signal, self.number(), 0, nullptr, 0) == 0;
-}
-
-bool exists(pid_t pid) {
-  return look_at(pid).has_value();
-}
-
-bool is_service_manager(pid_t pid) {
-  return pid <= 1 ||
-         contents_of("/proc/" + std::to_string(pid) + "/comm").value_or("") == "systemd\n";
-}
-
 Urgency::Urgency() : usual_{::getpriority(PRIO_PROCESS, 0)} {
   constexpr int most_urgent = -20;
   (void)::setpriority(PRIO_PROCESS, 0, most_urgent);
@@ -284,6 +142,7 @@ Urgency::~Urgency() {
 }
 
 ProcessTree::ProcessTree() : not_ours_{children_now()} {
+  reserve_descriptors();
   check(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "becoming a subreaper");
 }
 
@@ -294,7 +153,7 @@ bool ProcessTree::may_get_strangers() const {
 void ProcessTree::be_below(pid_t guardian) {
   guardian_ = guardian;
   if (since_ != 0) return;
-  const auto process = look_at(guardian);
+  const auto process = Look{}.at(guardian);
   since_ = process ? std::max(process->start, 1ULL) : 1;
 }
 
@@ -330,10 +189,10 @@ std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const
 }
 
 /// `hidden`: of those that the kernel's lists of children show, the ones that /proc does not.
-std::vector<Process> ProcessTree::members(base::Deadline until,
+std::vector<Process> ProcessTree::members(Look& look, base::Deadline until,
                                           const std::vector<Process>& hidden) const {
   if (is_disbanded()) return {};
-  auto all = all_processes(until);
+  auto all = look.all(until);
   all.insert(all.end(), hidden.begin(), hidden.end());
   return descendants(all, root(), strangers(all));
 }
@@ -341,15 +200,15 @@ std::vector<Process> ProcessTree::members(base::Deadline until,
 /// As members(), but by the kernel's own lists of children, which takes microseconds where a look
 /// at every process of a busy host takes tens of milliseconds. The lists may miss a sibling of one
 /// that exits just now (proc(5)), and some kernels have none: good for a first blow only.
-std::vector<Process> ProcessTree::members_at_hand() const {
+std::vector<Process> ProcessTree::members_at_hand(Look& look) const {
   if (is_disbanded()) return {};
   // Where every child has a child as soon as we look, there would be no end.
   const auto until = base::Deadline::after(base::now(), longest_kill);
   std::vector<pid_t> parents{root()};
   std::vector<Process> found;
   for (std::size_t i = 0; i < parents.size() && !until.passed(base::now()); ++i) {
-    for (const pid_t child : first_children_of(parents[i])) {
-      const auto process = look_at(child);
+    for (const pid_t child : look.first_children_of(parents[i])) {
+      const auto process = look.at(child);
       // One that has ended meanwhile is found to have, before it is signalled.
       found.push_back(process.value_or(Process{child, parents[i], '?', 0}));
       parents.push_back(child);
@@ -360,13 +219,14 @@ std::vector<Process> ProcessTree::members_at_hand() const {
 }
 
 bool ProcessTree::is_member(pid_t pid) const {
+  Look look;
   // A parent may end while we climb up; its children have another one then.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    auto process = look_at(pid);
+    auto process = look.at(pid);
     if (!process) return false;
     while (process && process->parent != root()) {
       if (process->parent <= 1) return false;
-      process = look_at(process->parent);
+      process = look.at(process->parent);
     }
     if (!process) continue;
     const auto others = strangers({*process});
@@ -377,18 +237,20 @@ bool ProcessTree::is_member(pid_t pid) const {
 
 Reached ProcessTree::signal(int number, Members which) const {
   const Urgency urgency;  // the dead of a storm are looked at, too, of whom there may be thousands
-  const auto at_hand = members_at_hand();
+  Look look;
+  const auto at_hand = members_at_hand(look);
   // Before any signal: they are known as children of parents that may end of it.
   std::map<pid_t, Hidden> hidden;
   for (const Process& process : at_hand) {
     if (process.start != 0) continue;
-    if (auto pinned = pin_hidden(process)) hidden.emplace(process.pid, std::move(*pinned));
+    if (auto pinned = pin_hidden(look, process)) hidden.emplace(process.pid, std::move(*pinned));
   }
   Reached reached;
   std::set<std::pair<pid_t, unsigned long long>> tried;
   const auto reach = [&](const Process& process) {
     if (which == Members::outside_our_group && ::getpgid(process.pid) == ::getpgrp()) return;
     if (!tried.emplace(process.pid, process.start).second) return;
+    reached.members.push_back(process);
     if (process.start == 0) {
       const auto found = hidden.find(process.pid);
       if (found == hidden.end()) return;
@@ -406,14 +268,15 @@ Reached ProcessTree::signal(int number, Members which) const {
   std::vector<Process> unseen;
   unseen.reserve(hidden.size());
   for (const auto& [pid, each] : hidden) unseen.push_back(each.process);
-  for (const Process& process : members(until, unseen)) reach(process);
+  for (const Process& process : members(look, until, unseen)) reach(process);
+  reached.unseen = look.error();
   return reached;
 }
 
 bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_change) {
   const auto until = base::Deadline::after(base::now(), longest_kill);
   const pid_t self = ::getpid();
-  const Fd children = list_of_children(self, self);
+  const Fd children = Look{}.list_of_children(self, self);
   // A child of the storm lives for some ten microseconds. A round is as short only if the dead are
   // taken off the list.
   std::unordered_set<pid_t> killed;
@@ -440,9 +303,11 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
 
 Reached ProcessTree::resume() const {
   Reached reached;
-  for (const Process& process : members(base::Deadline::never(), {})) {
+  Look look;
+  for (const Process& process : members(look, base::Deadline::never(), {})) {
     if (process.state == 'T') reached.note(process.pid, signal_exactly(process, SIGCONT));
   }
+  reached.unseen = look.error();
   return reached;
 }
 
@@ -453,7 +318,8 @@ bool ProcessTree::empty() const {
   // The guardian ends when the tree below it is gone.
   if (guardian_ != 0) return false;
   if (!may_get_strangers()) return false;
-  return members(base::Deadline::never(), {}).empty();
+  Look look;
+  return members(look, base::Deadline::never(), {}).empty() && look.error() == 0;
 }
 
 }  // namespace os

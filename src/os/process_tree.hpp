@@ -7,34 +7,13 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "os/child.hpp"
+#include "os/proc.hpp"
 
 namespace os {
-
-/// What proc(5) tells of a process.
-struct Process {
-  pid_t pid;
-  pid_t parent;
-  char state;                // R S D T Z ... of proc(5)
-  unsigned long long start;  // with the pid, the process's identity; 0: it is hidden from us
-};
-
-/// Throws std::system_error unless /proc shows the processes as we see them: without it, or with
-/// that of another PID namespace, no descendant can be found.
-void require_proc();
-
-/// Whether a signal of ours can never hit a process that has the number of one that has ended. If
-/// not (before Linux 5.1, or where pidfd_send_signal(2) is refused), signals go by number: they hit
-/// a wrong process only if every number is given out between a look and the signal that follows.
-bool can_signal_exactly();
-
-/// Whether /proc is mounted with hidepid=: then a process that its user may not trace (ssh-agent,
-/// what has a set-user-ID) is hidden, and found only as the child of one that is not.
-bool proc_hides_processes();
 
 /// What came of a signal to several processes.
 struct Reached {
@@ -46,17 +25,13 @@ struct Reached {
     [[nodiscard]] std::string text(int signal) const;
   };
   std::size_t processes = 0;         // that it was sent to
+  std::vector<Process> members{};    // that were seen, the dead among them
   std::optional<Refused> refused{};  // the last one that the kernel did not let us signal
+  int unseen = 0;  // errno, if there may be others that could not be seen (Look::error())
 
   /// `error`: 0 if it was sent, ESRCH if the process has ended meanwhile.
   void note(pid_t pid, int error);
 };
-/// Whether there is a process of that number, be it a zombie.
-bool exists(pid_t pid);
-
-/// Whether it is one that signals all processes of a service one after the other: process 1,
-/// systemd for a user, or (0) one outside of our PID namespace.
-bool is_service_manager(pid_t pid);
 
 /// While it lives, its thread goes before others, if it may (CAP_SYS_NICE): each process of a storm
 /// of forks has as many turns as we, and we have to outrun them all.
@@ -79,7 +54,7 @@ class Urgency {
 /// given every one. Main thread.
 class ProcessTree {
  public:
-  /// Below this process.
+  /// Below this process. Reserves descriptors for looks.
   ProcessTree();
 
   /// Whether an orphan can ever come to us that does not descend from a child of later.
@@ -89,6 +64,10 @@ class ProcessTree {
 
   /// From now on the tree is what is below `guardian`, itself a subreaper, without it.
   void be_below(pid_t guardian);
+  /// What is between us and the tree, if anything is.
+  [[nodiscard]] std::optional<pid_t> guardian() const {
+    return guardian_ > 0 ? std::optional{guardian_} : std::nullopt;
+  }
   /// The guardian was killed, and its orphans came to us. If strangers can have come as well, those
   /// of our children that started after it: nothing tells which is which.
   void inherit();
@@ -108,7 +87,7 @@ class ProcessTree {
   static bool kill_children(const std::function<void(const Change&)>& on_change);
   /// SIGCONT to the members that are stopped, and to no other.
   Reached resume() const;
-  /// True when no member is left, not even a zombie. Call it after reaping.
+  /// True when no member is left, not even a zombie, and all could be seen. Call it after reaping.
   [[nodiscard]] bool empty() const;
 
  private:
@@ -117,9 +96,9 @@ class ProcessTree {
   [[nodiscard]] pid_t root() const;
   [[nodiscard]] std::vector<pid_t> strangers(const std::vector<Process>& all) const;
   /// Those seen by then.
-  [[nodiscard]] std::vector<Process> members(base::Deadline until,
+  [[nodiscard]] std::vector<Process> members(Look& look, base::Deadline until,
                                              const std::vector<Process>& hidden) const;
-  [[nodiscard]] std::vector<Process> members_at_hand() const;
+  [[nodiscard]] std::vector<Process> members_at_hand(Look& look) const;
 
   std::vector<pid_t> not_ours_;   // children from before; sorted
   std::vector<pid_t> excluded_;   // children of rlock's own that are no job
@@ -127,12 +106,8 @@ class ProcessTree {
   unsigned long long since_ = 0;  // when the first one started; 0 if there never was one
 };
 
-// What of it is pure, for the unit tests.
+// Pure, for the unit tests.
 
-/// From the text of /proc/PID/stat. The name in it may hold anything.
-std::optional<Process> process_in(std::string_view stat);
-/// The numbers in a file such as /proc/1/task/1/children, "4 8 15 ".
-std::vector<pid_t> pids_in(std::string_view children);
 /// The processes of `all` that descend from `root`, parents before children, but not its children
 /// in `not_ours` (sorted), nor their descendants.
 std::vector<Process> descendants(const std::vector<Process>& all, pid_t root,

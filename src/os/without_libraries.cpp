@@ -17,6 +17,7 @@
 #include <cstdlib>
 
 #include "base/text.hpp"
+#include "os/core_limit.hpp"
 #include "os/fd.hpp"
 #include "os/file.hpp"
 #include "os/host.hpp"
@@ -187,7 +188,11 @@ Error become_other_program() {
     for (const auto& word : *words_given) words.push_back(const_cast<char*>(word.c_str()));
   }
   words.push_back(nullptr);
+  give_core_back();
   execute(program->file, words.data());
+  const int error = errno;
+  forbid_core();
+  errno = error;
   // A file that is there and is not found has a loader that is not.
   if (errno == ENOENT) {
     return Error{

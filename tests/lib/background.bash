@@ -62,6 +62,19 @@ hold_stubborn() {
   wait_until says "$T/beat" 1
 }
 
+# hold_unkillable NAME [RLOCK OPTION...]: a part of the job belongs to another user, and rlock may signal root's only. Its
+# number is in $T/other.
+hold_unkillable() {
+  local name=$1
+  shift
+  # root without CAP_KILL
+  # shellcheck disable=SC2016
+  launch "$name" setpriv --bounding-set=-kill --inh-caps=-kill "$RLOCK_BIN" -k "$K" --grace 100ms "$@" -- \
+    sh -c 'setpriv --reuid=65534 --clear-groups sleep 300 & echo $! >"$T/other"; echo started; wait'
+  wait_until says "$T/$name.out" started
+  wait_until is_of_user "$(<"$T/other")" 65534
+}
+
 # queue_up NAME KEY PLACE [RLOCK OPTION...] -- COMMAND: a waiter that stands in the queue.
 queue_up() {
   local name=$1 key=$2 place=$3

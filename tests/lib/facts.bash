@@ -39,6 +39,11 @@ in_state() {
   [[ $(process_state "$pid") == "$wanted" ]]
 }
 
+is_of_user() {
+  local pid=$1 user=$2
+  [[ $(stat -c %u "/proc/$pid") == "$user" && $(<"/proc/$pid/comm") == sleep ]]
+}
+
 # says FILE TEXT: without a fork, since it is what most polls ask; a zero byte ends a part that is looked at.
 says() {
   local file=$1 text=$2 part
