@@ -59,6 +59,77 @@ as_root_of_server() {
   assert_output ran
 }
 
+# file_of_config: $T/conf names a password file, for the server with that password.
+file_of_config() {
+  own_server --requirepass right
+  (umask 077 && echo right >"$T/password")
+  printf 'server = %s\npassword-file = %s\n' "$RLOCK_SERVER" "$T/password" >"$T/conf"
+  unset RLOCK_SERVER
+}
+
+# auths SERVER: how often that server was sent a password.
+auths() {
+  redis-cli -s "$1/redis.sock" info commandstats | sed -n 's/^cmdstat_auth:calls=\([0-9]*\),.*/\1/p'
+}
+
+@test "the password of a config file is not sent to a server that a variable names: 78, with what to do" {
+  local arguments other=$SERVER
+  file_of_config
+  for arguments in "-k $K -- touch $T/ran" "acquire -t 1s -k $K" "inspect $K" list doctor "release --token a $K"; do
+    # shellcheck disable=SC2086
+    RLOCK_CONFIG=$T/conf RLOCK_SERVER=unix://$other/redis.sock attempt $arguments
+    assert_equal "$status" 78
+    assert_one_stderr_line "$T/conf:2: password-file" RLOCK_SERVER RLOCK_PASSWORD_FILE --server
+  done
+  RLOCK_SERVER="redis://:a@127.0.0.1:1 unix://$other/redis.sock redis://:a@127.0.0.1:2" \
+    attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  RLOCK_SERVER=zk://app@127.0.0.1:1 attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  [[ ! -e $T/ran && -z $(auths "$other") ]]
+}
+
+@test "what that line says helps: a password file of its own, none, or the server on the command line" {
+  local mine=$SERVER other
+  file_of_config
+  other=unix://$SERVER/redis.sock
+  (umask 077 && echo right >"$T/mine")
+  RLOCK_SERVER=$other?db=1 RLOCK_PASSWORD_FILE=$T/mine run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+  RLOCK_SERVER=unix://$mine/redis.sock RLOCK_PASSWORD_FILE=/dev/null run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+  [[ -z $(auths "$mine") ]]
+  run rlock --config "$T/conf" -S "$other?db=1" -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "a server of a variable goes with the password of that URL and of REDISCLI_AUTH, or needs none" {
+  local in_url
+  file_of_config
+  in_url=unix://:right@$SERVER/redis.sock?db=1
+  echo wrong >"$T/password"
+  RLOCK_SERVER=$in_url run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+  RLOCK_SERVER=unix://$SERVER/redis.sock?db=1 REDISCLI_AUTH=right run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+  RLOCK_SERVER=file://$T/locks run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "an rlock in the job, and a step, have the password that the config file gave for a server of the command line" {
+  file_of_config
+  export RLOCK_CONFIG=$T/conf
+  run rlock -S "unix://$SERVER/redis.sock?db=1" -k "$K" -- sh -c "$RLOCK_BIN check && $RLOCK_BIN -k inner -- echo ran"
+  assert_output ran
+  run rlock -k "$K" -- sh -c "$RLOCK_BIN check && printenv RLOCK_PASSWORD_FILE || echo ran"
+  assert_output ran
+  run rlock acquire --export -S "unix://$SERVER/redis.sock?db=1" -k "$K" -t 1m
+  assert_success
+  eval "$output"
+  run rlock release
+  assert_success
+}
+
 @test "a password file that is missing exits 78" {
   attempt --password-file "$T/missing" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 78
