@@ -1,6 +1,7 @@
 // Why a file of somebody else's must not be used, as an error for people.
 #pragma once
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,12 @@ inline constexpr mode_t others_write = S_IWGRP | S_IWOTH;
 /// Root can do to us whatever it wants, so that root's files are as good as our own.
 inline bool is_ours_or_roots(const struct stat& status) {
   return status.st_uid == ::geteuid() || status.st_uid == 0;
+}
+
+/// The flags with which faccessat(2) asks for us: by default it looks at the real user. An old
+/// profile of a container refuses the call that can be told so.
+inline int as_effective_user() {
+  return ::getuid() == ::geteuid() && ::getgid() == ::getegid() ? 0 : AT_EACCESS;
 }
 
 /// An error with the number 0: its text says all.
