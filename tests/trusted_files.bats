@@ -170,6 +170,25 @@ password_refused() {
   assert_success
 }
 
+@test "in a user namespace a file of somebody without a number is refused, and the line says what to do" {
+  local inside=(setpriv --reuid "$SOMEBODY" --regid "$SOMEBODY" --clear-groups unshare --user --map-root-user)
+  let_others_in
+  "${inside[@]}" true 2>/dev/null || skip 'user namespaces are not permitted here'
+  config "$T/roots/conf"
+  config "$T/mine/conf"
+  chown -R "$SOMEBODY" "$T/mine"
+  chmod 1777 "$T"
+  ln -s "$T/mine/conf" "$T/mine/link"
+  for file in "$T/roots/conf" "$T/mine/link"; do
+    run "${inside[@]}" "$OTHERS_RLOCK" --config "$file" -S "file://$T/mine/locks" -k "$K" -- echo ran 3>&-
+    assert_failure 78
+    assert_output --partial "belongs to user 65534, not to you or root: this user namespace has no number for its owner"
+    refute_output --partial chown
+  done
+  run "${inside[@]}" "$OTHERS_RLOCK" --config "$T/mine/conf" -S "file://$T/mine/locks" -k "$K" -- echo ran 3>&-
+  assert_output ran
+}
+
 @test "a password file that others can read is refused, with the chmod that mends it" {
   local mode
   own_server --requirepass right

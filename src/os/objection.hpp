@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
@@ -32,6 +33,11 @@ template <class... Values>
 Error object(fmt::format_string<Values...> format, Values&&... values) {
   return {0, fmt::format(format, std::forward<Values>(values)...)};
 }
+
+/// Whether a user has a number in a user namespace: the text of its /proc/PID/uid_map.
+bool has_number(std::string_view uid_map, uid_t user);
+/// The command that mends the owner, or what to do in a user namespace where none can.
+std::string mend_owner(uid_t owner, std::string mend);
 
 /// A path that can be copied into a shell, and never ends the line.
 inline std::string to_type(const std::string& path) {

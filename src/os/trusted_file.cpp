@@ -26,14 +26,18 @@ constexpr std::size_t longest = 1 << 20;
 
 using Objection = std::optional<Error>;
 
+std::string to_chown(uid_t owner, const std::string& path) {
+  return mend_owner(owner, fmt::format("chown {} {}", ::geteuid(), to_type(path)));
+}
+
 /// In a sticky directory others cannot take away what is ours.
 Objection object_to_directory(const Fd& directory, const std::string& path) {
   struct stat status {};
   if (::fstat(directory.number(), &status) != 0) return last_error();
   const std::string name = directory_of(path);
   if (!is_ours_or_roots(status)) {
-    return object("its directory belongs to user {}, not to you or root: chown {} {}",
-                  status.st_uid, ::geteuid(), to_type(name));
+    return object("its directory belongs to user {}, not to you or root: {}", status.st_uid,
+                  to_chown(status.st_uid, name));
   }
   if ((status.st_mode & others_write) != 0 && (status.st_mode & S_ISVTX) == 0) {
     return object("others may write to its directory: chmod go-w {}", to_type(name));
@@ -57,8 +61,8 @@ Objection object_to_file(const Fd& file, const std::string& path, Readers reader
   const bool is_handed_in = is_secret && is_nameless_pipe(file, status);
   if (S_ISCHR(status.st_mode) || is_handed_in) return std::nullopt;
   if (!is_ours_or_roots(status)) {
-    return object("it belongs to user {}, not to you or root: chown {} {}", status.st_uid,
-                  ::geteuid(), to_type(path));
+    return object("it belongs to user {}, not to you or root: {}", status.st_uid,
+                  to_chown(status.st_uid, path));
   }
   const mode_t readable = S_IROTH | (status.st_uid == 0 ? mode_t{0} : mode_t{S_IRGRP});
   if (is_secret && (status.st_mode & (readable | others_write)) != 0) {

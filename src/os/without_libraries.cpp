@@ -72,7 +72,9 @@ std::optional<Error> refuse_others_work(const struct stat& status, const std::st
   const mode_t write = is_known ? mode_t{S_IWOTH} : others_write;
   const bool is_open = !S_ISLNK(status.st_mode) && (status.st_mode & write) != 0 && !is_sticky;
   if (!is_owned) {
-    return object("{} is not used: others may have put it there", quoted(path));
+    const auto mend = mend_owner(status.st_uid, "");
+    return object("{} is not used: others may have put it there{}{}", quoted(path),
+                  mend.empty() ? "" : ": ", mend);
   }
   if (is_open) {
     return object("{} is not used: others may have put it there; to mend that: chmod go-w {}",
