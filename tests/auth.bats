@@ -270,6 +270,50 @@ new_password() {
   assert_output 0
 }
 
+@test "a waiter asks again when the server takes a new password before the file has it, and gets the lock" {
+  own_server --requirepass word-0
+  (umask 077 && echo word-0 >"$T/password")
+  export RLOCK_PASSWORD_FILE=$T/password
+  hold holder -k "$K" -t 30s
+  start waiter -k "$K" -w 60s -- echo ran
+  wait_until says "$T/waiter.err" waiting
+  REDISCLI_AUTH=word-0 redis --no-auth-warning config set requirepass word-1 >/dev/null
+  REDISCLI_AUTH=word-1 redis --no-auth-warning client kill type normal skipme yes >/dev/null
+  wait_until says "$T/waiter.err" WRONGPASS
+  echo word-1 >"$T/password"
+  let_go holder
+  assert_success
+  finish waiter
+  assert_success
+  assert_output ran
+}
+
+@test "a waiter that the server goes on refusing ends with 77 after some seconds, or with its wait" {
+  local from
+  own_server --requirepass word-0
+  (umask 077 && echo word-0 >"$T/password")
+  export RLOCK_PASSWORD_FILE=$T/password
+  hold holder -k "$K" -t 60s
+  start patient -k "$K" -w 60s -- touch "$T/ran"
+  start hasty -k "$K" -w 2s -- touch "$T/ran"
+  wait_until says "$T/patient.err" waiting
+  wait_until says "$T/hasty.err" waiting
+  from=$(now_us)
+  REDISCLI_AUTH=word-0 redis --no-auth-warning config set requirepass word-1 >/dev/null
+  REDISCLI_AUTH=word-1 redis --no-auth-warning client kill type normal skipme yes >/dev/null
+  finish hasty
+  assert_equal "$status" 77
+  finish patient
+  assert_equal "$status" 77
+  # Longer than one refusal takes, and nowhere near the end of the wait.
+  assert_less 4 "$((($(now_us) - from) / 1000000))"
+  assert_less "$((($(now_us) - from) / 1000000))" 40
+  [[ ! -e $T/ran ]]
+  echo word-1 >"$T/password"
+  let_go holder
+  assert_success
+}
+
 @test "a password that is replaced in the last moment of a job does not keep the lock" {
   own_server --requirepass word-0
   install -m 600 /dev/null "$T/password"
