@@ -94,7 +94,7 @@ auths() {
   file_of_config
   other=unix://$SERVER/redis.sock
   (umask 077 && echo right >"$T/mine")
-  RLOCK_SERVER=$other?db=1 RLOCK_PASSWORD_FILE=$T/mine run rlock --config "$T/conf" -k "$K" -- echo ran
+  RLOCK_SERVER="$other?db=1" RLOCK_PASSWORD_FILE=$T/mine run rlock --config "$T/conf" -k "$K" -- echo ran
   assert_output ran
   RLOCK_SERVER=unix://$mine/redis.sock RLOCK_PASSWORD_FILE=/dev/null run rlock --config "$T/conf" -k "$K" -- echo ran
   assert_output ran
@@ -106,11 +106,11 @@ auths() {
 @test "a server of a variable goes with the password of that URL and of REDISCLI_AUTH, or needs none" {
   local in_url
   file_of_config
-  in_url=unix://:right@$SERVER/redis.sock?db=1
+  in_url="unix://:right@$SERVER/redis.sock?db=1"
   echo wrong >"$T/password"
   RLOCK_SERVER=$in_url run rlock --config "$T/conf" -k "$K" -- echo ran
   assert_output ran
-  RLOCK_SERVER=unix://$SERVER/redis.sock?db=1 REDISCLI_AUTH=right run rlock --config "$T/conf" -k "$K" -- echo ran
+  RLOCK_SERVER="unix://$SERVER/redis.sock?db=1" REDISCLI_AUTH=right run rlock --config "$T/conf" -k "$K" -- echo ran
   assert_output ran
   RLOCK_SERVER=file://$T/locks run rlock --config "$T/conf" -k "$K" -- echo ran
   assert_output ran

@@ -340,5 +340,5 @@ in_root() {
   attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 78
   assert_one_stderr_line "$T/conf:2: " 'without a NUL byte'
-  [[ ! -e $T/ran && -z $(ls "$T/locks" "$T/other" -A | grep -v :) ]]
+  [[ ! -e $T/ran && -z $(find "$T/locks" "$T/other" -mindepth 1) ]]
 }

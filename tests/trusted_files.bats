@@ -262,7 +262,7 @@ password_refused() {
 }
 
 @test "a pipe without a name brings a password from any user, as through sudo, but no config" {
-  local name
+  local name program=$RLOCK_BIN
   own_server --requirepass right
   need_root
   for name in password-file config; do
@@ -275,7 +275,7 @@ os.fchown(ours, int(sys.argv[1]), -1)
 os.dup2(ours, 0)
 os.execvp(sys.argv[3], [sys.argv[3], sys.argv[2], '/dev/stdin', *sys.argv[4:]])
 EOF
-    RLOCK_BIN=$PYTHON REDISCLI_AUTH=right attempt "$T/reader" "$SOMEBODY" "--$name" "$RLOCK_BIN" -k "$K" -- echo ran
+    RLOCK_BIN=$PYTHON REDISCLI_AUTH=right attempt "$T/reader" "$SOMEBODY" "--$name" "$program" -k "$K" -- echo ran
     if [[ $name == config ]]; then
       assert_equal "$status" 78
       assert_one_stderr_line "belongs to user $SOMEBODY"

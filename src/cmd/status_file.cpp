@@ -19,8 +19,8 @@ namespace {
 
 using Outcome = RunRecord::Outcome;
 
-// The keys fill most of it: 128 KiB at most, as they are in one variable of the job, and JSON takes up
-// to six characters for a byte. A longer file is no record.
+// The keys fill most of it: 128 KiB at most, as they are in one variable of the job, and JSON takes
+// up to six characters for a byte. A longer file is no record.
 constexpr std::size_t longest_record = std::size_t{1} << 20;
 
 const char* name_of(Outcome outcome) {

@@ -86,8 +86,8 @@ class Acquirer {
   base::Deadline attempt_ends_;
   bool was_queued_ = false;                 // so the server has let us in before
   std::optional<Deadline> let_in_until_{};  // of a refusal: it may be taken back until then
-  bool asked_again_ = false;  // a single attempt whose answer was lost asks once more
-  bool disturbed_ = false;    // a signal that does not concern us cut a question short
+  bool asked_again_ = false;                // a single attempt whose answer was lost asks once more
+  bool disturbed_ = false;  // a signal that does not concern us cut a question short
 };
 
 Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& claim,

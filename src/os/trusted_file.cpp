@@ -45,7 +45,8 @@ Objection object_to_directory(const Fd& directory, const std::string& path) {
   return std::nullopt;
 }
 
-/// A pipe without a name, such as <(...) makes: whoever reads it got it from the process that made it.
+/// A pipe without a name, such as <(...) makes: whoever reads it got it from the process that made
+/// it.
 bool is_nameless_pipe(const Fd& file, const struct stat& status) {
   struct statfs system {};
   return S_ISFIFO(status.st_mode) && ::fstatfs(file.number(), &system) == 0 &&
