@@ -1,5 +1,8 @@
 # What is installed, and packages of it.
 
+# rlock executes nothing from a directory that a group may write to, which umask 002 would make of one.
+set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(TARGETS rlock RUNTIME)
 if(static)
   install(TARGETS rlock-with-libraries RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/rlock")

@@ -15,9 +15,9 @@ extern "C" void __lsan_do_leak_check() __attribute__((weak));
 namespace {
 
 int run(int argc, char** argv) {
-  cmd::secure_output();
   cmd::forbid_core_files();
   try {
+    cmd::secure_output();
     const std::vector<std::string> words{argv + 1, argv + argc};
     cmd::scrub_argv({argv + 1, argv + argc});
     auto parsed = cmd::parse(words);

@@ -59,6 +59,77 @@ as_root_of_server() {
   assert_output ran
 }
 
+# file_of_config: $T/conf names a password file, for the server with that password.
+file_of_config() {
+  own_server --requirepass right
+  (umask 077 && echo right >"$T/password")
+  printf 'server = %s\npassword-file = %s\n' "$RLOCK_SERVER" "$T/password" >"$T/conf"
+  unset RLOCK_SERVER
+}
+
+# auths SERVER: how often that server was sent a password.
+auths() {
+  redis-cli -s "$1/redis.sock" info commandstats | sed -n 's/^cmdstat_auth:calls=\([0-9]*\),.*/\1/p'
+}
+
+@test "the password of a config file is not sent to a server that a variable names: 78, with what to do" {
+  local arguments other=$SERVER
+  file_of_config
+  for arguments in "-k $K -- touch $T/ran" "acquire -t 1s -k $K" "inspect $K" list doctor "release --token a $K"; do
+    # shellcheck disable=SC2086
+    RLOCK_CONFIG=$T/conf RLOCK_SERVER=unix://$other/redis.sock attempt $arguments
+    assert_equal "$status" 78
+    assert_one_stderr_line "$T/conf:2: password-file" RLOCK_SERVER RLOCK_PASSWORD_FILE --server
+  done
+  RLOCK_SERVER="redis://:a@127.0.0.1:1 unix://$other/redis.sock redis://:a@127.0.0.1:2" \
+    attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  RLOCK_SERVER=zk://app@127.0.0.1:1 attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  [[ ! -e $T/ran && -z $(auths "$other") ]]
+}
+
+@test "what that line says helps: a password file of its own, none, or the server on the command line" {
+  local mine=$SERVER other
+  file_of_config
+  other=unix://$SERVER/redis.sock
+  (umask 077 && echo right >"$T/mine")
+  RLOCK_SERVER="$other?db=1" RLOCK_PASSWORD_FILE=$T/mine run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+  RLOCK_SERVER=unix://$mine/redis.sock RLOCK_PASSWORD_FILE=/dev/null run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+  [[ -z $(auths "$mine") ]]
+  run rlock --config "$T/conf" -S "$other?db=1" -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "a server of a variable goes with the password of that URL and of REDISCLI_AUTH, or needs none" {
+  local in_url
+  file_of_config
+  in_url="unix://:right@$SERVER/redis.sock?db=1"
+  echo wrong >"$T/password"
+  RLOCK_SERVER=$in_url run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+  RLOCK_SERVER="unix://$SERVER/redis.sock?db=1" REDISCLI_AUTH=right run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+  RLOCK_SERVER=file://$T/locks run rlock --config "$T/conf" -k "$K" -- echo ran
+  assert_output ran
+}
+
+@test "an rlock in the job, and a step, have the password that the config file gave for a server of the command line" {
+  file_of_config
+  export RLOCK_CONFIG=$T/conf
+  run rlock -S "unix://$SERVER/redis.sock?db=1" -k "$K" -- sh -c "$RLOCK_BIN check && $RLOCK_BIN -k inner -- echo ran"
+  assert_output ran
+  run rlock -k "$K" -- sh -c "$RLOCK_BIN check && printenv RLOCK_PASSWORD_FILE || echo ran"
+  assert_output ran
+  run rlock acquire --export -S "unix://$SERVER/redis.sock?db=1" -k "$K" -t 1m
+  assert_success
+  eval "$output"
+  run rlock release
+  assert_success
+}
+
 @test "a password file that is missing exits 78" {
   attempt --password-file "$T/missing" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 78
@@ -197,6 +268,50 @@ new_password() {
   assert_output ran
   REDISCLI_AUTH=word-3 run redis --no-auth-warning exists "$K"
   assert_output 0
+}
+
+@test "a waiter asks again when the server takes a new password before the file has it, and gets the lock" {
+  own_server --requirepass word-0
+  (umask 077 && echo word-0 >"$T/password")
+  export RLOCK_PASSWORD_FILE=$T/password
+  hold holder -k "$K" -t 30s
+  start waiter -k "$K" -w 60s -- echo ran
+  wait_until says "$T/waiter.err" waiting
+  REDISCLI_AUTH=word-0 redis --no-auth-warning config set requirepass word-1 >/dev/null
+  REDISCLI_AUTH=word-1 redis --no-auth-warning client kill type normal skipme yes >/dev/null
+  wait_until says "$T/waiter.err" WRONGPASS
+  echo word-1 >"$T/password"
+  let_go holder
+  assert_success
+  finish waiter
+  assert_success
+  assert_output ran
+}
+
+@test "a waiter that the server goes on refusing ends with 77 after some seconds, or with its wait" {
+  local from
+  own_server --requirepass word-0
+  (umask 077 && echo word-0 >"$T/password")
+  export RLOCK_PASSWORD_FILE=$T/password
+  hold holder -k "$K" -t 60s
+  start patient -k "$K" -w 60s -- touch "$T/ran"
+  start hasty -k "$K" -w 2s -- touch "$T/ran"
+  wait_until says "$T/patient.err" waiting
+  wait_until says "$T/hasty.err" waiting
+  from=$(now_us)
+  REDISCLI_AUTH=word-0 redis --no-auth-warning config set requirepass word-1 >/dev/null
+  REDISCLI_AUTH=word-1 redis --no-auth-warning client kill type normal skipme yes >/dev/null
+  finish hasty
+  assert_equal "$status" 77
+  finish patient
+  assert_equal "$status" 77
+  # Longer than one refusal takes, and nowhere near the end of the wait.
+  assert_less 4 "$((($(now_us) - from) / 1000000))"
+  assert_less "$((($(now_us) - from) / 1000000))" 40
+  [[ ! -e $T/ran ]]
+  echo word-1 >"$T/password"
+  let_go holder
+  assert_success
 }
 
 @test "a password that is replaced in the last moment of a job does not keep the lock" {

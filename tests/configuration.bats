@@ -333,3 +333,12 @@ in_root() {
   assert_success
   [[ -n $output ]]
 }
+
+@test "a NUL in a config file is refused with file and line, before another directory is used than is shown: 78" {
+  mkdir "$T/locks" "$T/other"
+  printf '# ours\nserver = file://%s/locks\0/../other\n' "$T" >"$T/conf"
+  attempt --config "$T/conf" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/conf:2: " 'without a NUL byte'
+  [[ ! -e $T/ran && -z $(find "$T/locks" "$T/other" -mindepth 1) ]]
+}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Fidelity: the job finds everything as it would without rlock.
 load lib/rlock
+load lib/namespaces
 
 # same_with_lock [PREFIX...] -- COMMAND...: COMMAND prints the same with and without rlock around it.
 same_with_lock() {
@@ -129,4 +130,24 @@ b' RLOCK_MINE=x -- sh -c 'tr "\0" "\n" <"/proc/$$/environ" | grep -av -e ^RLOCK_
   launch holder env LISTEN_PID=1 "$RLOCK_BIN" -k "$K" -- sh -c 'echo "$LISTEN_PID"'
   finish holder
   assert_output 1
+}
+
+@test "a closed standard descriptor and no /dev/null in its place: 71, before the lock" {
+  local closed
+  own_mounts
+  for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
+    status=0
+    # shellcheck disable=SC2016
+    "${INSIDE[@]}" bash -c 'mount -t tmpfs none /dev && eval "exec \"\$RLOCK_BIN\" -k \"\$K\" -- touch \"\$T/ran\" $1"' \
+      bash "$closed" 2>"$T/err" 3>&- || status=$?
+    assert_equal "$status" 71
+    [[ $closed == *2\>* ]] || assert_equal "$(<"$T/err")" \
+      "rlock: descriptor $([[ $closed == '<'* ]] && echo 0 || echo 1) is closed, and opening /dev/null in its place: No such file or directory"
+    [[ ! -e $T/ran ]]
+    [[ $(redis exists "$(companion "$K" fence)") == 0 ]]
+  done
+  # With all three open it is not wanted.
+  # shellcheck disable=SC2016
+  "${INSIDE[@]}" bash -c 'mount -t tmpfs none /dev && exec "$RLOCK_BIN" -k "$K" -- touch "$T/ran"' </dev/null 3>&-
+  [[ -e $T/ran ]]
 }

@@ -232,6 +232,35 @@ echo "$@"'
   assert_equal "$(<"$T/path")" "$T/checkout/build/release"
 }
 
+# action OPTIONS: the script with which the repository's action runs a command, given these options.
+action() {
+  yaml "d['runs']['steps'][1]['run']" <"$REPO/.github/actions/rlock/action.yml" >"$T/run"
+  mkdir -p "$T/bin"
+  ln -sfn "$RLOCK_BIN" "$T/bin/rlock"
+  PATH=$T/bin:$PATH LOCK_SERVER='' LOCK_KEY=$K LOCK_WAIT=0 LOCK_OPTIONS=$1 \
+    LOCK_RUN='echo "ran ${RLOCK_TOKEN##*/} $RLOCK_SLOT"' run bash --noprofile --norc -eo pipefail "$T/run" 3>&-
+}
+
+@test "GitHub: the repository's action reads every line of its options, and no word as a pattern" {
+  action $'--label here\n--slot 1\n\t--reason *\n'
+  assert_success
+  assert_output --regexp '^ran here#[0-9a-f]+ 1$'
+  run rlock log --json "$K"
+  assert_output --partial '"reason": "*"'
+  action ''
+  assert_success
+  assert_output --regexp '^ran .+ $'
+}
+
+@test "GitHub: the repository's action refuses options that end the options" {
+  local options
+  for options in '-- touch ran' $'-v\n--\ntouch ran' '--'; do
+    action "$options"
+    assert_failure 64
+    assert_output "::error::rlock: the input 'options' must not have the word '--': the command is the input 'run'"
+  done
+}
+
 @test "GitHub: a lock over several steps is released whatever happens, and checked before the deployment" {
   at_home
   recipe 'A lock over several steps' >"$T/steps.yml"

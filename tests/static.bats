@@ -303,6 +303,52 @@ attempt_alone() {
   assert_equal "$status" 69
 }
 
+@test "what a group may have put beside it is not run, unless that is root's group" {
+  local step
+  is_static || return 0
+  need_root
+  copy_static "$T/alone"
+  install -D -m 755 "$OTHER" "$T/alone/with-libraries/rlock"
+  for step in with-libraries with-libraries/rlock; do
+    chgrp "$SOMEBODY" "$T/alone/$step"
+    chmod g+w "$T/alone/$step"
+    attempt_alone -S rediss://127.0.0.1:1 -k "$K" -- true
+    assert_equal "$status" 78
+    assert_one_stderr_line "$T/alone/$step" 'others may have put it there' ": chmod go-w $T/alone/$step"
+    chgrp root "$T/alone/$step"
+    attempt_alone -S rediss://127.0.0.1:1 -k "$K" -- true
+    assert_equal "$status" 69
+    chgrp "$SOMEBODY" "$T/alone/$step"
+    chmod go-w "$T/alone/$step"
+    attempt_alone -S rediss://127.0.0.1:1 -k "$K" -- true
+    assert_equal "$status" 69
+  done
+}
+
+@test "a group that may exchange rlock itself may have put the other program there" {
+  is_static || return 0
+  copy_static "$T/alone"
+  install -D -m 755 "$OTHER" "$T/alone/with-libraries/rlock"
+  need_root
+  chgrp -R "$SOMEBODY" "$T/alone"
+  chmod g+w "$T/alone" "$T/alone/with-libraries"
+  attempt_alone -S rediss://127.0.0.1:1 -k "$K" -- true
+  assert_equal "$status" 69
+  chgrp 54322 "$T/alone/with-libraries"
+  attempt_alone -S rediss://127.0.0.1:1 -k "$K" -- true
+  assert_equal "$status" 78
+}
+
+@test "an install under umask 002 has directories that no group may write to" {
+  is_static || return 0
+  (umask 002 && cmake --install "${RLOCK_BIN%/*}" --prefix "$T/prefix") >"$T/log" 2>&1 || fail "$(<"$T/log")"
+  run find "$T/prefix/bin" "$T/prefix/libexec" -perm /022
+  assert_output ''
+  chgrp -R "$SOMEBODY" "$T/prefix" 2>/dev/null || true
+  run --separate-stderr "$T/prefix/bin/rlock" -S rediss://127.0.0.1:1 -k "$K" -- true
+  assert_failure 69
+}
+
 @test "a program that another user can exchange for his while it is looked at is not run" {
   local what
   is_static || return 0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # --status-file: what became of a run, for programs.
 load lib/rlock
+load lib/others
 load lib/namespaces
 
 # status_of EXPRESSION: of the document d in $T/status.
@@ -210,6 +211,44 @@ with_status_as_user() {
   with_status_as_user "$SERVER/sticky/status" -- touch "$T/ran"
   assert_equal "$status" 64
   assert_one_stderr_line "cannot write '$SERVER/sticky/status': Operation not permitted"
+}
+
+@test "a working directory that was removed, and one that only the real user may write to: 64, before the lock" {
+  mkdir "$T/gone"
+  cd "$T/gone"
+  rmdir "$T/gone"
+  attempt --status-file status -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 64
+  assert_one_stderr_line "cannot write 'status': No such file or directory"
+  attempt -k "$K" -- true
+  assert_success
+  cd "$T"
+  redis del "$(companion "$K" fence)" >/dev/null
+  if ((EUID == 0)); then
+    let_others_in
+    mkdir "$T/roots"
+    # shellcheck disable=SC2016
+    RLOCK_BIN=$PYTHON attempt -c 'import os, sys
+os.setgroups([])
+os.setresgid(0, int(sys.argv[1]), int(sys.argv[1]))
+os.setresuid(0, int(sys.argv[1]), int(sys.argv[1]))
+os.execv(sys.argv[2], sys.argv[2:])' "$SOMEBODY" "$OTHERS_RLOCK" --status-file "$T/roots/status" -k "$K" -- touch "$T/ran"
+    assert_equal "$status" 64
+    assert_one_stderr_line "cannot write '$T/roots/status': Permission denied"
+  fi
+  [[ ! -e $T/ran ]]
+  [[ $(redis exists "$(companion "$K" fence)") == 0 ]]
+}
+
+@test "a busy run takes a file longer than any record for none, and does not read all of it" {
+  local most=100000 program=$RLOCK_BIN
+  ! sanitized || most=unlimited # it takes terabytes of addresses for itself
+  redis set "$K" foreign px 60000
+  truncate -s 3G "$T/status"
+  # shellcheck disable=SC2016
+  RLOCK_BIN=bash attempt -c 'ulimit -v "$0"; exec "$@"' "$most" "$program" --status-file "$T/status" -k "$K" -- true
+  assert_equal "$status" 75
+  assert_equal "$(status_of 'd["outcome"]')" busy
 }
 
 @test "a directory that vanished meanwhile is said, and the job's exit code stays" {

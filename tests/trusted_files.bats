@@ -156,30 +156,59 @@ attempt_within() {
   RLOCK_BIN=timeout attempt -k 1 "$seconds" "$program" "$@"
 }
 
+# password_refused MEND ARG...: exit 78, one line that names option and file and the command that mends it, nothing
+# touched; and that command does mend it.
+password_refused() {
+  local mend=$1
+  shift
+  attempt "$@" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line --password-file ": $mend"
+  [[ ! -e $T/ran ]]
+  $mend
+  attempt "$@" -k "$K" -- true
+  assert_success
+}
+
+@test "in a user namespace a file of somebody without a number is refused, and the line says what to do" {
+  local inside=(setpriv --reuid "$SOMEBODY" --regid "$SOMEBODY" --clear-groups unshare --user --map-root-user)
+  let_others_in
+  "${inside[@]}" true 2>/dev/null || skip 'user namespaces are not permitted here'
+  config "$T/roots/conf"
+  config "$T/mine/conf"
+  chown -R "$SOMEBODY" "$T/mine"
+  chmod 1777 "$T"
+  ln -s "$T/mine/conf" "$T/mine/link"
+  for file in "$T/roots/conf" "$T/mine/link"; do
+    run "${inside[@]}" "$OTHERS_RLOCK" --config "$file" -S "file://$T/mine/locks" -k "$K" -- echo ran 3>&-
+    assert_failure 78
+    assert_output --partial "belongs to user 65534, not to you or root: this user namespace has no number for its owner"
+    refute_output --partial chown
+  done
+  run "${inside[@]}" "$OTHERS_RLOCK" --config "$T/mine/conf" -S "file://$T/mine/locks" -k "$K" -- echo ran 3>&-
+  assert_output ran
+}
+
 @test "a password file that others can read is refused, with the chmod that mends it" {
   local mode
   own_server --requirepass right
   echo right >"$T/password"
-  chown "$SOMEBODY" "$T/password" # root's may be for a group
-  for mode in 640 604 660 606 620 644 666; do
+  for mode in 604 660 606 620 644 666; do
     chmod "$mode" "$T/password"
-    attempt --password-file "$T/password" -k "$K" -- touch "$T/ran"
-    assert_equal "$status" 78
-    assert_one_stderr_line --password-file "$T/password" ": chmod go= $T/password"
-    [[ ! -e $T/ran ]]
+    password_refused "chmod go= $T/password" --password-file "$T/password"
   done
   attempt --password-file "$T" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 78
   assert_one_stderr_line --password-file 'Is a directory'
-  chmod go= "$T/password"
-  attempt --password-file "$T/password" -k "$K" -- true
-  assert_success
+  [[ ! -e $T/ran ]]
   attempt --password-file <(echo right) -k "$K" -- true
   assert_success
 }
 
-@test "root's password file may be for a group, not for all" {
+@test "root's password file may be for a group, not for all, and another user's for nobody else" {
   own_server --requirepass right
+  let_others_in
+  chmod 777 "$SERVER/redis.sock"
   echo right >"$T/password"
   chmod 640 "$T/password"
   attempt --password-file "$T/password" -k "$K" -- true
@@ -190,7 +219,70 @@ attempt_within() {
     assert_equal "$status" 78
     assert_one_stderr_line RLOCK_PASSWORD_FILE "chmod go= $T/password"
   done
+  mkdir "$T/theirs"
+  install -m 640 "$T/password" "$T/theirs/password"
+  chown -R "$SOMEBODY" "$T/theirs"
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" --password-file "$T/theirs/password" -k "$K" -- touch "$T/theirs/ran"
+  assert_failure 78
+  assert_output --partial "chmod go= $T/theirs/password"
+  chmod 600 "$T/theirs/password"
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" --password-file "$T/theirs/password" -k "$K" -- echo ran
+  assert_output ran
+  [[ ! -e $T/ran && ! -e $T/theirs/ran ]]
+}
+
+@test "a password file of another user, or where another user can exchange it, is refused, with what mends it" {
+  own_server --requirepass right
+  mkdir "$T/dir"
+  (umask 077 && echo right >"$T/dir/password")
+  ln -s "$T/dir/password" "$T/link"
+  chown "$SOMEBODY" "$T/dir/password"
+  password_refused "chown $EUID $T/dir/password" --password-file "$T/dir/password"
+  chown "$SOMEBODY" "$T/dir/password"
+  password_refused "chown $EUID $T/link" --password-file "$T/link"
+  chmod 775 "$T/dir"
+  password_refused "chmod go-w $T/dir/" --password-file "$T/dir/password"
+  chown "$SOMEBODY" "$T/dir"
+  password_refused "chown $EUID $T/dir/" --password-file "$T/dir/password"
+}
+
+@test "a link in a directory of another user makes rlock send nobody a file of ours" {
+  own_server --requirepass right
+  mkdir "$T/theirs"
+  chown "$SOMEBODY" "$T/theirs"
+  (umask 077 && echo right >"$T/ours")
+  ln -s "$T/ours" "$T/theirs/password"
+  attempt --password-file "$T/theirs/password" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line --password-file "its directory belongs to user $SOMEBODY"
+  chown -h "$SOMEBODY" "$T/theirs/password"
+  attempt --password-file "$T/theirs/password" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
   [[ ! -e $T/ran ]]
+}
+
+@test "a pipe without a name brings a password from any user, as through sudo, but no config" {
+  local name program=$RLOCK_BIN
+  own_server --requirepass right
+  need_root
+  for name in password-file config; do
+    cat >"$T/reader" <<'EOF'
+import os, sys
+ours, theirs = os.pipe()
+os.write(theirs, b'right' if sys.argv[2] == '--password-file' else b'label = configured')
+os.close(theirs)
+os.fchown(ours, int(sys.argv[1]), -1)
+os.dup2(ours, 0)
+os.execvp(sys.argv[3], [sys.argv[3], sys.argv[2], '/dev/stdin', *sys.argv[4:]])
+EOF
+    RLOCK_BIN=$PYTHON REDISCLI_AUTH=right attempt "$T/reader" "$SOMEBODY" "--$name" "$program" -k "$K" -- echo ran
+    if [[ $name == config ]]; then
+      assert_equal "$status" 78
+      assert_one_stderr_line "belongs to user $SOMEBODY"
+    else
+      assert_success
+    fi
+  done
 }
 
 @test "so is the key of a TLS certificate" {
@@ -198,6 +290,11 @@ attempt_within() {
   make_certificate client ca 2 'DNS:client.test'
   attempt -S "$RLOCK_SERVER&cert=$T/client.crt&key=$T/client.key" -k "$K" -- true
   assert_success
+  chown "$SOMEBODY" "$T/client.key"
+  attempt -S "$RLOCK_SERVER&cert=$T/client.crt&key=$T/client.key" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 78
+  assert_one_stderr_line "$T/client.key" ": chown $EUID $T/client.key"
+  chown "$EUID" "$T/client.key"
   chmod 644 "$T/client.key"
   attempt -S "$RLOCK_SERVER&cert=$T/client.crt&key=$T/client.key" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 78

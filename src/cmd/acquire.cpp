@@ -56,6 +56,7 @@ std::string for_shell(const ClaimPlan& plan, const std::vector<store::Lease>& le
   if (server && (known == nullptr || *server != known)) {
     text += word("RLOCK_SERVER", store::without_secret(*server));
   }
+  if (const auto& file = plan.server.exported_file) text += word("RLOCK_PASSWORD_FILE", *file);
   return text + "\n";
 }
 
@@ -100,7 +101,7 @@ std::optional<int> failure_to_take(const AcquirePlan& plan) {
   os::Signals signals;
   auto claims = plan.lock.claims();
   const auto& server = plan.lock.server;
-  const auto why = hold::too_much_to_tell(claims, {}, server.shown, server.exported);
+  const auto why = hold::too_much_to_tell(claims, {}, server.to_tell());
   if (why && plan.handover != Handover::print) throw UsageError{ExitCode::usage, *why};
   warn_of_default_server(server);
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },

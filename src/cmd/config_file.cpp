@@ -54,6 +54,10 @@ void read_line(Config& config, const std::string& path, std::size_t file, std::s
                std::string_view line) {
   if (line.empty() || line.front() == '#') return;
   const std::string where = fmt::format("{}:{}", base::printable(path), number);
+  // The system's calls would end a path or a host there, and messages would show all of it.
+  if (line.find('\0') != std::string_view::npos) {
+    throw not_accepted(where, hidden, "text without a NUL byte", ExitCode::bad_config);
+  }
   const auto equals = line.find('=');
   // A file that holds nothing but a password may have been named by mistake: only what looks like a
   // name is repeated.

@@ -145,7 +145,9 @@ Value longest_hold(const LockReport& report) {
 
 Value longest_wait(const LockReport& report) {
   base::Millis longest{0};
-  for (const auto& each : report.waiters) longest = std::max(longest, each.waiting_for);
+  for (const auto& each : report.waiters) {
+    longest = std::max(longest, each.waiting_for.value_or(base::Millis{0}));
+  }
   return seconds(longest);
 }
 

@@ -124,7 +124,7 @@ Json holder_of(const LockReport& report, const store::HolderReport& one) {
 
 Json waiter_of(const store::Waiter& waiter) {
   Json json = person(waiter.token.text());
-  json["waiting_ms"] = waiter.waiting_for.count();
+  json["waiting_ms"] = waiter.waiting_for ? Json(waiter.waiting_for->count()) : Json(nullptr);
   json["mode"] = name_of(waiter.mode.kind);
   return json;
 }
@@ -200,6 +200,8 @@ Colour colour_of(const store::RunOutcome& outcome) {
   return undecided ? Colour::none : Colour::bad;
 }
 
+constexpr const char* since_unknown = "unknown: the server's clock has gone back";
+
 Colour colour_of_state(const LockReport& report) {
   return report.holders.empty() ? Colour::good : Colour::doubtful;
 }
@@ -233,7 +235,7 @@ std::string as_table(const LockReport& report, const Look& look) {
     if (holder.held_for) {
       row("since", since(*holder.held_for));
     } else if (!is_foreign && !is_reserved) {
-      row("since", "unknown: the server's clock has gone back");
+      row("since", since_unknown);
     }
     row("until", until(holder));
     if (const auto reason = reason_of(report, holder.token); !reason.empty()) {
@@ -253,9 +255,10 @@ std::string as_table(const LockReport& report, const Look& look) {
     const bool plain = waiter.mode == store::Mode{};
     const auto place = place_of(report, position);
     const bool expected = hold::expected_wait(place, waiter.mode).has_value();
-    text += fmt::format("  {:>4}   {}, {}for {}{}\n", ++position, waiter.token.shown(),
+    text += fmt::format("  {:>4}   {}, {}{}{}\n", ++position, waiter.token.shown(),
                         plain ? "" : mode_text(waiter.mode) + ", ",
-                        base::format_duration(waiter.waiting_for),
+                        waiter.waiting_for ? "for " + base::format_duration(*waiter.waiting_for)
+                                           : std::string{"since "} + since_unknown,
                         expected ? hold::outlook(place, waiter.mode) + " to go" : "");
   }
   return text;

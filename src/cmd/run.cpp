@@ -309,8 +309,7 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   record.granted = base::now();
   for (const auto& lease : record.leases) say_granted(lease, record, !locks.empty());
   const auto& server = plan.lock.server;
-  const auto environment =
-      hold::job_environment(record.leases, server.shown, server.exported, plan.lock.slot);
+  const auto environment = hold::job_environment(record.leases, server.to_tell(), plan.lock.slot);
   const auto valid_until = locks.valid_until();
   const bool locks_of_our_own = !locks.empty();
   const os::Program program{plan.command, environment};
@@ -400,8 +399,8 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
   if (const auto code = run_nested(plan, signals, record)) return *code;
   auto claims = plan.lock.claims();
   const auto& server = plan.lock.server;
-  if (const auto why = hold::too_much_to_tell(claims, plan.command, server.shown, server.exported,
-                                              plan.lock.slot)) {
+  if (const auto why =
+          hold::too_much_to_tell(claims, plan.command, server.to_tell(), plan.lock.slot)) {
     throw UsageError{ExitCode::usage, *why + "; give fewer or shorter keys"};
   }
   warn_of_default_server(server);

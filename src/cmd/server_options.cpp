@@ -25,19 +25,47 @@ base::Millis longest_answer_in(const Settings& settings) {
   return length;
 }
 
-/// The password of --password-file, else of REDISCLI_AUTH, for a URL that has none; and the file.
-std::pair<base::Secret, std::string> password_beside_the_url(const Settings& settings) {
-  if (const auto file = settings.find("password-file")) {
-    const auto read = os::contents_of_secret(file->text);
-    if (!read) {
-      throw UsageError{ExitCode::bad_config,
-                       fmt::format("{}: cannot use '{}': {}", file->source,
-                                   base::printable(file->text), read.error().text())};
+struct Password {
+  base::Secret text;
+  std::string file{};  // that it came from
+  bool is_of_config = false;
+};
+
+/// As redis-cli reads it; empty if there is none.
+Password password_of_redis_cli() {
+  const char* variable = std::getenv("REDISCLI_AUTH");
+  return {base::Secret{variable == nullptr ? "" : variable}};
+}
+
+/// A variable may be another user's, where sudo keeps it, or be meant for one command: the server
+/// that it names must not get the password of a file that it does not name.
+UsageError not_for_this_server(const Setting& file, const Setting& server) {
+  return {ExitCode::bad_config,
+          fmt::format("{}: its password is not sent to the server of {}; name a password file for "
+                      "that server in {} (/dev/null: none), or give the server with --server",
+                      file.source, server.source, variable_of("password-file"))};
+}
+
+/// The password of --password-file, else of REDISCLI_AUTH, for a URL that has none.
+Password password_beside_the_url(const Settings& settings, const std::optional<Setting>& server,
+                                 const store::ServerSpec& spec) {
+  const auto file = settings.find("password-file");
+  if (!file) return password_of_redis_cli();
+  const bool is_of_config = file->origin == Setting::Origin::config;
+  if (is_of_config && server && server->origin == Setting::Origin::environment) {
+    auto password = password_of_redis_cli();
+    if (password.text.empty() && store::lacks_password(spec)) {
+      throw not_for_this_server(*file, *server);
     }
-    return {store::password_in(*read), file->text};
+    return password;
   }
-  const char* variable = std::getenv("REDISCLI_AUTH");  // as redis-cli reads it
-  return {base::Secret{variable == nullptr ? "" : variable}, ""};
+  const auto read = os::contents_of_secret(file->text);
+  if (!read) {
+    throw UsageError{ExitCode::bad_config,
+                     fmt::format("{}: cannot use '{}': {}", file->source,
+                                 base::printable(file->text), read.error().text())};
+  }
+  return {store::password_in(*read), file->text, is_of_config};
 }
 
 std::string joined(const std::vector<std::string>& urls) {
@@ -130,13 +158,17 @@ ServerChoice resolve_server(const Settings& settings) {
                     together.error().why)};
   }
   ServerChoice choice{*std::move(together), base::printable(store::without_secret(url)),
-                      std::nullopt, longest_answer_in(settings)};
-  const auto [password, file] = password_beside_the_url(settings);
-  store::default_password(choice.spec, password, file);
+                      std::nullopt, std::nullopt, longest_answer_in(settings)};
+  const auto password = password_beside_the_url(settings, chosen, choice.spec);
+  const bool is_used = store::lacks_password(choice.spec);
+  store::default_password(choice.spec, password.text, password.file);
   if (chosen) {
     // A config file's secret stays there; argv and the environment can be seen anyway.
     const bool from_config = chosen->origin == Setting::Origin::config;
     choice.exported = from_config ? store::without_secret(url) : url;
+    // To an rlock in the job the server of the command line is one of the environment.
+    const bool from_words = chosen->origin == Setting::Origin::command_line;
+    if (from_words && is_used && password.is_of_config) choice.exported_file = password.file;
   }
   return choice;
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cmd/settings.hpp"
+#include "hold/environment.hpp"
 #include "os/poll.hpp"
 #include "store/backend.hpp"
 #include "store/lock_admin.hpp"
@@ -17,10 +18,13 @@ namespace cmd {
 /// The server that was chosen, or the default one.
 struct ServerChoice {
   store::ServerSpec spec;
-  std::string shown;                    // for messages: never holds a secret
-  std::optional<std::string> exported;  // RLOCK_SERVER for the job, if one was chosen
-  base::Millis longest_answer;          // --connect-timeout
+  std::string shown;                         // for messages: never holds a secret
+  std::optional<std::string> exported;       // RLOCK_SERVER for the job, if one was chosen
+  std::optional<std::string> exported_file;  // RLOCK_PASSWORD_FILE for the job, if it needs it
+  base::Millis longest_answer;               // --connect-timeout
 
+  /// For the job.
+  [[nodiscard]] hold::ServerToTell to_tell() const { return {shown, exported, exported_file}; }
   /// For one question of a command that waits for no lock.
   [[nodiscard]] os::CallLimit limit() const {
     return {base::Deadline::after(base::now(), longest_answer)};

@@ -19,6 +19,10 @@ namespace {
 
 using Outcome = RunRecord::Outcome;
 
+// The keys fill most of it: 128 KiB at most, as they are in one variable of the job, and JSON takes
+// up to six characters for a byte. A longer file is no record.
+constexpr std::size_t longest_record = std::size_t{1} << 20;
+
 const char* name_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::ran: return "ran";
@@ -151,7 +155,7 @@ bool is_of_a_run_with_locks(const std::string& text) {
 void save(const RunRecord& record, const std::optional<std::string>& file, int exit_code) {
   if (!file) return;
   if (record.outcome == Outcome::busy && os::is_regular_file(*file)) {
-    const auto earlier = os::contents_of(*file);
+    const auto earlier = os::contents_of(*file, longest_record);
     if (earlier && is_of_a_run_with_locks(*earlier)) return;
   }
   const auto written = os::replace_contents(*file, status_text(record, exit_code, base::now()));

@@ -24,6 +24,9 @@ constexpr Millis goodbye{1'000};
 // millisecond later than others when it comes.
 constexpr Millis soon{5'000};
 
+// Whoever replaces a password changes the server and the files of the hosts within seconds.
+constexpr Millis for_a_new_password{5'000};
+
 /// One of the locks that we had before is not ours any more, or cannot be had with the token that
 /// they share.
 struct LostEarlier {
@@ -65,6 +68,7 @@ class Acquirer {
   /// A run that we are part of holds it alone. By its name alone that is not always seen: one
   /// server may have two names.
   bool is_outer(const std::optional<store::Holder>& holder) const;
+  bool is_final_refusal(const Fault& fault);
   /// What is readable when a signal comes, or a notice about an earlier lock.
   std::vector<int> wakers() const;
   /// A signal that ends us, if one came; the others are dealt with.
@@ -80,8 +84,10 @@ class Acquirer {
   WaitPace pace_;
   base::Moment began_;
   base::Deadline attempt_ends_;
-  bool asked_again_ = false;  // a single attempt whose answer was lost asks once more
-  bool disturbed_ = false;    // a signal that does not concern us cut a question short
+  bool was_queued_ = false;                 // so the server has let us in before
+  std::optional<Deadline> let_in_until_{};  // of a refusal: it may be taken back until then
+  bool asked_again_ = false;                // a single attempt whose answer was lost asks once more
+  bool disturbed_ = false;  // a signal that does not concern us cut a question short
 };
 
 Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& claim,
@@ -199,6 +205,8 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
     return withdrawn(GaveUp{claim_.name, place.holder, place.ahead, GaveUp::Why::nested});
   }
   const auto told_at = base::now();
+  was_queued_ = true;
+  let_in_until_.reset();
   line_.update(place, told_at);
   for (;;) {
     // Listening for the earlier locks begins before the first wait.
@@ -279,8 +287,17 @@ std::optional<Acquirer::Outcome> Acquirer::rest(Millis pause) {
   return std::nullopt;
 }
 
+/// A server may take a new password a moment before the password file has it. A holder, refused at
+/// a refresh, goes on asking as well, until its lease ends.
+bool Acquirer::is_final_refusal(const Fault& fault) {
+  if (fault.kind != Fault::Kind::denied) return false;
+  const auto now = base::now();
+  if (!let_in_until_) let_in_until_ = Deadline::after(now, for_a_new_password);
+  return !was_queued_ || let_in_until_->passed(now);
+}
+
 std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
-  const bool hopeless = fault.kind == Fault::Kind::denied || fault.kind == Fault::Kind::unusable ||
+  const bool hopeless = is_final_refusal(fault) || fault.kind == Fault::Kind::unusable ||
                         fault.kind == Fault::Kind::misconfigured;
   if (hopeless) return withdrawn(fault);
   if (std::exchange(disturbed_, false)) return std::nullopt;

@@ -67,8 +67,7 @@ std::vector<OuterHold> outer_holds() {
 }
 
 std::vector<std::string> job_environment(const std::vector<store::Lease>& leases,
-                                         const std::string& shown_server,
-                                         const std::optional<std::string>& chosen_server,
+                                         const ServerToTell& server,
                                          const std::optional<store::Slot>& slot) {
   const store::Lease& first = leases.front();
   const char* token = std::getenv("RLOCK_TOKEN");
@@ -79,7 +78,8 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
     // A run inside has its lease from a server's word that the token holds the lock, and no more.
     const bool is_known = is_reentrant && (name == "RLOCK_PERMIT" || name == "RLOCK_RESOURCE");
     const bool replaced =
-        (chosen_server && name == "RLOCK_SERVER") ||
+        (server.url && name == "RLOCK_SERVER") ||
+        (server.password_file && name == "RLOCK_PASSWORD_FILE") ||
         std::find(job_variables.begin(), job_variables.end(), name) != job_variables.end();
     if (!replaced || is_known) result.emplace_back(text);
   }
@@ -93,8 +93,9 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
   }
   result.push_back("RLOCK_TOKEN=" + first.token.text());
   result.emplace_back("RLOCK_HELD=1");
-  result.push_back("RLOCK_HOLDS=" + holds_with(leases, shown_server));
-  if (chosen_server) result.push_back("RLOCK_SERVER=" + *chosen_server);
+  result.push_back("RLOCK_HOLDS=" + holds_with(leases, server.shown));
+  if (server.url) result.push_back("RLOCK_SERVER=" + *server.url);
+  if (server.password_file) result.push_back("RLOCK_PASSWORD_FILE=" + *server.password_file);
   if (slot) {
     result.push_back("RLOCK_SLOT=" + slot->id);
     result.push_back("RLOCK_ATTEMPT=" + std::to_string(first.attempt));
@@ -104,8 +105,7 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
 
 std::optional<std::string> too_much_to_tell(const std::vector<store::Claim>& claims,
                                             const std::vector<std::string>& command,
-                                            const std::string& shown_server,
-                                            const std::optional<std::string>& chosen_server,
+                                            const ServerToTell& server,
                                             const std::optional<store::Slot>& slot) {
   const auto longest = os::longest_string_of_program();
   const auto most = os::longest_strings_of_program();
@@ -120,7 +120,7 @@ std::optional<std::string> too_much_to_tell(const std::vector<store::Claim>& cla
   for (const auto& claim : claims) {
     leases.push_back({claim.name, claim.token, claim.ttl, store::Deadline::never(), fence, {}});
   }
-  const auto environment = job_environment(leases, shown_server, chosen_server, slot);
+  const auto environment = job_environment(leases, server, slot);
   for (const std::string& text : environment) {
     if (text.size() < longest) continue;
     return fmt::format("the job's variable {} would have {} bytes, and the system allows {}",

@@ -24,25 +24,31 @@ struct OuterHold {
   store::Fence fence;  // that its job was given; 0 if that is not said
 };
 
+/// What a job is told of its server.
+struct ServerToTell {
+  std::string shown;                           // for RLOCK_HOLDS
+  std::optional<std::string> url{};            // RLOCK_SERVER
+  std::optional<std::string> password_file{};  // RLOCK_PASSWORD_FILE
+};
+
 /// From RLOCK_HOLDS; empty if we are no job of an rlock.
 std::vector<OuterHold> outer_holds();
 
 /// Our own environment ("NAME=value" each, in order) with, in place of what these were before:
-/// RLOCK_TOKEN, RLOCK_HELD=1, RLOCK_SERVER where one was chosen, RLOCK_HOLDS, and RLOCK_KEY and
-/// RLOCK_FENCE for one lease, or RLOCK_FENCES (lines "key=fence") for several; RLOCK_SLOT and
-/// RLOCK_ATTEMPT where there is a slot; of one lease, RLOCK_PERMIT and RLOCK_RESOURCE where it has
-/// a permit and that has a name. Under the token of our own environment these two stay as they are.
+/// RLOCK_TOKEN, RLOCK_HELD=1, RLOCK_SERVER and RLOCK_PASSWORD_FILE where they are to be told,
+/// RLOCK_HOLDS, and RLOCK_KEY and RLOCK_FENCE for one lease, or RLOCK_FENCES (lines "key=fence")
+/// for several; RLOCK_SLOT and RLOCK_ATTEMPT where there is a slot; of one lease, RLOCK_PERMIT and
+/// RLOCK_RESOURCE where it has a permit and that has a name. Under the token of our own environment
+/// these two stay as they are.
 std::vector<std::string> job_environment(const std::vector<store::Lease>& leases,
-                                         const std::string& shown_server,
-                                         const std::optional<std::string>& chosen_server,
+                                         const ServerToTell& server,
                                          const std::optional<store::Slot>& slot = std::nullopt);
 
 /// Why the system would start no program with what the job under these locks is told: one variable
 /// is too long, or everything together. Nothing if it would. For before the locks are taken.
 std::optional<std::string> too_much_to_tell(const std::vector<store::Claim>& claims,
                                             const std::vector<std::string>& command,
-                                            const std::string& shown_server,
-                                            const std::optional<std::string>& chosen_server,
+                                            const ServerToTell& server,
                                             const std::optional<store::Slot>& slot = std::nullopt);
 
 }  // namespace hold

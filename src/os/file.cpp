@@ -15,6 +15,7 @@
 
 #include "os/host.hpp"
 #include "os/in_place.hpp"
+#include "os/objection.hpp"
 #include "os/poll.hpp"
 #include "os/resolve.hpp"
 
@@ -60,8 +61,16 @@ Result<Done> is_open_for_writing(const Descriptor& descriptor) {
     if ((mode & O_ACCMODE) == O_RDONLY) return Error{EBADF, {}};
     return Done{};
   }
-  if (::access(descriptor.path.c_str(), W_OK) != 0) return last_error();
+  if (::faccessat(AT_FDCWD, descriptor.path.c_str(), W_OK, as_effective_user()) != 0) {
+    return last_error();
+  }
   return Done{};
+}
+
+/// Nothing can be made in a directory that was removed.
+bool is_removed(const Fd& directory) {
+  struct stat status {};
+  return ::fstat(directory.number(), &status) == 0 && status.st_nlink == 0;
 }
 
 /// Where the path leads to one: not where another user has put a link to one meanwhile.
@@ -157,7 +166,10 @@ Result<Done> can_create(const std::string& path) {
   const bool in_place = status && !S_ISREG(status->st_mode);
   const char* asked = in_place ? place->name.c_str() : ".";
   const int how = in_place ? W_OK : W_OK | X_OK;
-  if (::faccessat(place->directory.number(), asked, how, 0) != 0) return last_error();
+  if (!in_place && is_removed(place->directory)) return Error{ENOENT, {}};
+  if (::faccessat(place->directory.number(), asked, how, as_effective_user()) != 0) {
+    return last_error();
+  }
   return Done{};
 }
 

@@ -43,9 +43,10 @@ bool is_fixed(const Location& place) {
   const auto status = place.status();
   const int directory = place.directory.number();
   if (!status || !S_ISREG(status->st_mode)) return false;
-  if (::faccessat(directory, place.name.c_str(), W_OK, 0) != 0) return false;
+  if (::faccessat(directory, place.name.c_str(), W_OK, as_effective_user()) != 0) return false;
   if (is_mount(place)) return true;
-  return ::faccessat(directory, ".", W_OK | X_OK, 0) != 0 && is_trusted(place, *status);
+  return ::faccessat(directory, ".", W_OK | X_OK, as_effective_user()) != 0 &&
+         is_trusted(place, *status);
 }
 
 bool is_kept_by_sticky(const Location& place) {

@@ -1,11 +1,13 @@
 // Why a file of somebody else's must not be used, as an error for people.
 #pragma once
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
@@ -20,11 +22,22 @@ inline bool is_ours_or_roots(const struct stat& status) {
   return status.st_uid == ::geteuid() || status.st_uid == 0;
 }
 
+/// The flags with which faccessat(2) asks for us: by default it looks at the real user. An old
+/// profile of a container refuses the call that can be told so.
+inline int as_effective_user() {
+  return ::getuid() == ::geteuid() && ::getgid() == ::getegid() ? 0 : AT_EACCESS;
+}
+
 /// An error with the number 0: its text says all.
 template <class... Values>
 Error object(fmt::format_string<Values...> format, Values&&... values) {
   return {0, fmt::format(format, std::forward<Values>(values)...)};
 }
+
+/// Whether a user has a number in a user namespace: the text of its /proc/PID/uid_map.
+bool has_number(std::string_view uid_map, uid_t user);
+/// The command that mends the owner, or what to do in a user namespace where none can.
+std::string mend_owner(uid_t owner, std::string mend);
 
 /// A path that can be copied into a shell, and never ends the line.
 inline std::string to_type(const std::string& path) {

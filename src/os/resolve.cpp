@@ -172,8 +172,8 @@ Result<Done> make_private(const Fd& directory, const std::string& name) {
 
 std::optional<Error> refuse_foreign_link(const struct stat& status, const std::string& path) {
   if (!S_ISLNK(status.st_mode) || is_ours_or_roots(status)) return std::nullopt;
-  return object("it is a link that belongs to user {}, not to you or root: rm {}", status.st_uid,
-                to_type(path));
+  return object("it is a link that belongs to user {}, not to you or root: {}", status.st_uid,
+                mend_owner(status.st_uid, "rm " + to_type(path)));
 }
 
 Result<Location> resolve(const std::string& path, Missing directories, const Rule& rule) {

@@ -1,6 +1,7 @@
 #include "os/stdio.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -8,6 +9,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "os/error.hpp"
 
 namespace os {
 namespace {
@@ -36,7 +39,11 @@ void occupy_standard_descriptors() {
     // The lowest number that is free is this one. A stdout that can only be read from: what should
     // have been read there is not lost in silence.
     const int mode = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
-    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", mode | O_CLOEXEC);
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    if (::open("/dev/null", mode | O_CLOEXEC) < 0) {
+      const int error = errno;
+      fail(fmt::format("descriptor {} is closed, and opening /dev/null in its place", fd), error);
+    }
   }
 }
 

@@ -9,7 +9,7 @@ namespace os {
 
 /// Where stdin, stdout or stderr is closed, opens /dev/null in its place, so that no descriptor of
 /// ours gets its number; writing to such a stdout fails. Close-on-exec: the job finds them as we
-/// did. Before anything is opened.
+/// did. Before anything is opened. Throws std::system_error where there is no /dev/null.
 void occupy_standard_descriptors();
 
 bool stdin_is_terminal();

@@ -17,15 +17,18 @@
 namespace os {
 namespace {
 
-constexpr mode_t group_reads = S_IRGRP;
-constexpr mode_t others_access = S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
+enum class Readers { anybody, owner_alone };
 
-// Who feeds a named pipe stands ready.
+// A process that feeds a named pipe is already waiting.
 constexpr base::Millis for_a_writer{2'000};
 // A device, such as /dev/zero, may have no end.
 constexpr std::size_t longest = 1 << 20;
 
 using Objection = std::optional<Error>;
+
+std::string to_chown(uid_t owner, const std::string& path) {
+  return mend_owner(owner, fmt::format("chown {} {}", ::geteuid(), to_type(path)));
+}
 
 /// In a sticky directory others cannot take away what is ours.
 Objection object_to_directory(const Fd& directory, const std::string& path) {
@@ -33,8 +36,8 @@ Objection object_to_directory(const Fd& directory, const std::string& path) {
   if (::fstat(directory.number(), &status) != 0) return last_error();
   const std::string name = directory_of(path);
   if (!is_ours_or_roots(status)) {
-    return object("its directory belongs to user {}, not to you or root: chown {} {}",
-                  status.st_uid, ::geteuid(), to_type(name));
+    return object("its directory belongs to user {}, not to you or root: {}", status.st_uid,
+                  to_chown(status.st_uid, name));
   }
   if ((status.st_mode & others_write) != 0 && (status.st_mode & S_ISVTX) == 0) {
     return object("others may write to its directory: chmod go-w {}", to_type(name));
@@ -42,15 +45,29 @@ Objection object_to_directory(const Fd& directory, const std::string& path) {
   return std::nullopt;
 }
 
-/// What is no file but a device, such as /dev/null or a terminal, has other people's mode and
-/// nothing that they could have put there.
-Objection object_to_file(const Fd& file, const std::string& path) {
+/// A pipe without a name, such as <(...) makes: whoever reads it got it from the process that made
+/// it.
+bool is_nameless_pipe(const Fd& file, const struct stat& status) {
+  struct statfs system {};
+  return S_ISFIFO(status.st_mode) && ::fstatfs(file.number(), &system) == 0 &&
+         system.f_type == PIPEFS_MAGIC;
+}
+
+/// A device, such as /dev/null or a terminal, has a mode that says nothing of its contents.
+Objection object_to_file(const Fd& file, const std::string& path, Readers readers) {
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) return last_error();
-  if (S_ISCHR(status.st_mode)) return std::nullopt;
+  const bool is_secret = readers == Readers::owner_alone;
+  // sudo leaves us the user's pipe: its writer sends a password that he knows, of no file of ours.
+  const bool is_handed_in = is_secret && is_nameless_pipe(file, status);
+  if (S_ISCHR(status.st_mode) || is_handed_in) return std::nullopt;
   if (!is_ours_or_roots(status)) {
-    return object("it belongs to user {}, not to you or root: chown {} {}", status.st_uid,
-                  ::geteuid(), to_type(path));
+    return object("it belongs to user {}, not to you or root: {}", status.st_uid,
+                  to_chown(status.st_uid, path));
+  }
+  const mode_t readable = S_IROTH | (status.st_uid == 0 ? mode_t{0} : mode_t{S_IRGRP});
+  if (is_secret && (status.st_mode & (readable | others_write)) != 0) {
+    return object("others may read it: chmod go= {}", to_type(path));
   }
   if ((status.st_mode & others_write) != 0) {
     return object("others may write to it: chmod go-w {}", to_type(path));
@@ -58,14 +75,11 @@ Objection object_to_file(const Fd& file, const std::string& path) {
   return std::nullopt;
 }
 
-/// A pipe without a name, such as <(...) makes, has a writer or an end; one with a name may never
-/// have either.
+/// A pipe without a name has a writer or an end; one with a name may never have either.
 Objection object_to_silence(const Fd& file) {
   struct stat status {};
-  struct statfs system {};
   if (::fstat(file.number(), &status) != 0) return last_error();
-  if (!S_ISFIFO(status.st_mode)) return std::nullopt;
-  if (::fstatfs(file.number(), &system) == 0 && system.f_type == PIPEFS_MAGIC) return std::nullopt;
+  if (!S_ISFIFO(status.st_mode) || is_nameless_pipe(file, status)) return std::nullopt;
   const CallLimit limit{base::Deadline::after(base::now(), for_a_writer)};
   if (wait_for(file.number(), Want::read, limit) == Ready::yes) return std::nullopt;
   return object("it is a pipe that nobody wrote to within {}ms", for_a_writer.count());
@@ -83,24 +97,9 @@ Result<Fd> open_to_read(const Location& place) {
   return file;
 }
 
-/// Opens it too, because a mode alone may be another file's.
-Result<Fd> open_secret(const std::string& path) {
-  const auto place = resolve(path);
-  if (!place) return place.error();
-  auto file = open_to_read(*place);
-  if (!file) return file;
-  struct stat status {};
-  if (::fstat(file->number(), &status) != 0) return last_error();
-  const mode_t allowed = status.st_uid == 0 ? group_reads : 0;
-  if (!S_ISCHR(status.st_mode) && (status.st_mode & others_access & ~allowed) != 0) {
-    return object("others may read it: chmod go= {}", to_type(path));
-  }
-  return file;
-}
-
-}  // namespace
-
-Result<std::string> contents_of_ours(const std::string& path) {
+/// The rule for every file that decides what we do or holds a secret. It looks at what was opened,
+/// because by now the path may lead elsewhere.
+Result<Fd> open_ours(const std::string& path, Readers readers) {
   // Most hosts have none, which this first look settles.
   struct stat ignored {};
   if (::stat(path.c_str(), &ignored) != 0) return last_error();
@@ -111,21 +110,31 @@ Result<std::string> contents_of_ours(const std::string& path) {
   const auto place = resolve(path);
   if (!place) return place.error();
   if (auto objection = object_to_directory(place->directory, place->path)) return *objection;
-  const auto file = open_to_read(*place);
+  auto file = open_to_read(*place);
+  if (!file) return file;
+  if (auto objection = object_to_file(*file, path, readers)) return *objection;
+  return file;
+}
+
+Result<std::string> contents_of(const std::string& path, Readers readers) {
+  const auto file = open_ours(path, readers);
   if (!file) return file.error();
-  if (auto objection = object_to_file(*file, path)) return *objection;
   return contents_of(*file, longest);
+}
+
+}  // namespace
+
+Result<std::string> contents_of_ours(const std::string& path) {
+  return contents_of(path, Readers::anybody);
 }
 
 Result<std::string> contents_of_secret(const std::string& path) {
-  auto file = open_secret(path);
-  if (!file) return std::move(file).error();
-  return contents_of(*file, longest);
+  return contents_of(path, Readers::owner_alone);
 }
 
 Result<Done> check_secret(const std::string& path) {
-  auto file = open_secret(path);
-  if (!file) return std::move(file).error();
+  const auto file = open_ours(path, Readers::owner_alone);
+  if (!file) return file.error();
   return Done{};
 }
 

@@ -17,7 +17,8 @@ namespace os {
 /// the opened file, so that nobody can exchange it in between.
 Result<std::string> contents_of_ours(const std::string& path);
 
-/// The contents of a file that only its owner may read, or a group if the file is root's.
+/// The same of a file that moreover only its owner may read, or a group if the file is root's. A
+/// pipe without a name may be of any user.
 Result<std::string> contents_of_secret(const std::string& path);
 /// Whether a file that a library will read is such a file.
 Result<Done> check_secret(const std::string& path);

@@ -23,6 +23,7 @@
 #include "os/host.hpp"
 #include "os/libraries.hpp"
 #include "os/name_files.hpp"
+#include "os/objection.hpp"
 #include "os/places.hpp"
 #include "os/resolve.hpp"
 
@@ -48,17 +49,39 @@ std::string quoted(const std::string& path) {
   return "'" + base::printable(path) + "'";
 }
 
+/// Who may exchange this program itself, besides root and us.
+struct Exchangers {
+  uid_t owner;
+  gid_t group;  // that may write to its directory, as "staff" on old Debian systems; else root's
+};
+
+Exchangers exchangers_of(const struct stat& program, const std::string& path) {
+  struct stat directory {};
+  const bool is_groups = ::stat(directory_of(path).c_str(), &directory) == 0 &&
+                         (directory.st_mode & S_IWGRP) != 0 && (directory.st_mode & S_ISVTX) == 0;
+  return {program.st_uid, is_groups ? directory.st_gid : 0};
+}
+
 /// Nobody who may not exchange this program itself can have put there any step of the way, or what
 /// it leads to: in /tmp anybody could make a directory of that name, or a link.
 std::optional<Error> refuse_others_work(const struct stat& status, const std::string& path,
-                                        uid_t owner) {
-  const bool is_owned =
-      status.st_uid == 0 || status.st_uid == ::geteuid() || status.st_uid == owner;
+                                        const Exchangers& own) {
+  const bool is_owned = is_ours_or_roots(status) || status.st_uid == own.owner;
   // In a sticky directory others can make names; whose they are is seen at the next step.
-  const bool is_open = !S_ISLNK(status.st_mode) && (status.st_mode & S_IWOTH) != 0 &&
-                       !(S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0);
-  if (is_owned && !is_open) return std::nullopt;
-  return Error{0, fmt::format("{} is not used: others may have put it there", quoted(path))};
+  const bool is_sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
+  const bool is_known = status.st_gid == 0 || status.st_gid == own.group;
+  const mode_t write = is_known ? mode_t{S_IWOTH} : others_write;
+  const bool is_open = !S_ISLNK(status.st_mode) && (status.st_mode & write) != 0 && !is_sticky;
+  if (!is_owned) {
+    const auto mend = mend_owner(status.st_uid, "");
+    return object("{} is not used: others may have put it there{}{}", quoted(path),
+                  mend.empty() ? "" : ": ", mend);
+  }
+  if (is_open) {
+    return object("{} is not used: others may have put it there; to mend that: chmod go-w {}",
+                  quoted(path), to_type(path));
+  }
+  return std::nullopt;
 }
 
 /// Whether it has a loader, as this program has not: so nothing can become itself, again and again.
@@ -81,9 +104,9 @@ struct Program {
   std::string path;
 };
 
-Result<Program> examine(const std::string& path, uid_t owner) {
+Result<Program> examine(const std::string& path, const Exchangers& own) {
   const auto rule = [&](const struct stat& status, const std::string& step) {
-    return refuse_others_work(status, step, owner);
+    return refuse_others_work(status, step, own);
   };
   const auto place = resolve(path, Missing::give_up, rule);
   if (!place) {
@@ -111,10 +134,11 @@ Result<Program> other_program() {
   if (::stat("/proc/self/exe", &own) != 0 && ::stat(self.c_str(), &own) != 0) {
     return last_error(quoted(self));
   }
+  const auto exchangers = exchangers_of(own, self);
   std::string places;
   for (const char* const place : {place_beside, place_installed}) {
     const std::string path = directory_of(self) + place;
-    auto examined = examine(path, own.st_uid);
+    auto examined = examine(path, exchangers);
     if (examined) return examined;
     const int number = examined.error().number;
     if (number != ENOENT && number != ENOTDIR) return examined.error();

@@ -112,9 +112,17 @@ void default_password(ServerSpec& server, const base::Secret& password, const st
       server, [&](RedisServer& redis) { put(redis); },
       [&](Quorum& quorum) { std::for_each(quorum.servers.begin(), quorum.servers.end(), put); },
       [&](ZooKeeper& ensemble) {
-        if (!ensemble.user.empty() && ensemble.password.empty()) ensemble.password = password;
+        if (lacks_password(ServerSpec{ensemble})) ensemble.password = password;
       },
       [](const LocalDirectory&) {});
+}
+
+bool lacks_password(const ServerSpec& server) {
+  const auto servers = redis_servers_in(server);
+  const auto* ensemble = std::get_if<ZooKeeper>(&server);
+  return std::any_of(servers.begin(), servers.end(),
+                     [](const auto& each) { return each.access.login.password.empty(); }) ||
+         (ensemble != nullptr && !ensemble->user.empty() && ensemble->password.empty());
 }
 
 bool takes_tls(const ServerSpec& server) {

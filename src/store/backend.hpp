@@ -36,6 +36,9 @@ base::Result<ServerSpec, BadUrl> together(std::vector<ServerSpec> servers);
 void default_password(ServerSpec& server, const base::Secret& password,
                       const std::string& file = {});
 
+/// Whether it would take a password, and its URL gave none.
+bool lacks_password(const ServerSpec& server);
+
 /// Whether it is talked to over TLS.
 bool takes_tls(const ServerSpec& server);
 /// The names and addresses that its URL has; a server may bring others up later.

@@ -1,6 +1,7 @@
 // What operators ask of a server: who holds, what is there, take it away.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,7 +13,7 @@ namespace store {
 struct Waiter {
   Token token;
   Mode mode;
-  Millis waiting_for;
+  std::optional<Millis> waiting_for;  // nothing: the server's clock has gone back
 };
 
 /// One of those who have a lock.

@@ -57,6 +57,15 @@ TEST_CASE("a value that an earlier file has stays") {
   CHECK(config.at("wait").where == "/g:2");
 }
 
+TEST_CASE("a NUL is refused, with file and line, wherever it stands but in a comment") {
+  using namespace std::string_literals;
+  const std::string why = "/f:2: '…' is not valid; expected text without a NUL byte";
+  CHECK(refusal("\nserver = file:///locks\0/../other"s) == why);
+  CHECK(refusal("\nser\0ver = redis://h"s) == why);
+  CHECK(refusal("\nlabel = x\0"s) == why);
+  CHECK(config_of("# \0\nttl = 3s"s).at("ttl").text == "3s");
+}
+
 TEST_CASE("a line that is none says where, and shows no more than a name") {
   CHECK(refusal("\nhunter2") == "/f:2: '…' is not valid; expected 'name = value' or a '# comment'");
   CHECK(refusal("flavour = red").starts_with("/f:1: 'flavour' is not valid; expected "));

@@ -121,7 +121,7 @@ TEST_CASE("a job is told its key and fence, and of all locks around it") {
   ::setenv("RLOCK_HOLDS", "bob#1\tredis://h\ta\t3", 1);
   ::setenv("RLOCK_KEY", "old", 1);
   ::setenv("RLOCK_SERVER", "redis://old", 1);
-  const auto one = hold::job_environment({lease("b", 4)}, "redis://h", std::nullopt);
+  const auto one = hold::job_environment({lease("b", 4)}, {"redis://h", std::nullopt});
   CHECK(has(one, "RLOCK_KEY=b"));
   CHECK(has(one, "RLOCK_FENCE=4"));
   CHECK(has(one, "RLOCK_HELD=1"));
@@ -130,13 +130,14 @@ TEST_CASE("a job is told its key and fence, and of all locks around it") {
   CHECK_FALSE(has(one, "RLOCK_KEY=old"));
   CHECK(has(one, "RLOCK_HOLDS=bob#1\tredis://h\ta\t3\nann#1\tredis://h\tb\t4"));
 
-  const auto two = hold::job_environment({lease("b", 4), lease("c", 5)}, "redis://h", "redis://n");
+  const auto two =
+      hold::job_environment({lease("b", 4), lease("c", 5)}, {"redis://h", "redis://n"});
   CHECK(has(two, "RLOCK_FENCES=b=4\nc=5"));
   CHECK(has(two, "RLOCK_SERVER=redis://n"));
   CHECK_FALSE(has(two, "RLOCK_SERVER=redis://old"));
 
   ::setenv("RLOCK_HOLDS", "ann#1\tredis://h\tb\t4", 1);  // reentrant: told once
-  CHECK(has(hold::job_environment({lease("b", 4)}, "redis://h", std::nullopt),
+  CHECK(has(hold::job_environment({lease("b", 4)}, {"redis://h", std::nullopt}),
             "RLOCK_HOLDS=ann#1\tredis://h\tb\t4"));
   for (const char* name : {"RLOCK_HOLDS", "RLOCK_KEY", "RLOCK_SERVER"}) ::unsetenv(name);
 }
@@ -151,18 +152,18 @@ TEST_CASE("a job is told its permit, and a run inside leaves that as it is") {
     });
   };
   // A run around this one has another lock.
-  CHECK_FALSE(has_any(hold::job_environment({mine}, "redis://h", std::nullopt)));
+  CHECK_FALSE(has_any(hold::job_environment({mine}, {"redis://h", std::nullopt})));
   ::setenv("RLOCK_TOKEN", mine.token.text().c_str(), 1);
-  const auto inside = hold::job_environment({mine}, "redis://h", std::nullopt);
+  const auto inside = hold::job_environment({mine}, {"redis://h", std::nullopt});
   CHECK(has(inside, "RLOCK_PERMIT=9"));
   CHECK(has(inside, "RLOCK_RESOURCE=old"));
   for (const char* name : {"RLOCK_TOKEN", "RLOCK_PERMIT", "RLOCK_RESOURCE"}) ::unsetenv(name);
   mine.permit = 2;
-  const auto plain = hold::job_environment({mine}, "redis://h", std::nullopt);
+  const auto plain = hold::job_environment({mine}, {"redis://h", std::nullopt});
   CHECK(has(plain, "RLOCK_PERMIT=2"));
   CHECK_FALSE(has(plain, "RLOCK_RESOURCE="));
   mine.resource = "gpu:1";
-  CHECK(has(hold::job_environment({mine}, "redis://h", std::nullopt), "RLOCK_RESOURCE=gpu:1"));
+  CHECK(has(hold::job_environment({mine}, {"redis://h", std::nullopt}), "RLOCK_RESOURCE=gpu:1"));
 }
 
 TEST_CASE("the locks around a run are read from its environment, line by line") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "os/file.hpp"
+#include "os/objection.hpp"
 #include "os/trusted_file.hpp"
 #include "temporary_directory.hpp"
 
@@ -22,6 +23,15 @@ namespace {
 using Directory = TemporaryDirectory;
 
 }  // namespace
+
+TEST_CASE("a user has a number in a user namespace if a line of its map has it") {
+  CHECK(os::has_number("         0          0 4294967295\n", 65534));
+  CHECK_FALSE(os::has_number("0 1000 1\n", 65534));
+  CHECK_FALSE(os::has_number("", 0));
+  const auto* rootless = "0 1000 1\n1 100000 65533\n";
+  CHECK(os::has_number(rootless, 65533));
+  CHECK_FALSE(os::has_number(rootless, 65534));
+}
 
 TEST_CASE("the directory of a path ends with a slash") {
   CHECK(os::directory_of("a") == ".");

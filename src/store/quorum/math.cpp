@@ -297,7 +297,8 @@ std::vector<Waiter> merged_waiters(const std::vector<LockReport>& reports, std::
     line.push_back(std::move(one));
   }
   const auto place = [most](const InLine& one) {
-    return std::tuple{one.ranks.size() < most, one.ranks.back(), -one.waiter.waiting_for};
+    return std::tuple{one.ranks.size() < most, one.ranks.back(),
+                      -one.waiter.waiting_for.value_or(Millis{0})};
   };
   std::sort(line.begin(), line.end(),
             [&](const InLine& one, const InLine& other) { return place(one) < place(other); });

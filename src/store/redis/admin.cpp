@@ -117,7 +117,9 @@ Result<LockReport> RedisAdmin::inspect(const LockName& name, std::size_t runs,
   const Reply waiters = lock["waiters"];
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
     auto [token, mode] = waiter_in(waiters[i].text());
-    report.waiters.push_back({std::move(token), mode, length_in(waiters[i + 1])});
+    const bool is_known = waiters[i + 1].integer() >= 0;
+    report.waiters.push_back({std::move(token), mode,
+                              is_known ? std::optional{length_in(waiters[i + 1])} : std::nullopt});
   }
   report.runs = runs_in(lock);
   return report;
