@@ -119,15 +119,11 @@ Look::~Look() {
 }
 
 Fd Look::open(int directory, const char* path, int flags) {
-  for (;;) {
-    Fd fd{::openat(directory, path, flags | O_RDONLY | O_CLOEXEC)};
-    if (fd) return fd;
-    const int error = errno;
-    if (is_want(error) && give_one_back()) continue;
-    if (is_want(error)) error_ = error;
-    errno = error;
-    return fd;
-  }
+  const auto once = [&] { return Fd{::openat(directory, path, flags | O_RDONLY | O_CLOEXEC)}; };
+  Fd fd = once();
+  while (!fd && is_want(errno) && give_one_back()) fd = once();
+  if (!fd && is_want(errno)) error_ = errno;
+  return fd;
 }
 
 std::optional<Process> Look::read_stat(const Fd& file) {
