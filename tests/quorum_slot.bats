@@ -191,10 +191,10 @@ fails() {
   wait_until says "$T/$name.out" started
 }
 
-# told_first WORDS: the last command with these words that the first server was told.
+# told_first WORDS: the last command with these words that the first server was told: EVAL where it did not know the script.
 told_first() {
   local words=$1
-  grep -i '"evalsha"' "$T/watch.out" | grep -F "$words" | tail -n 1 | sed 's/^[^"]*//'
+  grep -iE '"eval(sha)?"' "$T/watch.out" | grep -F "$words" | tail -n 1 | sed 's/^[^"]*//'
 }
 
 # stop_watching: once the first server was told that the run has failed.
