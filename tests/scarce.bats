@@ -186,9 +186,6 @@ only_leaseholder() {
   [[ $(marked_processes) == "${PIDS[leaseholder]}" ]]
 }
 
-# A sanitizer takes more of the stack, and of addresses.
-is_sanitized() { grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN"; }
-
 # SOMEBODY is for whom the limit of processes counts, which root has not.
 as_somebody() {
   SOMEBODY=()
@@ -239,7 +236,7 @@ attempt_as_somebody() {
 }
 
 @test "a stack that may be larger than the memory: threads have a stack of their own, and the lease is refreshed" {
-  is_sanitized || ulimit -v 900000
+  sanitized || ulimit -v 900000
   ulimit -s 1000000
   hold holder -k "$K" --ttl 3s
   sleep 4
@@ -251,7 +248,7 @@ attempt_as_somebody() {
 
 @test "a stack that may not grow: one line, and nothing is begun" {
   local limit
-  ! is_sanitized || return 0
+  ! sanitized || return 0
   for limit in 16 32 64; do
     status=0
     (ulimit -s "$limit" && exec "$RLOCK_BIN" -k "$K" -- touch "$T/ran") 2>"$T/err" 3>&- || status=$?
@@ -266,7 +263,7 @@ attempt_as_somebody() {
 @test "a stack that is just large enough is enough for all that rlock does" {
   local needed
   start_quorum
-  ! is_sanitized || return 0
+  ! sanitized || return 0
   (ulimit -s 16 && exec "$RLOCK_BIN" --version) 2>"$T/err" 3>&- || true
   needed=$(sed -n 's/.*, and \([0-9]*\) are needed.*/\1/p' "$T/err")
   ulimit -s $((needed + 16)) # the kernel leaves some out by chance, and the words are more

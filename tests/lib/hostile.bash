@@ -11,10 +11,6 @@ memory_bar() {
   fi
 }
 
-sanitized() {
-  grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN"
-}
-
 # The longest that rlock may take, in ms: an answer is waited for 5 s, a lost one is asked for again, a goodbye waits
 # 1 s more; `doctor` as a whole may take 20 s, a list 30 s. The rest is for a busy machine, on which forty at a time
 # look for leaks when they end.

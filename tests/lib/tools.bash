@@ -73,3 +73,8 @@ promtool() {
   [[ -x $tool ]] || skip 'no promtool here: scripts/install-promtool'
   "$tool" "$@"
 }
+
+# sanitized: whether rlock was built with a sanitizer.
+sanitized() {
+  grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN"
+}
