@@ -6,6 +6,7 @@ load lib/cluster
 load lib/quorum
 load lib/tls
 load lib/zookeeper
+load lib/loading
 
 # Both forms hold words that stand nowhere else.
 PASSWORD='Zitrone/7@%Wacholder'
@@ -309,4 +310,84 @@ from_config() {
     grep -qF "$T/conf:1" "$T/said/line-${#line}.err"
   done
   assert_nothing_told
+}
+
+# core_limit_of PID: soft and hard
+core_limit_of() {
+  sed -n 's/^Max core file size *\([^ ]*\) *\([^ ]*\) .*/\1 \2/p' "/proc/$1/limits"
+}
+
+# hold_with_core NAME COMMAND...: rlock with a password and a job, where core files may be written, in $T/cores.
+hold_with_core() {
+  local name=$1
+  shift
+  own_server --requirepass "$PASSWORD"
+  export REDISCLI_AUTH=$PASSWORD
+  mkdir -p "$T/cores"
+  printf 'server = unix://:%s@%s/redis.sock\n' "$IN_URL" "$SERVER" >"$T/conf"
+  chmod 600 "$T/conf"
+  # shellcheck disable=SC2016
+  launch "$name" env -u RLOCK_SERVER bash -c 'ulimit -c unlimited; cd "$1"; shift; exec "$@"' - "$T/cores" \
+    "$RLOCK_BIN" --config "$T/conf" -k "$K" --ttl 60s -- "$@"
+}
+
+# crash PID: by a fault of its own. A signal of others would be passed on to the job.
+crash() {
+  "$PYTHON" "$LIB/crash.py" "$1"
+  kill -WINCH "$1" # it wakes
+  wait_until gone "$1"
+}
+
+@test "a crash of rlock or its guardian leaves no core file, which would have the password" {
+  local guardian
+  hold_with_core holder "$LIB/until-file" "$T/go"
+  wait_until says "$T/holder.out" started
+  guardian=$(guardian_of holder)
+  assert_equal "$(core_limit_of "${PIDS[holder]}")" '1 unlimited'
+  assert_equal "$(core_limit_of "$guardian")" '1 unlimited'
+  crash "$guardian"
+  finish holder
+  assert_equal "$status" 137
+  hold_with_core other "$LIB/until-file" "$T/go"
+  wait_until says "$T/other.out" started
+  crash "${PIDS[other]}"
+  finish other
+  assert_equal "$status" 132
+  assert_equal "$(ls "$T/cores")" ''
+}
+
+@test "a crash while the command is loaded leaves no core file of rlock's memory" {
+  hanging_command
+  hold_with_core holder "$T/slow"
+  wait_until loading holder
+  wait_until in_own_limit "$LOADING"
+  kill -QUIT "$LOADING"
+  break_lease
+  finish holder
+  assert_equal "$(ls "$T/cores")" ''
+}
+
+in_own_limit() {
+  [[ $(core_limit_of "$1") == 'unlimited unlimited' ]]
+}
+
+@test "the job has the limit of core files that rlock was given, and its crash leaves one" {
+  local limit
+  for limit in 0 7 unlimited; do
+    run bash -c 'ulimit -Sc "$0"; exec "$@"' "$limit" "$RLOCK_BIN" -k "$K" -- bash -c 'ulimit -Sc; ulimit -Hc'
+    assert_line --index 0 "$limit"
+    assert_line --index 1 "$(ulimit -Hc)"
+  done
+  [[ $(</proc/sys/kernel/core_pattern) == core ]] || skip 'the kernel writes no files named core here'
+  hold_with_core holder bash -c 'kill -ABRT $$'
+  finish holder
+  assert_equal "$status" 134
+  run ls "$T/cores"
+  assert_output --partial core
+}
+
+@test "the job has the limit of core files that rlock was given, also by way of the program with libraries" {
+  tls_server
+  run bash -c 'ulimit -Sc 7; exec "$@"' - "$RLOCK_BIN" -k "$K" -- bash -c 'ulimit -Sc'
+  assert_output 7
 }
