@@ -250,7 +250,7 @@ bids_in_vain() {
   let_go first
   wait_until slot_at_is 1 open 1
   stop_watching
-  hears_again "$(told_first '"30000" "2000"')"
+  hears_again "$(told_first '"ttl" "30000" "confirm_within"')"
   slot_at_is 1 running 1
   hears_again "$(told_first '"failed"')"
   slot_at_is 1 open 1
@@ -266,7 +266,7 @@ bids_in_vain() {
   let_go first
   wait_until slot_at_is 1 open 1
   stop_watching
-  claim=$(told_first '"30000" "2000"')
+  claim=$(told_first '"ttl" "30000" "confirm_within"')
   release=$(told_first '"failed"')
   fails second
   let_go second
@@ -284,8 +284,7 @@ bids_in_vain() {
 }
 
 @test "a fence that is raised late does not begin a run again that has ended" {
-  # What it is told behind the fence: TTL, history, number of the run, failures before it.
-  local raise='"3000" "691200000" "1" "0"'
+  local raise='"ttl" "3000" "history" "691200000" "attempt" "1" "failures" "0"'
   start_quorum
   fails first -t 3s --min-hold 1h
   node 1 flushall >/dev/null

@@ -3,7 +3,7 @@
 -- ARGV  2 how many of its last runs, 1 or more
 -- result  {'lock', holder: see occupant(); fence: the last one; mode: how it is held
 --          holders: if several hold, of each {token, left: ms; held: ms; fence; kept: 1; permit}
---          waiters: {id, waiting ms, id, waiting ms, ...}
+--          waiters: {id, ms that it has waited or -1: unknown, ...}
 --          now: ms; runs: {line, 1 if its token has the lock, ...}}
 local holder, _, kind = occupant(true)  -- force-release is to find what was shown
 local waiters = {}
@@ -13,7 +13,7 @@ for i = 1, #entries, 2 do
   local reserved = kind == 'reserved' and entries[i] == owner
   if not reserved and deadline and tonumber(deadline) > now then
     waiters[#waiters + 1] = entries[i]
-    waiters[#waiters + 1] = age_ms(entries[i + 1]) or 0
+    waiters[#waiters + 1] = age_ms(entries[i + 1]) or -1
   end
 end
 local several = {}
