@@ -356,12 +356,12 @@ sweep_of_term() {
 }
 
 @test "few descriptors: rlock refuses before the job, or TERM ends the whole tree" {
-  ! is_sanitized || return 0 # it has descriptors of its own
+  ! sanitized || return 0 # it has descriptors of its own
   sweep_of_term --ttl 30s
 }
 
 @test "few descriptors and a lock in a directory: rlock refuses before the job, or TERM ends the whole tree" {
-  ! is_sanitized || return 0
+  ! sanitized || return 0
   mkdir "$T/locks"
   export RLOCK_SERVER=file://$T/locks
   free() { rlock -q -k "$1" -- true; }
@@ -370,7 +370,7 @@ sweep_of_term() {
 
 @test "few descriptors: if the guardian is killed, rlock refuses before the job, or kills the whole tree at once" {
   local few started=0
-  ! is_sanitized || return 0
+  ! sanitized || return 0
   for few in {3..24}; do
     with_few "few$few" "$few" --ttl 30s
     wait_until runs_or_ended "few$few"
@@ -389,7 +389,7 @@ sweep_of_term() {
 }
 
 @test "descriptors taken away from a running rlock: its guardian passes TERM on to the whole tree" {
-  ! is_sanitized || return 0
+  ! sanitized || return 0
   with_few holder 100 --ttl 30s
   wait_until runs_or_ended holder
   prlimit --pid "${PIDS[holder]}" --nofile=7:
@@ -404,7 +404,7 @@ sweep_of_term() {
 
 @test "descriptors taken away from a running rlock whose guardian is killed: it keeps the lock until it can look" {
   local child
-  ! is_sanitized || return 0
+  ! sanitized || return 0
   with_few holder 100 --ttl 2s
   wait_until runs_or_ended holder
   child=$(<"$T/child")
