@@ -8,7 +8,7 @@
 namespace os {
 namespace {
 
-constexpr base::Millis longest_pause{1'000};
+constexpr base::Millis rarest_round{1'000};
 // A process that exits may take a moment, and memory that it frees as well.
 constexpr base::Millis worth_a_word{1'000};
 
@@ -24,7 +24,7 @@ void KillRounds::met(const Reached& reached, base::Moment now) {
   std::set<std::pair<pid_t, unsigned long long>> met;
   for (const Process& each : reached.members) met.emplace(each.pid, each.start);
   if (unchanged_since_ && met == last_) {
-    pause_ = std::min(pause_ * 2, longest_pause);
+    pause_ = std::min(pause_ * 2, rarest_round);
   } else {
     pause_ = shortest;
     unchanged_since_ = now;
