@@ -362,6 +362,7 @@ crash() {
   wait_until loading holder
   wait_until in_own_limit "$LOADING"
   kill -QUIT "$LOADING"
+  wait_until gone "$LOADING" # the signal comes before the loading goes on
   break_lease
   finish holder
   assert_equal "$(ls "$T/cores")" ''
