@@ -13,4 +13,4 @@ elseif owner == token then
   if left == -1 then left = DAY_MS end  -- somebody made it last
 end
 if left > 0 then return answer({'ours'}, 'left', left, 'fence', number and digits(tonumber(number))) end
-return answer({'elsewhere'}, 'holder', occupant() or nil)
+return answer({'elsewhere'}, 'holder', (occupant()))

@@ -194,7 +194,7 @@ end
 
 local function busy(waiting)
   if #dead > 0 then tell_first(confirm_within) end
-  return answer({'busy'}, 'holder', occupant() or nil, 'waiting', waiting)
+  return answer({'busy'}, 'holder', (occupant()), 'waiting', waiting)
 end
 
 local function stand(ticket)

@@ -22,7 +22,7 @@ for i = 5, #ARGV do
   end
 end
 if #removed == 0 then
-  return answer({'changed'}, 'holder', occupant() or nil)
+  return answer({'changed'}, 'holder', (occupant()))
 end
 local sooner = mode and settle()
 if mode then tell_first(confirm_within) else handoff(confirm_within) end

@@ -26,11 +26,12 @@ local function age_ms(number)
   return age >= -1000 and math.max(0, age) or nil
 end
 
--- Who has the lock: nil if it is free; else how many ms that lasts (nil if it has no end), and
---   token: of the holder, the first of several; of what another client wrote, at most the first 400 bytes,
---     or all (`whole`)
---   kind: holder, kept, reserved or foreign    left: as the second    held: ms since its grant
---   more: how many others hold it, too         reason: why, if it said so
+-- Who has the lock, for an answer's `holder`, with its `left` and its `kind` once more; nothing if it is free.
+--   kind: holder, kept, reserved or foreign
+--   token: of the holder, the first of several; of what another client wrote, at most the first 400 bytes, or all
+--     (`whole`)
+--   left: ms, nil if it has no end   held: ms since its grant   more: how many others hold it, too
+--   reason: why, if it said so
 local function occupant(whole)
   if not owner then return end
   local token, number, kind, more = owner, nil, 'foreign', 0
@@ -46,6 +47,7 @@ local function occupant(whole)
   if kind == 'holder' and is_kept(token) then kind = 'kept' end
   local left = redis.call('PTTL', lock)
   if left < 0 then left = nil end
-  return answer({}, 'kind', kind, 'token', string.sub(token, 1, whole and -1 or 400), 'left', left, 'held', number and age_ms(number),
-    'more', more > 0 and more, 'reason', reason_of(token)), left, kind
+  local holder = answer({}, 'kind', kind, 'token', string.sub(token, 1, whole and -1 or 400), 'left', left,
+    'held', number and age_ms(number), 'more', more > 0 and more, 'reason', reason_of(token))
+  return holder, left, kind
 end
