@@ -7,6 +7,8 @@ target_compile_options(rlock_core PUBLIC
   -Wold-style-cast -Woverloaded-virtual -Wformat=2
   -Wno-missing-field-initializers
   $<$<BOOL:${RLOCK_WERROR}>:-Werror>
+  # GCC 14 takes the other alternatives of a std::variant for uninitialized, depending on what it inlines.
+  $<$<AND:$<BOOL:${RLOCK_WERROR}>,$<CXX_COMPILER_ID:GNU>>:-Wno-error=maybe-uninitialized>
   -ffunction-sections -fdata-sections)
 target_link_options(rlock_core PUBLIC -Wl,--as-needed -Wl,--gc-sections)
 
