@@ -53,8 +53,8 @@ std::string for_shell(const ClaimPlan& plan, const std::vector<store::Lease>& le
   // What is in the environment is there already, and no password is printed.
   const char* known = std::getenv("RLOCK_SERVER");
   const auto& server = plan.server.exported;
-  if (server && (known == nullptr || *server != known)) {
-    text += word("RLOCK_SERVER", store::without_secret(*server));
+  if (server && (known == nullptr || server->reveal() != known)) {
+    text += word("RLOCK_SERVER", server->without_secret());
   }
   if (const auto& file = plan.server.exported_file) text += word("RLOCK_PASSWORD_FILE", *file);
   return text + "\n";

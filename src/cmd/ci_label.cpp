@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "store/url.hpp"
+#include "store/server_url.hpp"
 
 namespace cmd {
 namespace {
@@ -58,7 +58,7 @@ constexpr std::size_t shortest_name = 20;
 std::string fitted(const CiJob& job) {
   constexpr std::size_t longest = store::Label::longest;
   const std::string name = base::printable(job.name);
-  const std::string url = base::printable(store::without_secret(job.url));
+  const std::string url = store::ServerUrl{job.url}.shown();
   if (name.empty() || url.empty()) return std::string{base::cut_to(name + url, longest)};
   const bool both_fit = url.size() + 1 + shortest_name <= longest;
   const std::size_t of_name = both_fit ? longest - url.size() - 1 : shortest_name;

@@ -114,7 +114,8 @@ std::string key_to_type(const store::LockName& key) {
 
 std::string shown_word(std::string_view word) {
   const bool has_url = word.find("://") != word.npos;
-  return base::printable(has_url ? store::without_secret(std::string{word}) : word, longest_seen);
+  if (has_url) return store::ServerUrl{std::string{word}}.shown(longest_seen);
+  return base::printable(word, longest_seen);
 }
 
 std::string shown_option(std::string_view word) {

@@ -123,7 +123,7 @@ store::Label label_of(const std::vector<std::string>& command) {
   // A URL in the place of a command may have a password, and the label is for all to see.
   const std::string& word = command.front();
   const bool is_url = word.find("://") != word.npos;
-  const std::string program = is_url ? store::without_secret(word) : word;
+  const std::string program = is_url ? store::ServerUrl{word}.without_secret() : word;
   return store::Label::tamed(program.substr(program.rfind('/') + 1));
 }
 

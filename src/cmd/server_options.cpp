@@ -83,7 +83,7 @@ std::optional<Setting> chosen_server(const Settings& settings) {
   }
   if (!chosen || chosen->origin != Setting::Origin::environment) return chosen;
   auto in_config = settings.in_config("server");
-  const bool same = in_config && store::without_secret(in_config->text) == chosen->text;
+  const bool same = in_config && store::ServerUrl{in_config->text}.without_secret() == chosen->text;
   return same ? in_config : chosen;
 }
 
@@ -111,7 +111,8 @@ void fetch_libraries(const std::vector<Parsed>& servers) {
 
 /// What to write in place of a URL that is none. What "host", "host:port" and "/path" were meant to
 /// be is plain, and they hold no secret.
-std::string proposal(const std::string& url) {
+std::string proposal(const store::ServerUrl& not_valid) {
+  const std::string& url = not_valid.reveal();
   const std::string of_hosts = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:";
   if (url.starts_with('/') && url.find_first_not_of(of_hosts + "/_") == url.npos) {
     return fmt::format("try unix://{0} for the socket of a Redis, file:{0} for a directory", url);
@@ -119,7 +120,7 @@ std::string proposal(const std::string& url) {
   const bool is_host = url.find_first_not_of(of_hosts) == url.npos;
   const auto colon = url.find(':');
   const auto port = colon == url.npos ? "" : url.substr(colon + 1);
-  if (is_host && colon != 0 && !url.empty() && store::without_secret(url) == url &&
+  if (is_host && colon != 0 && !url.empty() && not_valid.without_secret() == url &&
       port.find_first_not_of("0123456789") == port.npos && port.size() <= 5) {
     return fmt::format("try redis://{}", url);
   }
@@ -130,8 +131,8 @@ std::string proposal(const std::string& url) {
 
 ServerChoice resolve_server(const Settings& settings) {
   const auto chosen = chosen_server(settings);
-  const std::string url = chosen ? chosen->text : settings.value("server").text;
-  const auto urls = store::urls_in(url);
+  const store::ServerUrl url{chosen ? chosen->text : settings.value("server").text};
+  const auto urls = url.each();
   std::vector<Parsed> all_parsed;
   all_parsed.reserve(urls.size());
   for (const auto& each : urls) all_parsed.push_back(store::parse_server(each));
@@ -143,8 +144,7 @@ ServerChoice resolve_server(const Settings& settings) {
     if (!parsed) {
       throw UsageError{ExitCode::bad_config,
                        fmt::format("{}: '{}' is not valid ({}); {}", chosen->source,
-                                   base::printable(store::without_secret(urls[i]), 200),
-                                   parsed.error().why, proposal(urls[i]))};
+                                   urls[i].shown(200), parsed.error().why, proposal(urls[i]))};
     }
     servers.push_back(*std::move(parsed));
   }
@@ -154,18 +154,17 @@ ServerChoice resolve_server(const Settings& settings) {
         exit_code_for(*chosen),
         fmt::format("{}: '{}' is not valid ({}); expected one server, or an odd number "
                     "of independent Redis servers",
-                    chosen->source, base::printable(store::without_secret(url), 400),
-                    together.error().why)};
+                    chosen->source, url.shown(400), together.error().why)};
   }
-  ServerChoice choice{*std::move(together), base::printable(store::without_secret(url)),
-                      std::nullopt, std::nullopt, longest_answer_in(settings)};
+  ServerChoice choice{*std::move(together), url.shown(), std::nullopt, std::nullopt,
+                      longest_answer_in(settings)};
   const auto password = password_beside_the_url(settings, chosen, choice.spec);
   const bool is_used = store::lacks_password(choice.spec);
   store::default_password(choice.spec, password.text, password.file);
   if (chosen) {
     // A config file's secret stays there; argv and the environment can be seen anyway.
     const bool from_config = chosen->origin == Setting::Origin::config;
-    choice.exported = from_config ? store::without_secret(url) : url;
+    choice.exported = from_config ? store::ServerUrl{url.without_secret()} : url;
     // To an rlock in the job the server of the command line is one of the environment.
     const bool from_words = chosen->origin == Setting::Origin::command_line;
     if (from_words && is_used && password.is_of_config) choice.exported_file = password.file;

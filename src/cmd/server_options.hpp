@@ -19,7 +19,7 @@ namespace cmd {
 struct ServerChoice {
   store::ServerSpec spec;
   std::string shown;                         // for messages: never holds a secret
-  std::optional<std::string> exported;       // RLOCK_SERVER for the job, if one was chosen
+  std::optional<store::ServerUrl> exported;  // RLOCK_SERVER for the job, if one was chosen
   std::optional<std::string> exported_file;  // RLOCK_PASSWORD_FILE for the job, if it needs it
   base::Millis longest_answer;               // --connect-timeout
 

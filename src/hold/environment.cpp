@@ -94,7 +94,7 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
   result.push_back("RLOCK_TOKEN=" + first.token.text());
   result.emplace_back("RLOCK_HELD=1");
   result.push_back("RLOCK_HOLDS=" + holds_with(leases, server.shown));
-  if (server.url) result.push_back("RLOCK_SERVER=" + *server.url);
+  if (server.url) result.push_back("RLOCK_SERVER=" + server.url->reveal());
   if (server.password_file) result.push_back("RLOCK_PASSWORD_FILE=" + *server.password_file);
   if (slot) {
     result.push_back("RLOCK_SLOT=" + slot->id);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/lock_store.hpp"
+#include "store/server_url.hpp"
 
 namespace hold {
 
@@ -27,7 +28,7 @@ struct OuterHold {
 /// What a job is told of its server.
 struct ServerToTell {
   std::string shown;                           // for RLOCK_HOLDS
-  std::optional<std::string> url{};            // RLOCK_SERVER
+  std::optional<store::ServerUrl> url{};       // RLOCK_SERVER
   std::optional<std::string> password_file{};  // RLOCK_PASSWORD_FILE
 };
 

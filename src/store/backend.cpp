@@ -1,6 +1,7 @@
 #include "store/backend.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "base/log.hpp"
@@ -21,6 +22,30 @@ Parsed widened(base::Result<Server, BadUrl> server) {
   if (!server) return std::move(server).error();
   return ServerSpec{*std::move(server)};
 }
+
+/// Of a URL whose scheme is known.
+template <auto server_in>
+Parsed parsed_by(const Url& url) {
+  return widened(server_in(url));
+}
+
+/// One kind of URLs: a row here is all that a new scheme needs.
+struct Scheme {
+  std::string_view name;
+  Parsed (*parse)(const Url&);
+  std::string_view form;  // for messages; empty: the row above says it
+};
+constexpr std::array<Scheme, 7> schemes{{
+    {"redis", parsed_by<redis::tcp_server_in>,
+     "redis[s]://[[user]:password@]host[:port][,...][/db]"},
+    {"rediss", parsed_by<redis::tls_server_in>, ""},
+    {"unix", parsed_by<redis::unix_server_in>, "unix:///path/redis.sock[?db=N]"},
+    {"redis+sentinel", parsed_by<redis::sentinel_master_in>,
+     "redis[s]+sentinel://[user:password@]host[:port],.../master-name[/db]"},
+    {"rediss+sentinel", parsed_by<redis::tls_sentinel_master_in>, ""},
+    {"zk", parsed_by<zookeeper::ensemble_in>, "zk://[user:password@]host[:port][,...][/path]"},
+    {"file", parsed_by<local::directory_in>, "file:[///directory]"},
+}};
 
 /// The Redis servers that it is made of.
 std::span<const RedisServer> redis_servers_in(const ServerSpec& server) {
@@ -72,19 +97,22 @@ std::vector<std::unique_ptr<LockAdmin>> open_admins(const Quorum& quorum) {
 }  // namespace
 
 std::string accepted_servers() {
-  return std::string{redis::accepted_servers}
-      .append(", ")
-      .append(zookeeper::accepted_servers)
-      .append(" or ")
-      .append(local::accepted_servers);
+  std::string text;
+  for (const Scheme& each : schemes) {
+    if (each.form.empty()) continue;
+    const bool is_last = &each == &schemes.back();
+    text += text.empty() ? "" : is_last ? " or " : ", ";
+    text += each.form;
+  }
+  return text;
 }
 
-Parsed parse_server(std::string_view url) {
-  const auto parts = cut_url(url);
+Parsed parse_server(const ServerUrl& url) {
+  const auto parts = cut_url(url.reveal());
   if (!parts) return BadUrl{"no scheme"};
-  if (auto redis = redis::server_in(*parts)) return widened(*std::move(redis));
-  if (auto ensemble = zookeeper::ensemble_in(*parts)) return widened(*std::move(ensemble));
-  if (auto directory = local::directory_in(*parts)) return widened(*std::move(directory));
+  for (const Scheme& each : schemes) {
+    if (each.name == parts->scheme) return each.parse(*parts);
+  }
   return BadUrl{"unknown scheme"};
 }
 

@@ -14,6 +14,7 @@
 #include "store/lock_store.hpp"
 #include "store/quorum/servers.hpp"
 #include "store/redis/server.hpp"
+#include "store/server_url.hpp"
 #include "store/url.hpp"
 #include "store/zookeeper/ensemble.hpp"
 
@@ -27,7 +28,7 @@ std::string accepted_servers();
 
 /// User name and password are percent-decoded. `why` never repeats the URL, which may hold a
 /// secret.
-base::Result<ServerSpec, BadUrl> parse_server(std::string_view url);
+base::Result<ServerSpec, BadUrl> parse_server(const ServerUrl& url);
 /// Several are a quorum, which only some kinds can be part of.
 base::Result<ServerSpec, BadUrl> together(std::vector<ServerSpec> servers);
 

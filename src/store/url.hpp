@@ -1,8 +1,7 @@
-// URLs, what stands in them, and what of it is secret.
+// URLs: cut into their parts, and these read.
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,8 +54,8 @@ std::optional<std::pair<std::string, std::string>> user_and_password(const Url& 
 /// "name=value&name=value", values decoded; nothing for a broken escape.
 std::optional<std::vector<std::pair<std::string, std::string>>> options_in(std::string_view query);
 
-/// An option behind the '?'. This table is all that the parser, without_secret() and secrets_in()
-/// know of them.
+/// An option behind the '?'. This table is all that the parser, ServerUrl and secrets_in() know of
+/// them.
 struct UrlOption {
   enum class Id {
     database,
@@ -93,23 +92,5 @@ inline constexpr std::array<UrlOption, 8> url_options{{
 
 /// nullptr if there is no option of that name.
 const UrlOption* url_option(std::string_view name);
-
-/// The URLs in a text, with blanks between them. If not each word is one, the text is one.
-std::vector<std::string> urls_in(const std::string& text);
-
-/// The URLs in a text without what might be a secret, for messages and for the job's environment. A
-/// good URL stays one: it loses user names and passwords. What may be one in a garbled URL becomes
-/// "…"; such a part stays only if it cannot be a password: a host, the number of a port.
-std::string without_secret(const std::string& text);
-
-/// From `begin` up to, but not including, `end`.
-struct TextRange {
-  std::size_t begin;
-  std::size_t end;
-  bool operator==(const TextRange&) const = default;
-};
-/// Where passwords of URLs, and the user infos that hold them, stand in one word of a command line,
-/// which may be a URL, or an option with one attached.
-std::vector<TextRange> secrets_in(std::string_view word);
 
 }  // namespace store

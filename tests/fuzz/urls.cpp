@@ -56,7 +56,8 @@ bool look_at(const store::ServerSpec& spec) {
 void read(const std::string& text) {
   bool has_secret = false;
   std::vector<store::ServerSpec> specs;
-  for (const auto& url : store::urls_in(text)) {
+  const store::ServerUrl all_urls{text};
+  for (const auto& url : all_urls.each()) {
     auto parsed = store::parse_server(url);
     if (!parsed) {
       const std::string& why = parsed.error().why;
@@ -67,7 +68,7 @@ void read(const std::string& text) {
     has_secret = look_at(*parsed) || has_secret;
     specs.push_back(*std::move(parsed));
   }
-  fuzz::promise(!has_secret || !shows(store::without_secret(text)), "no password is shown");
+  fuzz::promise(!has_secret || !shows(all_urls.without_secret()), "no password is shown");
   const auto all = store::together(std::move(specs));
   if (all) (void)look_at(*all);
 }

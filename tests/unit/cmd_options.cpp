@@ -219,7 +219,7 @@ TEST_CASE("what a job is told is no doubtful variable") {
   const store::Lease one{name, token, *store::Ttl::from(base::Millis{1000}),
                          base::Deadline::never(), 7};
   for (const auto& leases : {std::vector{one}, std::vector{one, one}}) {
-    const auto told = hold::job_environment(leases, {"redis://h", "redis://h"});
+    const auto told = hold::job_environment(leases, {"redis://h", store::ServerUrl{"redis://h"}});
     std::vector<std::string_view> variables;
     for (const auto& each : told) {
       if (each.starts_with("RLOCK_")) variables.push_back(each);

@@ -19,7 +19,8 @@ store::LockName name(std::string_view text) {
 }
 
 cmd::ClaimPlan plan() {
-  cmd::ServerChoice server{*store::parse_server("redis://h"), "redis://h", "redis://h"};
+  cmd::ServerChoice server{*store::parse_server(store::ServerUrl{"redis://h"}), "redis://h",
+                           store::ServerUrl{"redis://h"}};
   return {server,
           {name("deploy"), name("a\n")},
           {},

@@ -48,7 +48,7 @@ TEST_CASE("one server, or the quorum of all that one place names") {
   CHECK(nodes({"-S", "redis://a"}) == 1);
   CHECK(nodes({"-S", "redis://a", "-S", "redis://b", "-S", "redis://c"}) == 3);
   CHECK(nodes({"-S", "redis://a redis://b redis://c"}) == 3);
-  CHECK(choice_of({"-S", "redis://a", "-S", "redis://b", "-S", "redis://c"}).exported ==
+  CHECK(choice_of({"-S", "redis://a", "-S", "redis://b", "-S", "redis://c"}).exported->reveal() ==
         "redis://a redis://b redis://c");
   (void)around.config("server = redis://a\nserver = redis://b\nserver = redis://c\n");
   CHECK(nodes({}) == 3);
@@ -89,13 +89,13 @@ TEST_CASE("servers that are no quorum are a usage error, in a config file a mist
 TEST_CASE("a job is told the URL that was chosen, a config file's without its password") {
   const Surroundings around;
   const std::string url = "redis://u:hunter2@h/1";
-  CHECK(choice_of({"-S", url}).exported == url);
+  CHECK(choice_of({"-S", url}).exported->reveal() == url);
   CHECK(choice_of({"-S", url}).shown == "redis://h/1");
   around.set("RLOCK_SERVER", url);
-  CHECK(choice_of({}).exported == url);
+  CHECK(choice_of({}).exported->reveal() == url);
   around.unset("RLOCK_SERVER");
   (void)around.config("server = " + url);
-  CHECK(choice_of({}).exported == "redis://h/1");
+  CHECK(choice_of({}).exported->reveal() == "redis://h/1");
   CHECK(password_of(choice_of({})) == "hunter2");
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("a job's rlock finds the password of the config file's URL again, and 
   (void)around.config("server = redis://u:hunter2@h/1");
   around.set("RLOCK_SERVER", "redis://h/1");  // as the job is told
   CHECK(password_of(choice_of({})) == "hunter2");
-  CHECK(choice_of({}).exported == "redis://h/1");
+  CHECK(choice_of({}).exported->reveal() == "redis://h/1");
   around.set("RLOCK_SERVER", "redis://h/2");
   CHECK(password_of(choice_of({})).empty());
   CHECK(password_of(choice_of({"-S", "redis://h/1"})).empty());  // said for itself
@@ -124,7 +124,7 @@ TEST_CASE("a password is the URL's, the file's, or that of redis-cli's variable"
   CHECK(password_of(choice_of(with_file)) == "no end");
   CHECK(password_of(choice_of({"-S", "redis://:url@h", "--password-file", around / "password"})) ==
         "url");
-  CHECK(choice_of(with_file).exported == "redis://h");
+  CHECK(choice_of(with_file).exported->reveal() == "redis://h");
 }
 
 TEST_CASE("a password file that is not there, or that others may read, is refused") {

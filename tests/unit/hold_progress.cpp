@@ -130,8 +130,8 @@ TEST_CASE("a job is told its key and fence, and of all locks around it") {
   CHECK_FALSE(has(one, "RLOCK_KEY=old"));
   CHECK(has(one, "RLOCK_HOLDS=bob#1\tredis://h\ta\t3\nann#1\tredis://h\tb\t4"));
 
-  const auto two =
-      hold::job_environment({lease("b", 4), lease("c", 5)}, {"redis://h", "redis://n"});
+  const auto two = hold::job_environment({lease("b", 4), lease("c", 5)},
+                                         {"redis://h", store::ServerUrl{"redis://n"}});
   CHECK(has(two, "RLOCK_FENCES=b=4\nc=5"));
   CHECK(has(two, "RLOCK_SERVER=redis://n"));
   CHECK_FALSE(has(two, "RLOCK_SERVER=redis://old"));

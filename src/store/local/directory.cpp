@@ -38,8 +38,7 @@ std::uint64_t digest(std::string_view text) {
   return value;
 }
 
-std::optional<base::Result<LocalDirectory, BadUrl>> directory_in(const Url& url) {
-  if (url.scheme != "file") return std::nullopt;
+base::Result<LocalDirectory, BadUrl> directory_in(const Url& url) {
   if (url.has_user_info || !url.host.empty() || !url.query.empty()) {
     return BadUrl{"file: needs an absolute path and nothing else: file:///directory"};
   }

@@ -25,10 +25,8 @@ struct LocalDirectory {
 
 namespace local {
 
-inline constexpr std::string_view accepted_servers = "file:[///directory]";
-
-/// Nothing if the scheme is of another kind of store.
-std::optional<base::Result<LocalDirectory, BadUrl>> directory_in(const Url& url);
+/// What a file: URL names.
+base::Result<LocalDirectory, BadUrl> directory_in(const Url& url);
 
 /// For the gates of locks that live on `server`, a text that names it.
 LocalDirectory gates_of(std::string_view server);

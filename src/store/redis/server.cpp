@@ -1,7 +1,5 @@
 #include "store/redis/server.hpp"
 
-#include <array>
-
 #include "os/trusted_file.hpp"
 
 namespace store {
@@ -32,7 +30,6 @@ std::optional<base::Secret> PasswordFile::newer_than(const base::Secret& refused
 namespace store::redis {
 namespace {
 
-using Options = std::vector<std::pair<std::string, std::string>>;
 using Trouble = std::optional<BadUrl>;  // nothing if all is well
 
 Trouble take_database(std::string_view text, RedisServer& server) {
@@ -75,32 +72,24 @@ Trouble take_sentinels(const Url& url, RedisServer& server) {
   return take_database(path.substr(slash + 1), server);
 }
 
-/// The URLs of one kind.
-struct Scheme {
-  std::string_view name;
-  bool tls;
+/// How the URLs of one scheme are read.
+struct Form {
   Trouble (*take)(const Url&, RedisServer&);
+  bool tls = false;
   std::optional<UrlOption::Group> group{};  // of options, besides those of TLS
 };
-constexpr std::array<Scheme, 5> schemes{{
-    {"redis", false, take_tcp},
-    {"rediss", true, take_tcp},
-    {"unix", false, take_unix, UrlOption::Group::unix_socket},
-    {"redis+sentinel", false, take_sentinels, UrlOption::Group::sentinel},
-    {"rediss+sentinel", true, take_sentinels, UrlOption::Group::sentinel},
-}};
 
-bool takes(const Scheme& scheme, const UrlOption& option) {
-  return option.group == scheme.group || (scheme.tls && option.group == UrlOption::Group::tls);
+bool takes(const Form& form, const UrlOption& option) {
+  return option.group == form.group || (form.tls && option.group == UrlOption::Group::tls);
 }
 
 /// "cacert, cert and key"
-std::string accepted_options(const Scheme& scheme) {
+std::string accepted_options(const Url& url, const Form& form) {
   std::vector<std::string_view> names;
   for (const UrlOption& option : url_options) {
-    if (takes(scheme, option)) names.push_back(option.name);
+    if (takes(form, option)) names.push_back(option.name);
   }
-  if (names.empty()) return std::string{scheme.name} + ":// takes no '?' options";
+  if (names.empty()) return std::string{url.scheme} + ":// takes no '?' options";
   std::string text = "the only options after '?' are ";
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
@@ -109,7 +98,7 @@ std::string accepted_options(const Scheme& scheme) {
   return text;
 }
 
-/// Only options that the scheme of the URL takes.
+/// Only an option that the scheme of the URL takes.
 Trouble take_option(const UrlOption& option, const std::string& value, RedisServer& server) {
   using Id = UrlOption::Id;
   const auto sentinel_login = [&]() -> RedisServer::Login& {
@@ -136,10 +125,12 @@ Trouble take_option(const UrlOption& option, const std::string& value, RedisServ
   return std::nullopt;
 }
 
-Trouble take_options(const Scheme& scheme, const Options& options, RedisServer& server) {
-  for (const auto& [name, value] : options) {
+Trouble take_options(const Url& url, const Form& form, RedisServer& server) {
+  const auto options = options_in(url.query);
+  if (!options) return BadUrl{"a broken %-escape after the '?'"};
+  for (const auto& [name, value] : *options) {
     const UrlOption* option = url_option(name);
-    if (option == nullptr || !takes(scheme, *option)) return BadUrl{accepted_options(scheme)};
+    if (option == nullptr || !takes(form, *option)) return BadUrl{accepted_options(url, form)};
     if (auto bad = take_option(*option, value, server)) return bad;
   }
   if (!server.access.tls) return std::nullopt;
@@ -150,30 +141,40 @@ Trouble take_options(const Scheme& scheme, const Options& options, RedisServer& 
   return std::nullopt;
 }
 
-Trouble take(const Scheme& scheme, const Url& url, RedisServer& server) {
+base::Result<RedisServer, BadUrl> server_in(const Url& url, const Form& form) {
   if (!url.has_host) return BadUrl{"no '//' after the scheme"};
-  if (scheme.tls) server.access.tls.emplace();
+  RedisServer server;
+  if (form.tls) server.access.tls.emplace();
   if (url.has_user_info) {
     auto login = user_and_password(url);
     if (!login) return BadUrl{"a broken %-escape before the '@'"};
     server.access.login = {login->first, base::Secret{login->second}};
   }
-  if (auto bad = scheme.take(url, server)) return bad;
-  const auto options = options_in(url.query);
-  if (!options) return BadUrl{"a broken %-escape after the '?'"};
-  return take_options(scheme, *options, server);
+  if (auto bad = form.take(url, server)) return *std::move(bad);
+  if (auto bad = take_options(url, form, server)) return *std::move(bad);
+  return server;
 }
 
 }  // namespace
 
-std::optional<base::Result<RedisServer, BadUrl>> server_in(const Url& url) {
-  for (const Scheme& scheme : schemes) {
-    if (scheme.name != url.scheme) continue;
-    RedisServer server;
-    if (auto bad = take(scheme, url, server)) return *std::move(bad);
-    return server;
-  }
-  return std::nullopt;
+base::Result<RedisServer, BadUrl> tcp_server_in(const Url& url) {
+  return server_in(url, {.take = take_tcp});
+}
+
+base::Result<RedisServer, BadUrl> tls_server_in(const Url& url) {
+  return server_in(url, {.take = take_tcp, .tls = true});
+}
+
+base::Result<RedisServer, BadUrl> unix_server_in(const Url& url) {
+  return server_in(url, {.take = take_unix, .group = UrlOption::Group::unix_socket});
+}
+
+base::Result<RedisServer, BadUrl> sentinel_master_in(const Url& url) {
+  return server_in(url, {.take = take_sentinels, .group = UrlOption::Group::sentinel});
+}
+
+base::Result<RedisServer, BadUrl> tls_sentinel_master_in(const Url& url) {
+  return server_in(url, {.take = take_sentinels, .tls = true, .group = UrlOption::Group::sentinel});
 }
 
 }  // namespace store::redis

@@ -80,12 +80,12 @@ struct RedisServer {
 
 namespace redis {
 
-inline constexpr std::string_view accepted_servers =
-    "redis[s]://[[user]:password@]host[:port][,...][/db], unix:///path/redis.sock[?db=N], "
-    "redis[s]+sentinel://[user:password@]host[:port],.../master-name[/db]";
-
-/// Nothing if the scheme is of another kind of store.
-std::optional<base::Result<RedisServer, BadUrl>> server_in(const Url& url);
+/// What a URL of each scheme names.
+base::Result<RedisServer, BadUrl> tcp_server_in(const Url& url);
+base::Result<RedisServer, BadUrl> tls_server_in(const Url& url);
+base::Result<RedisServer, BadUrl> unix_server_in(const Url& url);
+base::Result<RedisServer, BadUrl> sentinel_master_in(const Url& url);
+base::Result<RedisServer, BadUrl> tls_sentinel_master_in(const Url& url);
 
 }  // namespace redis
 }  // namespace store

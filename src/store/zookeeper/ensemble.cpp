@@ -2,8 +2,7 @@
 
 namespace store::zookeeper {
 
-std::optional<base::Result<ZooKeeper, BadUrl>> ensemble_in(const Url& url) {
-  if (url.scheme != "zk") return std::nullopt;
+base::Result<ZooKeeper, BadUrl> ensemble_in(const Url& url) {
   if (const char* why = unavailable()) return BadUrl{why};
   if (!url.has_host) return BadUrl{"no '//' after the scheme"};
   ZooKeeper ensemble{"", "/rlock", "", {}};

@@ -1,10 +1,7 @@
 // A ZooKeeper ensemble, as a URL names it.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
-#include <variant>
 
 #include "base/result.hpp"
 #include "store/url.hpp"
@@ -21,14 +18,11 @@ struct ZooKeeper {
 
 namespace zookeeper {
 
-inline constexpr std::string_view accepted_servers =
-    "zk://[user:password@]host[:port][,...][/path]";
-
 /// Why no ensemble can be used by this program; null if one can.
 const char* unavailable();
 
-/// Nothing if the scheme is of another kind of store.
-std::optional<base::Result<ZooKeeper, BadUrl>> ensemble_in(const Url& url);
+/// What a zk: URL names.
+base::Result<ZooKeeper, BadUrl> ensemble_in(const Url& url);
 
 }  // namespace zookeeper
 }  // namespace store
