@@ -1,4 +1,4 @@
-// What src/os/guardian.cpp would be without a guardian: the job is rlock's own child, as it was
+// What src/os/guardian*.cpp would be without a guardian: the job is rlock's own child, as it was
 // once. For `scripts/bench guardian` alone, which measures the one next to the other.
 #include <sys/socket.h>
 

@@ -1,5 +1,5 @@
-// The guardian of the job: a small process between rlock and the job that sees to it that the job
-// does not outlive rlock. Both ends, and the line between them.
+// The guardian of the job, from rlock's end: a small process between rlock and the job that sees to
+// it that the job does not outlive rlock.
 #pragma once
 
 #include <sys/types.h>
@@ -7,99 +7,16 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <utility>
-#include <variant>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "os/child.hpp"
-#include "os/fd.hpp"
+#include "os/guardian_line.hpp"
 
 namespace os {
 
 class ProcessTree;
 class Signals;
-
-// ---- the line ------------------------------------------------------------------------------
-
-/// From the guardian: what became of the job's process. With `all_ended`, nothing is left of the
-/// tree either, nor of the guardian but what it takes to exit. `signalled`: process `job` sent the
-/// signal `value` to the guardian itself; `answer`: to the order with that number.
-struct Report {
-  enum class Kind {
-    started,
-    not_forked,
-    not_executed,
-    late,
-    stopped,
-    ended,
-    all_ended,
-    signalled,
-    answer
-  } kind;
-  pid_t job;
-  int value;  // errno, or the status as from waitpid(2); started: the guardian's own number
-};
-
-/// To the guardian: a signal for the job's process or for the whole tree, the time that rlock sets
-/// itself, to kill the whole tree from now on, or to report the signals that it got itself and then
-/// to answer.
-struct Order {
-  enum class Kind { signal, signal_tree, keep_until, kill_tree, report_signals } kind;
-  int signal;  // with report_signals: the number that the answer gets
-  base::Moment until;
-  std::optional<std::uint64_t> value{};  // that goes with the signal (sigqueue(3))
-};
-
-struct HungUp {};  // the process at the other end is gone
-
-/// One end of a pair of sockets that carry whole messages between two processes of one program.
-/// Neither end ever blocks in send(): a message that finds no room is lost, and reported as such.
-class GuardianLine {
- public:
-  GuardianLine() = default;  // not connected
-  static void connect(GuardianLine& one, GuardianLine& other);
-
-  void close() { fd_ = Fd{}; }
-
-  bool send(const Report& report) { return send_bytes(&report, sizeof report); }
-  bool send(const Order& order) { return send_bytes(&order, sizeof order); }
-
-  /// The next message, or nothing if none is there. Never blocks.
-  template <class Message>
-  std::variant<std::monostate, Message, HungUp> take() {
-    Message message{};
-    switch (take_bytes(&message, sizeof message)) {
-      case Taken::message: return message;
-      case Taken::nothing: return std::monostate{};
-      case Taken::hung_up: break;
-    }
-    return HungUp{};
-  }
-
-  /// Readable while there is a message, or when the other end is gone.
-  [[nodiscard]] int descriptor() const { return fd_.number(); }
-
- private:
-  enum class Taken { message, nothing, hung_up };
-  explicit GuardianLine(Fd fd) : fd_{std::move(fd)} {}
-  bool send_bytes(const void* bytes, std::size_t size);
-  Taken take_bytes(void* bytes, std::size_t size);
-
-  Fd fd_;
-};
-
-/// A job that ends before costs no more than it must: what nobody can have seen by then is left
-/// for later.
-inline constexpr base::Millis short_job{20};
-
-// ---- what a process at the guardian's end of a line does ------------------------------------
-
-void block_all_signals();
-/// Takes what other processes sent to this one, and reports it.
-void report_signals(GuardianLine& line, Signals& signals);
-
-// ---- rlock's end ---------------------------------------------------------------------------
 
 /// rlock's hand on the job and on its guardian. The guardian is the job's parent, and the subreaper
 /// of all that descends from it. It starts the job, reports what becomes of it, and kills the whole

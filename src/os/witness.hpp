@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "os/guardian.hpp"
+#include "os/guardian_line.hpp"
 
 namespace os {
 

@@ -1,4 +1,4 @@
-#include "os/guardian.hpp"
+#include "os/guardian_line.hpp"
 
 #include <doctest/doctest.h>
 

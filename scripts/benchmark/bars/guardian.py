@@ -25,6 +25,8 @@ def build(place):
         os.makedirs(place, exist_ok=True)
         whole(f"{root}/{part}", f"{place}/{part}")
     shutil.copy(f"{HERE}/without_guardian.cpp", f"{place}/src/os/guardian.cpp")
+    for part in ("line", "process"):
+        open(f"{place}/src/os/guardian_{part}.cpp", "w").close()
     quietly("cmake", "-S", place, "-B", f"{place}/build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
             f"-DHIREDIS_ROOT={root}/build/hiredis")
     quietly("cmake", "--build", f"{place}/build")

@@ -1,0 +1,283 @@
+#include "os/guardian_process.hpp"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <string_view>
+
+#include "base/log.hpp"
+#include "os/kill_rounds.hpp"
+#include "os/poll.hpp"
+#include "os/process_name.hpp"
+#include "os/process_tree.hpp"
+#include "os/signals.hpp"
+
+namespace os {
+namespace {
+
+// stderr can be a file on a server that is silent, and a write to it takes for ever: whoever kills
+// speaks when nothing is left to kill, or after this time.
+constexpr base::Millis silent_kill{1'000};
+// Of children that end faster than they can be reaped, so many at a time: the clock is looked at in
+// between.
+constexpr int most_reaped = 256;
+
+constexpr std::string_view guardian_name = "guardian";
+
+/// As a process that is not rlock to people and programs who mean rlock.
+void stand_aside() {
+  block_all_signals();
+  ::setsid();
+  ::prctl(PR_SET_NAME, guardian_name.data());  // killall is not for us
+}
+
+/// A stopped guardian cannot see that rlock is gone, so the kernel continues it then. Of the
+/// thread that forks us: rlock's main one.
+void be_continued_when_orphaned() {
+  (void)::prctl(PR_SET_PDEATHSIG, SIGCONT);
+}
+
+/// The heir (see Guardian), in a process of its own, with one thread. Returns in another one, below
+/// it, which is to be the guardian.
+void bequeath(GuardianLine& line) {
+  be_continued_when_orphaned();
+  const ProcessTree tree;
+  const pid_t guardian = ::fork();
+  if (guardian == 0) return;
+  if (guardian < 0) {
+    line.send(Report{Report::Kind::not_forked, 0, errno});
+    ::_exit(0);
+  }
+  line.close();  // rlock is to hear the guardian's end
+  stand_aside();
+  change_command_line(guardian_name);
+  std::optional<Urgency> urgency;  // once the guardian was killed
+  const auto look_at = [&](const Change& change) {
+    if (change.pid != guardian) return;
+    if (change.kind == Change::Kind::stopped) {
+      (void)::kill(guardian, SIGCONT);
+    } else if (change.status == 0) {
+      ::_exit(0);  // it has left in order
+    } else {
+      urgency.emplace();
+    }
+  };
+  for (siginfo_t next{}; ::waitid(P_ALL, 0, &next, WEXITED | WSTOPPED | WNOWAIT) == 0;) {
+    while (const auto change = reap()) look_at(*change);
+    for (bool storm = urgency.has_value(); storm;) storm = !ProcessTree::kill_children(look_at);
+    if (urgency) tree.signal(SIGKILL);
+  }
+  ::_exit(0);
+}
+
+/// What the guardian does, in a process of its own (see Guardian).
+class GuardianProcess {
+ public:
+  /// In a fresh fork, with one thread. `until`: as Guardian's.
+  GuardianProcess(GuardianLine line, Signals& signals, pid_t rlock, base::Deadline until,
+                  bool has_heir)
+      : line_{std::move(line)},
+        signals_{signals},
+        rlock_{rlock},
+        until_{until},
+        has_heir_{has_heir} {}
+
+  /// To the end of the process.
+  [[noreturn]] void run(const Program& program);
+
+ private:
+  void start_job(const Program& program);
+  void watch();
+  void take_orders();
+  void send_to_job(const Order& order);
+  void look_at_children();
+  void look_at(const Change& change);
+  [[noreturn]] void leave(Report last);
+  void say_why();
+  [[nodiscard]] bool must_kill() const { return alone_ || ordered_ || until_.passed(base::now()); }
+  [[nodiscard]] base::Deadline due() const;
+  void kill_tree();
+  void be_urgent() {
+    if (!urgency_) urgency_.emplace();
+  }
+
+  GuardianLine line_;
+  Signals& signals_;
+  ProcessTree tree_;
+  pid_t rlock_;
+  base::Deadline until_;
+  bool has_heir_;
+  pid_t job_ = 0;
+  std::optional<Report> end_{};  // of the job's process
+  bool alone_ = false;           // rlock is gone
+  bool unreaped_ = false;        // there may be more children that ended
+  bool storm_ = false;           // there are new children as soon as we have killed the old ones
+  bool ordered_ = false;         // by rlock, to kill
+  KillRounds rounds_{};
+  std::optional<Urgency> urgency_{};  // once there is a storm
+  bool told_ = false;                 // or there is nothing to tell
+  std::string why_{};                 // we kill, unsaid yet
+  base::Deadline say_at_ = base::Deadline::never();
+};
+
+void GuardianProcess::run(const Program& program) {
+  be_continued_when_orphaned();
+  try {
+    start_job(program);
+    stand_aside();  // not before: the job belongs to rlock's session and process group
+    watch();
+  } catch (const std::exception& error) {
+    if (job_ != 0 && !end_) (void)::kill(job_, SIGKILL);  // it would live while we write
+    base::log::error("the guardian of the job: {}", error.what());
+  }
+  ::_exit(1);  // rlock inherits what is left of the job
+}
+
+Report::Kind kind_of(NotStarted::Stage stage) {
+  switch (stage) {
+    case NotStarted::Stage::fork: return Report::Kind::not_forked;
+    case NotStarted::Stage::late: return Report::Kind::late;
+    default: return Report::Kind::not_executed;
+  }
+}
+
+void GuardianProcess::start_job(const Program& program) {
+  const auto spawned = Child::spawn(program, signals_, {line_.descriptor(), until_});
+  if (!spawned) {
+    line_.send(Report{kind_of(spawned.error().stage), 0, spawned.error().number});
+    ::_exit(0);
+  }
+  job_ = spawned->pid();
+  line_.send(Report{Report::Kind::started, job_, ::getpid()});
+}
+
+void GuardianProcess::watch() {
+  base::Deadline settled = base::Deadline::after(base::now(), short_job);
+  for (;;) {
+    const int line = alone_ ? -1 : line_.descriptor();
+    (void)wait_for(line, Want::read, {std::min(due(), settled), signals_.descriptor()});
+    if (settled.passed(base::now())) {
+      change_command_line(guardian_name);
+      settled = base::Deadline::never();
+    }
+    report_signals(line_, signals_);
+    look_at_children();
+    // The orders before the clock: one may say that the lease was extended.
+    take_orders();
+    if (must_kill()) kill_tree();
+  }
+}
+
+base::Deadline GuardianProcess::due() const {
+  const auto now = base::now();
+  if (storm_ || unreaped_) return base::Deadline::at(now);
+  return must_kill() ? rounds_.due() : until_;
+}
+
+void GuardianProcess::take_orders() {
+  for (bool more = !alone_; more;) {
+    base::match(
+        line_.take<Order>(), [&](std::monostate) { more = false; },
+        [&](const Order& order) {
+          switch (order.kind) {
+            case Order::Kind::keep_until: until_ = base::Deadline::at(order.until); break;
+            case Order::Kind::kill_tree: ordered_ = told_ = true; break;
+            case Order::Kind::report_signals:
+              report_signals(line_, signals_);
+              line_.send(Report{Report::Kind::answer, 0, order.signal});
+              break;
+            case Order::Kind::signal: send_to_job(order); break;
+            case Order::Kind::signal_tree:
+              if (tree_.signal(order.signal).processes == 0) send_to_job(order);
+              break;
+          }
+        },
+        [&](HungUp) { alone_ = true, more = false; });
+  }
+}
+
+void GuardianProcess::send_to_job(const Order& order) {
+  if (!end_) pass_on(job_, order);
+}
+
+void GuardianProcess::look_at_children() {
+  unreaped_ = true;
+  for (int reaped = 0; reaped < most_reaped; ++reaped) {
+    const auto change = reap();
+    if (!change) {
+      unreaped_ = false;
+      break;
+    }
+    look_at(*change);
+  }
+  // The dead that pile up hold up whoever looks through all processes.
+  if (unreaped_) be_urgent();
+  if (!unreaped_ && end_ && tree_.empty()) {
+    say_why();
+    ::_exit(0);
+  }
+}
+
+void GuardianProcess::look_at(const Change& change) {
+  if (change.pid != job_) return;
+  const bool ended = change.kind == Change::Kind::ended;
+  if (ended && tree_.empty()) leave({Report::Kind::all_ended, job_, change.status});
+  const Report report{ended ? Report::Kind::ended : Report::Kind::stopped, job_, change.status};
+  if (ended) end_ = report;
+  line_.send(report);
+}
+
+/// When rlock hears the last report, the guardian has nothing of rlock's any more and only exits,
+/// for which rlock need not wait. Where close_range(2) is refused, rlock waits; so it does for an
+/// heir, which has all of rlock's, too.
+void GuardianProcess::leave(Report last) {
+  say_why();
+  report_signals(line_, signals_);
+  const auto line = static_cast<unsigned>(line_.descriptor());
+  const bool closed = !has_heir_ && (line <= 3 || ::close_range(3, line - 1, 0) == 0) &&
+                      ::close_range(line + 1, ~0U, 0) == 0;
+  if (!closed) last.kind = Report::Kind::ended;
+  line_.send(last);
+  ::_exit(0);
+}
+
+void GuardianProcess::kill_tree() {
+  if (!std::exchange(told_, true) && !end_) {
+    why_ = alone_ ? "was killed" : "is stopped, and its lease is about to end";
+    say_at_ = base::Deadline::after(base::now(), silent_kill);
+  }
+  be_urgent();
+  storm_ = !tree_.kill_children([&](const Change& change) { look_at(change); });
+  if (!storm_) {
+    const auto reached = tree_.signal(SIGKILL);
+    rounds_.met(reached, base::now());
+    if (rounds_.is_stuck()) urgency_.reset();
+    // Should /proc be gone, at least the job itself.
+    if (reached.processes == 0 && !end_) (void)::kill(job_, SIGKILL);
+  }
+  look_at_children();
+  if (storm_) return;
+  if (say_at_.passed(base::now())) say_why();
+  // An rlock that gave the order says this itself.
+  if (ordered_) return;
+  if (const auto line = rounds_.complaint(tree_, base::now())) base::log::error("{}", *line);
+}
+
+void GuardianProcess::say_why() {
+  if (why_.empty()) return;
+  base::log::error("process {} {}; killing its job", rlock_, std::exchange(why_, {}));
+}
+
+}  // namespace
+
+void run_guardian(GuardianLine line, Signals& signals, pid_t rlock, base::Deadline until,
+                  bool has_heir, const Program& program) {
+  if (has_heir) bequeath(line);
+  GuardianProcess{std::move(line), signals, rlock, until, has_heir}.run(program);
+}
+
+}  // namespace os
