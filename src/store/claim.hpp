@@ -34,11 +34,17 @@ enum class OnBusy { give_up, queue };
 
 /// What the client of a quorum asks of each node, so that all nodes decide alike.
 struct Bid {
-  std::uint64_t ticket = 0;  // the place in the queue, µs since 1970 by the client's clock; 0: the
-                             // node chooses it
-  bool newcomer = false;     // no node has given the client that ticket yet
-  Fence fence =
-      0;  // the fence to give, µs by the same clock, if it is greater than all earlier ones
+  /// Its position in the queue, µs since 1970.
+  struct Ticket {
+    enum class From {
+      client,  // by its clock; no node has given it that ticket yet
+      node     // what a node made of that
+    } from;
+    std::uint64_t number;
+  };
+  std::optional<Ticket> ticket{};  // nothing: the node chooses it
+  // The fence to give, µs by the client's clock, if it is greater than all earlier ones.
+  std::optional<Fence> fence{};
 };
 
 /// What we want: the lock `name` for `ttl`, as the holder that `token` names. The token also is our

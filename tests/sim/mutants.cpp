@@ -278,8 +278,9 @@ struct LastComeFirst final : Passing {
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
     Claim other = claim;
     if (!other.bid) return inner_->try_acquire(claim, limit);
-    other.bid->newcomer = false;
-    if (other.bid->ticket > 0) other.bid->ticket = 4'000'000'000'000'000 - other.bid->ticket;
+    if (auto& ticket = other.bid->ticket) {
+      ticket = {Bid::Ticket::From::node, 4'000'000'000'000'000 - ticket->number};
+    }
     return inner_->try_acquire(other, limit);
   }
 };

@@ -57,8 +57,8 @@ class Node final : public QuorumNode {
       }
       const bool again = server_.owner && server_.granted_to == claim.token;
       if (!again) {
-        server_.fence = std::max(
-            {server_.fence + 1, server_.clock, server_.agrees && claim.bid ? claim.bid->fence : 0});
+        server_.fence = std::max({server_.fence + 1, server_.clock,
+                                  server_.agrees && claim.bid ? claim.bid->fence.value_or(0) : 0});
       }
       server_.owner = server_.granted_to = claim.token;
       Lease lease{claim.name,    claim.token, claim.ttl, validity(asked_at, claim.ttl),

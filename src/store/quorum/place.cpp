@@ -32,8 +32,8 @@ Deadline in(std::int64_t least, std::int64_t most) {
 }  // namespace
 
 Claim Place::in_queue(Claim claim) {
-  if (ticket_ == 0) ticket_ = base::wall_us();
-  claim.bid = Bid{ticket_, newcomer_};
+  if (!ticket_) ticket_ = {Bid::Ticket::From::client, base::wall_us()};
+  claim.bid = Bid{ticket_};
   return claim;
 }
 
@@ -50,10 +50,8 @@ void Place::note(const Answers<Attempt>& answers, bool has_holder, Moment began)
     queued_.push_back(node);
     given_ticket = std::max(given_ticket, queued->ticket);
   }
-  if (newcomer_ && given_ticket > 0) {
-    ticket_ = given_ticket;
-    newcomer_ = false;
-  }
+  const bool has_given = ticket_ && ticket_->from == Bid::Ticket::From::node;
+  if (!has_given && given_ticket > 0) ticket_ = {Bid::Ticket::From::node, given_ticket};
   keep_until_ = bid_again_ = Deadline::never();
   const auto most = majority(answers.size());
   if (kept_.size() >= most) {  // granted, and the fence was not confirmed

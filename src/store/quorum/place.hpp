@@ -2,7 +2,7 @@
 // order and a wake: who has the lock, more than half of the nodes say (acquire_round.hpp).
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +27,7 @@ class Place {
   [[nodiscard]] std::vector<std::size_t> to_give_back();
 
  private:
-  std::uint64_t ticket_ = 0;
-  bool newcomer_ = true;  // no node has given us that ticket yet
+  std::optional<Bid::Ticket> ticket_{};  // nothing before the first bid
   bool has_holder_ = false;
   std::vector<std::size_t> queued_;  // the nodes in whose queue we stand
   std::vector<std::size_t> kept_;    // those that have granted it

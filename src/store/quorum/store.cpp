@@ -85,6 +85,49 @@ class QuorumListener final : public Listener {
   os::PollSet ready_{{}};
 };
 
+/// The token that we claim with. What a node hears late of an earlier try, that it is off, must not
+/// be about the next one: then that one has another token, unless the claim's must stay.
+class TriedToken {
+ public:
+  /// For a bid. The place in the queue is the ticket's, so the token stays until a node has perhaps
+  /// not heard that it is off there; `given_up` is that earlier one.
+  struct OfBid {
+    Token token;
+    std::optional<Token> given_up;
+  };
+  OfBid for_bid(const Claim& claim) {
+    OfBid bid{claim.token, std::nullopt};
+    if (token_ && !claim.token_stays) {
+      if (last_ == LastTry::given_up) bid.given_up = std::exchange(token_, token_->another());
+      bid.token = *token_;
+    }
+    token_ = bid.token;
+    last_ = LastTry::stands;
+    return bid;
+  }
+
+  /// For a try that is no bid.
+  Token for_single_try(const Claim& claim) {
+    token_ = token_ && !claim.token_stays ? token_->another() : claim.token;
+    return *token_;
+  }
+
+  /// The last try is off, and a node may yet hear of that.
+  void give_up() { last_ = LastTry::given_up; }
+
+  /// The claim as it was tried last.
+  [[nodiscard]] Claim last(Claim claim) const {
+    if (token_) claim.token = *token_;
+    return claim;
+  }
+
+ private:
+  enum class LastTry { stands, given_up };
+
+  std::optional<Token> token_{};  // of the last try
+  LastTry last_ = LastTry::stands;
+};
+
 class QuorumStore final : public LockStore {
  public:
   explicit QuorumStore(std::vector<std::unique_ptr<QuorumNode>> nodes)
@@ -119,8 +162,7 @@ class QuorumStore final : public LockStore {
   std::optional<Fence> fence_of(const LockName& name, const Token& token, const CallLimit& limit);
 
   Nodes nodes_;
-  std::optional<Token> token_;  // of the last try
-  bool spent_ = false;          // it is off, and a node may yet hear of that
+  TriedToken token_;
   Place place_;
   std::vector<std::size_t> settled_;      // the nodes that may be asked with it
   std::optional<Lease> lease_;            // of the last grant
@@ -141,8 +183,7 @@ Attempt QuorumStore::try_alone(const Claim& claim, const CallLimit& limit) {
     // A late server may take back the grant of a try after the next try has begun. So that one has
     // another token, or does not ask this server.
     Claim now = claim;
-    if (token_ && !claim.token_stays) now.token = token_->another();
-    token_ = now.token;
+    now.token = token_.for_single_try(claim);
     auto round = acquire_round(nodes_, settled_, now, std::nullopt, limit);
     note_grant(now, round);
     if (claim.token_stays) stop_asking(round.unsettled);
@@ -159,18 +200,11 @@ Attempt QuorumStore::try_alone(const Claim& claim, const CallLimit& limit) {
 }
 
 Attempt QuorumStore::bid(const Claim& claim, const CallLimit& limit) {
-  // The place in the queue is the ticket's. The token stays until a node has perhaps not heard that
-  // it is off there: what it hears late is not to be about the next bid.
   Claim now = place_.in_queue(claim);
-  std::optional<Token> earlier;
-  if (token_ && !claim.token_stays) {
-    if (spent_) earlier = std::exchange(token_, token_->another());
-    now.token = *token_;
-  }
-  token_ = now.token;
-  spent_ = false;
+  auto [token, given_up] = token_.for_bid(claim);
+  now.token = std::move(token);
   const auto began = base::now();
-  auto round = acquire_round(nodes_, settled_, now, earlier, limit);
+  auto round = acquire_round(nodes_, settled_, now, given_up, limit);
   note_grant(now, round);
   note_unsettled(claim, round.unsettled);
   const auto* busy = std::get_if<Busy>(&round.attempt);
@@ -195,7 +229,7 @@ void QuorumStore::note_grant(const Claim& claim, const AcquireRound& round) {
 
 void QuorumStore::note_unsettled(const Claim& claim, const std::vector<std::size_t>& unsettled) {
   if (claim.token_stays) stop_asking(unsettled);
-  if (!unsettled.empty()) spent_ = true;
+  if (!unsettled.empty()) token_.give_up();
 }
 
 void QuorumStore::stop_asking(const std::vector<std::size_t>& unsettled) {
@@ -205,18 +239,15 @@ void QuorumStore::stop_asking(const std::vector<std::size_t>& unsettled) {
 }
 
 Turn QuorumStore::await_turn(const Claim& claim, const CallLimit& limit) {
-  Claim now = claim;
-  if (token_) now.token = *token_;
+  const Claim now = token_.last(claim);
   const auto granted = place_.to_give_back();
   if (!granted.empty()) note_unsettled(claim, give_back(nodes_, granted, now, limit));
   return place_.sleep(nodes_, now, limit);
 }
 
 void QuorumStore::withdraw(const Claim& claim, const CallLimit& limit) {
-  Claim last = claim;
-  if (token_) last.token = *token_;
-  take_back(nodes_, last, limit);
-  spent_ = true;
+  take_back(nodes_, token_.last(claim), limit);
+  token_.give_up();
 }
 
 Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,

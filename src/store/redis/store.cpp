@@ -137,13 +137,13 @@ std::vector<std::string> RedisStore::claim_to_say(const Claim& claim, Moment ask
       .say("ttl", claim.ttl.length())
       .say("confirm_within", confirm_within);
   if (claim.on_busy == OnBusy::queue) claimed.say("patience", patience);
-  if (bid.ticket > 0) {
-    claimed.say("ticket", bid.ticket);
+  if (bid.ticket) {
+    claimed.say("ticket", bid.ticket->number);
   } else if (!first_time) {
     claimed.say("ticket", ticket_);
   }
-  if (bid.newcomer) claimed.say("newcomer", 1);
-  if (bid.fence > 0) claimed.say("fence", bid.fence);
+  if (bid.ticket && bid.ticket->from == Bid::Ticket::From::client) claimed.say("newcomer", 1);
+  if (bid.fence) claimed.say("fence", *bid.fence);
   if (claim.max_waiters) claimed.say("max_waiters", *claim.max_waiters);
   if (first_time && !claim.supersede.empty()) claimed.say("supersede", claim.supersede);
   if (claim.spare_holders) claimed.say("spare_holders", 1);
