@@ -81,7 +81,7 @@ NonBlockingStderr::~NonBlockingStderr() {
   if (!unsaid.empty()) write_waiting(std::exchange(unsaid, {}));
 }
 
-void Entry::say(Severity severity, std::string_view text) {
+void Event::say(Severity severity, std::string_view text) {
   if (!is_said(severity)) return;
   const std::string fitting = fit(text);
   std::optional<std::string> line = fmt::format("rlock: {}\n", fitting);
@@ -91,7 +91,7 @@ void Entry::say(Severity severity, std::string_view text) {
       std::erase_if(fields, [&](const Field& each) { return each.name == own.name; });
       fields.push_back(std::move(own));
     }
-    line = other({severity, event_, fitting, std::move(fields)});
+    line = other({severity, name_, fitting, std::move(fields)});
   }
   if (!line) return;
   const bool shown = status_shown.exchange(false);

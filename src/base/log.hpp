@@ -55,16 +55,16 @@ void set_common_fields(std::vector<Field> fields);
 
 /// A line under way, with what it tells programs. Any thread.
 ///
-///     Entry{"granted"}.with("fence", fence).detail("got '{}', fence {}", key, fence);
-class Entry {
+///     Event{"granted"}.with("fence", fence).detail("got '{}', fence {}", key, fence);
+class Event {
  public:
-  explicit Entry(std::string_view event) : event_{event} {}
+  explicit Event(std::string_view name) : name_{name} {}
 
-  Entry& with(std::string_view name, std::string_view value) {
+  Event& with(std::string_view name, std::string_view value) {
     fields_.push_back({name, std::string{value}});
     return *this;
   }
-  Entry& with(std::string_view name, std::int64_t value) {
+  Event& with(std::string_view name, std::int64_t value) {
     fields_.push_back({name, value});
     return *this;
   }
@@ -98,7 +98,7 @@ class Entry {
   /// not done so.
   void say(Severity severity, std::string_view text);
 
-  std::string_view event_;
+  std::string_view name_;
   std::vector<Field> fields_;
 };
 
@@ -122,22 +122,22 @@ class NonBlockingStderr {
 void status(std::string_view text);
 void clear_status();
 
-/// A line without fields, as of an Entry.
+/// A line without fields, as of an Event.
 template <class... Args>
 void error(fmt::format_string<Args...> format, Args&&... args) {
-  Entry{message}.error(format, std::forward<Args>(args)...);
+  Event{message}.error(format, std::forward<Args>(args)...);
 }
 template <class... Args>
 void notice(fmt::format_string<Args...> format, Args&&... args) {
-  Entry{message}.notice(format, std::forward<Args>(args)...);
+  Event{message}.notice(format, std::forward<Args>(args)...);
 }
 template <class... Args>
 void detail(fmt::format_string<Args...> format, Args&&... args) {
-  Entry{message}.detail(format, std::forward<Args>(args)...);
+  Event{message}.detail(format, std::forward<Args>(args)...);
 }
 template <class... Args>
 void trace(fmt::format_string<Args...> format, Args&&... args) {
-  Entry{message}.trace(format, std::forward<Args>(args)...);
+  Event{message}.trace(format, std::forward<Args>(args)...);
 }
 
 }  // namespace base::log

@@ -143,15 +143,15 @@ std::string last_run(const store::Run& run) {
 }
 
 /// Of the waiter with so many before it: see hold::expected_wait.
-store::Queued place_of(const LockReport& report, std::size_t before) {
-  store::Queued place{std::nullopt, before, std::nullopt,
-                      store::rules::typical_length(report.runs)};
-  if (report.holders.empty()) return place;
-  place.holder = report.holders.front().holder;
-  place.holder->others = report.holders.size() - 1;
+store::Queued queued_behind(const LockReport& report, std::size_t before) {
+  store::Queued queued{std::nullopt, before, std::nullopt,
+                       store::rules::typical_length(report.runs)};
+  if (report.holders.empty()) return queued;
+  queued.holder = report.holders.front().holder;
+  queued.holder->others = report.holders.size() - 1;
   // Whoever has it reserved is a waiter, too, but not listed as one.
-  if (place.holder->kind == Holder::Kind::reserved) ++place.ahead;
-  return place;
+  if (queued.holder->kind == Holder::Kind::reserved) ++queued.ahead;
+  return queued;
 }
 
 Json object(const LockReport& report) {
@@ -173,9 +173,9 @@ Json object(const LockReport& report) {
   for (const auto& each : report.holders) json["holders"].push_back(holder_of(report, each));
   json["waiters"] = Json::array();
   for (const auto& each : report.waiters) {
-    const auto place = place_of(report, json["waiters"].size());
+    const auto queued = queued_behind(report, json["waiters"].size());
     json["waiters"].push_back(waiter_of(each));
-    json["waiters"].back()["expected_ms"] = milliseconds(hold::expected_wait(place, each.mode));
+    json["waiters"].back()["expected_ms"] = milliseconds(hold::expected_wait(queued, each.mode));
   }
   json["last_run"] = report.runs.empty() ? Json(nullptr) : as_object(report.runs.front());
   return json;
@@ -253,13 +253,13 @@ std::string as_table(const LockReport& report, const Look& look) {
   std::size_t position = 0;
   for (const store::Waiter& waiter : report.waiters) {
     const bool plain = waiter.mode == store::Mode{};
-    const auto place = place_of(report, position);
-    const bool expected = hold::expected_wait(place, waiter.mode).has_value();
+    const auto queued = queued_behind(report, position);
+    const bool expected = hold::expected_wait(queued, waiter.mode).has_value();
     text += fmt::format("  {:>4}   {}, {}{}{}\n", ++position, waiter.token.shown(),
                         plain ? "" : mode_text(waiter.mode) + ", ",
                         waiter.waiting_for ? "for " + base::format_duration(*waiter.waiting_for)
                                            : std::string{"since "} + since_unknown,
-                        expected ? hold::outlook(place, waiter.mode) + " to go" : "");
+                        expected ? hold::outlook(queued, waiter.mode) + " to go" : "");
   }
   return text;
 }

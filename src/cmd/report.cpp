@@ -42,7 +42,7 @@ std::string use_of(const store::Mode& mode) {
 }
 
 /// In the queue, behind so many.
-std::string place_of(std::size_t ahead) {
+std::string shown_position(std::size_t ahead) {
   if (ahead == 0) return "you were next";
   return fmt::format("{} {} ahead of you", ahead, ahead == 1 ? "waiter was" : "waiters were");
 }
@@ -56,7 +56,7 @@ void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
       break;
     case hold::GaveUp::Why::timed_out:
       base::log::notice("gave up on '{}' after {}: {}; {}", quoted(gave_up.name),
-                        base::format_duration(plan.wait), who, place_of(gave_up.others));
+                        base::format_duration(plan.wait), who, shown_position(gave_up.others));
       break;
     case hold::GaveUp::Why::nested:
       base::log::error(

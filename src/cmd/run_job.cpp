@@ -64,7 +64,7 @@ std::int64_t ms_since(base::Moment then) {
 /// `ours`: no run around this one has it.
 void say_granted(const store::Lease& lease, const RunRecord& record, bool ours) {
   const auto waited = ms_since(record.began);
-  base::log::Entry{"granted"}
+  base::log::Event{"granted"}
       .with("key", lease.name.text())
       .with("fence", static_cast<std::int64_t>(lease.fence))
       .with("waited_ms", waited)
@@ -75,7 +75,7 @@ void say_granted(const store::Lease& lease, const RunRecord& record, bool ours) 
 
 void say_released(const store::Lease& lease, const RunRecord& record, const store::RunEnd& end) {
   const auto held = ms_since(*record.granted);
-  base::log::Entry{"released"}
+  base::log::Event{"released"}
       .with("key", lease.name.text())
       .with("held_ms", held)
       .with("outcome", store::name_of(end.outcome.kind))

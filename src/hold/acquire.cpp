@@ -55,7 +55,7 @@ class Acquirer {
  private:
   store::Attempt ask();
   [[nodiscard]] base::Deadline answer_due(base::Moment now) const;
-  std::optional<Outcome> queue(const store::Queued& place);
+  std::optional<Outcome> queue(const store::Queued& queued);
   std::optional<Outcome> recover(const store::Fault& fault);
   std::optional<Outcome> accept(store::Granted granted);
   std::optional<Outcome> obey(const store::Notice& notice);
@@ -142,7 +142,7 @@ Acquirer::Outcome Acquirer::run() {
         [&](store::SlotDone&& done) -> std::optional<Outcome> {
           return AlreadyDone{claim_.name, std::move(done)};
         },
-        [&](store::Queued&& place) { return queue(place); },
+        [&](store::Queued&& queued) { return queue(queued); },
         [&](store::TokenExhausted&& spent) -> std::optional<Outcome> {
           return withdrawn(LostEarlier{std::move(spent.why)});
         },
@@ -200,14 +200,14 @@ std::optional<Acquirer::Outcome> Acquirer::accept(store::Granted granted) {
                                         base::format_duration(claim_.ttl.length()))});
 }
 
-std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
-  if (is_outer(place.holder)) {
-    return withdrawn(GaveUp{claim_.name, place.holder, place.ahead, GaveUp::Why::nested});
+std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& queued) {
+  if (is_outer(queued.holder)) {
+    return withdrawn(GaveUp{claim_.name, queued.holder, queued.ahead, GaveUp::Why::nested});
   }
   const auto told_at = base::now();
   was_queued_ = true;
   let_in_until_.reset();
-  line_.update(place, told_at);
+  line_.update(queued, told_at);
   for (;;) {
     // Listening for the earlier locks begins before the first wait.
     if (auto outcome = look_after_earlier()) return outcome;
@@ -229,11 +229,12 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& place) {
     }
     if (const auto* fault = std::get_if<Fault>(&turn)) return recover(*fault);
     if (terms_.wait_ends.passed(base::now())) {
-      auto holder = place.holder;
+      auto holder = queued.holder;
       if (holder && holder->held_for) {
         *holder->held_for += std::chrono::duration_cast<base::Millis>(base::now() - told_at);
       }
-      return withdrawn(GaveUp{claim_.name, std::move(holder), place.ahead, GaveUp::Why::timed_out});
+      return withdrawn(
+          GaveUp{claim_.name, std::move(holder), queued.ahead, GaveUp::Why::timed_out});
     }
     // A wait whose end was ours to choose is no sign of anything.
     const bool ours = disturbed_ || until.passed(base::now());
@@ -252,7 +253,8 @@ std::optional<Acquirer::Outcome> Acquirer::obey(const store::Notice& notice) {
   if (stop) store_->withdraw(claim_, limit);
   store_->confirm_stopped(claim_.name, notice, limit);
   if (stop) return Dismissed{claim_.name, notice.why};
-  // Only what was reserved for us was taken away: our place may be gone with it, our wish is not.
+  // Only what was reserved for us was taken away: our position may be gone with it, our wish is
+  // not.
   return std::nullopt;
 }
 
@@ -262,13 +264,13 @@ std::optional<Acquirer::Outcome> Acquirer::rest_after(const store::Turn& turn, b
   const bool cut = again != nullptr && !again->cut.empty();
   const Millis pause = pace_.after_wait(began, now, cut);
   if (cut) {
-    base::log::Entry{"wait-cut"}
+    base::log::Event{"wait-cut"}
         .with("key", claim_.name.text())
         .trace("the wait was cut short: {}; asking again in {}", again->cut,
                base::format_duration(pause));
   }
   if (cut && pace_.is_to_be_said(now)) {
-    base::log::Entry{"wait-cut"}
+    base::log::Event{"wait-cut"}
         .with("key", claim_.name.text())
         .notice(
             "waiting for '{}': the server, or a proxy before it, ends each wait at once ({}); "
@@ -310,7 +312,7 @@ std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
   }
   line_.update(fault, base::now());
   const Millis pause = pace_.after_fault();
-  base::log::Entry{"retry"}
+  base::log::Event{"retry"}
       .with("key", claim_.name.text())
       .trace("asking again in {}: {}", base::format_duration(pause), fault.why);
   if (auto outcome = rest(pause)) return outcome;

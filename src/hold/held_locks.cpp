@@ -55,25 +55,25 @@ store::Release Held::release(const os::CallLimit& limit, const store::Parting& p
   }
 }
 
-Deadline HeldLocks::Entry::listen_due() const {
+Deadline HeldLocks::Lock::listen_due() const {
   // After a notice there is nothing more to be heard.
   if (lost || deaf || notice) return Deadline::never();
   return listener && !listen_again ? listener->due() : Deadline::at({});
 }
 
 void HeldLocks::add(Held held) {
-  entries_.emplace_back(std::move(held));
+  locks_.emplace_back(std::move(held));
 }
 
 std::vector<store::Lease> HeldLocks::leases() const {
   std::vector<store::Lease> result;
-  for (const Entry& each : entries_) result.push_back(each.held.lease());
+  for (const Lock& each : locks_) result.push_back(each.held.lease());
   return result;
 }
 
 Deadline HeldLocks::valid_until() const {
   Deadline earliest = Deadline::never();
-  for (const Entry& each : entries_) {
+  for (const Lock& each : locks_) {
     if (!each.lost) earliest = std::min(earliest, each.held.lease().valid_until);
   }
   return earliest;
@@ -81,52 +81,52 @@ Deadline HeldLocks::valid_until() const {
 
 Deadline HeldLocks::due() const {
   Deadline earliest = Deadline::never();
-  for (const Entry& each : entries_) earliest = std::min(earliest, each.due());
+  for (const Lock& each : locks_) earliest = std::min(earliest, each.due());
   return earliest;
 }
 
 News HeldLocks::refresh(int interrupt) {
-  return refresh(*std::min_element(
-                     entries_.begin(), entries_.end(),
-                     [](const Entry& one, const Entry& other) { return one.due() < other.due(); }),
-                 interrupt);
+  return refresh(
+      *std::min_element(locks_.begin(), locks_.end(),
+                        [](const Lock& one, const Lock& other) { return one.due() < other.due(); }),
+      interrupt);
 }
 
-News HeldLocks::refresh(Entry& entry, int interrupt) const {
-  const auto until = Deadline::after(base::now(), entry.pace.answer_time());
+News HeldLocks::refresh(Lock& lock, int interrupt) const {
+  const auto until = Deadline::after(base::now(), lock.pace.answer_time());
   return base::match(
-      entry.held.renew({until, interrupt}),
+      lock.held.renew({until, interrupt}),
       [&](const store::Renewed&) -> News {
-        entry.pace.succeeded(entry.held.lease().asked_at);
-        entry.listen_again |= std::exchange(entry.disturbed, false);
+        lock.pace.succeeded(lock.held.lease().asked_at);
+        lock.listen_again |= std::exchange(lock.disturbed, false);
         return Extended{valid_until()};
       },
-      [&](const store::NotOurs& not_ours) -> News { return lose(entry, not_ours.why); },
+      [&](const store::NotOurs& not_ours) -> News { return lose(lock, not_ours.why); },
       [&](const store::Fault& fault) -> News {
-        entry.pace.failed(base::now());
-        entry.disturbed = true;
-        base::log::Entry{"refresh-failed"}
-            .with("key", entry.held.lease().name.text())
+        lock.pace.failed(base::now());
+        lock.disturbed = true;
+        base::log::Event{"refresh-failed"}
+            .with("key", lock.held.lease().name.text())
             .detail("refreshing the lease: {}; trying again", fault.why);
         return Trouble{fault.why};
       });
 }
 
-News HeldLocks::lose(Entry& entry, std::string why) {
-  entry.lost = true;
-  entry.listener.reset();
-  return Lost{entry.held.lease().name, std::move(why)};
+News HeldLocks::lose(Lock& lock, std::string why) {
+  lock.lost = true;
+  lock.listener.reset();
+  return Lost{lock.held.lease().name, std::move(why)};
 }
 
 Deadline HeldLocks::listen_due() const {
   Deadline earliest = Deadline::never();
-  for (const Entry& each : entries_) earliest = std::min(earliest, each.listen_due());
+  for (const Lock& each : locks_) earliest = std::min(earliest, each.listen_due());
   return earliest;
 }
 
 void HeldLocks::listen(int interrupt) {
   const auto now = base::now();
-  for (Entry& each : entries_) {
+  for (Lock& each : locks_) {
     if (!each.listen_due().passed(now)) continue;
     if (!each.listener) each.listener = each.held.listener();
     each.deaf = !each.listener;
@@ -138,13 +138,12 @@ void HeldLocks::listen(int interrupt) {
 
 std::vector<int> HeldLocks::descriptors() const {
   std::vector<int> all;
-  for (const Entry& each : entries_)
-    all.push_back(each.listener ? each.listener->descriptor() : -1);
+  for (const Lock& each : locks_) all.push_back(each.listener ? each.listener->descriptor() : -1);
   return all;
 }
 
 std::optional<News> HeldLocks::hear() {
-  for (Entry& each : entries_) {
+  for (Lock& each : locks_) {
     if (!each.listener) continue;
     each.notice = each.listener->take();
     if (!each.notice) continue;
@@ -157,10 +156,10 @@ std::optional<News> HeldLocks::hear() {
 
 std::vector<ReturnedLock> HeldLocks::give_back() && {
   std::vector<ReturnedLock> result;
-  for (Entry& each : entries_) {
+  for (Lock& each : locks_) {
     result.push_back({std::move(each.held), each.lost, std::move(each.notice)});
   }
-  entries_.clear();
+  locks_.clear();
   return result;
 }
 

@@ -131,8 +131,8 @@ struct ReturnedLock {
 class HeldLocks {
  public:
   void add(Held held);
-  [[nodiscard]] bool empty() const { return entries_.empty(); }
-  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] bool empty() const { return locks_.empty(); }
+  [[nodiscard]] std::size_t size() const { return locks_.size(); }
   /// In the order in which they came.
   [[nodiscard]] std::vector<store::Lease> leases() const;
   /// The earliest end of all leases, those of lost locks apart; never() if there are none.
@@ -157,8 +157,8 @@ class HeldLocks {
   void abandon() &&;
 
  private:
-  struct Entry {
-    explicit Entry(Held granted)
+  struct Lock {
+    explicit Lock(Held granted)
         : held{std::move(granted)}, pace{held.lease().ttl, held.lease().asked_at} {}
 
     Held held;
@@ -175,10 +175,10 @@ class HeldLocks {
     }
     [[nodiscard]] store::Deadline listen_due() const;
   };
-  News refresh(Entry& entry, int interrupt) const;
-  static News lose(Entry& entry, std::string why);
+  News refresh(Lock& lock, int interrupt) const;
+  static News lose(Lock& lock, std::string why);
 
-  std::vector<Entry> entries_;
+  std::vector<Lock> locks_;
 };
 
 }  // namespace hold

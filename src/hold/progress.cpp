@@ -36,11 +36,11 @@ std::string rough(base::Millis length) {
 }
 
 /// Until the first of the holders is done; nothing if that is not known.
-std::optional<base::Millis> until_first_end(const store::Queued& place, base::Millis typical) {
+std::optional<base::Millis> until_first_end(const store::Queued& queued, base::Millis typical) {
   using Kind = store::Holder::Kind;
   // Free, or reserved for the first of those ahead of us.
-  if (!place.holder || place.holder->kind == Kind::reserved) return base::Millis{0};
-  const store::Holder& holder = *place.holder;
+  if (!queued.holder || queued.holder->kind == Kind::reserved) return base::Millis{0};
+  const store::Holder& holder = *queued.holder;
   if (holder.kind == Kind::kept) return holder.expires_in;
   if (holder.kind != Kind::holder || !holder.held_for) return std::nullopt;
   if (*holder.held_for > 2 * typical) return std::nullopt;
@@ -48,58 +48,58 @@ std::optional<base::Millis> until_first_end(const store::Queued& place, base::Mi
   return std::max(typical - *holder.held_for, typical / 10);
 }
 
-void say(const store::LockName& name, const store::Queued& place, const store::Mode& mode,
+void say(const store::LockName& name, const store::Queued& queued, const store::Mode& mode,
          const std::string& trouble) {
-  base::log::Entry entry{trouble.empty() ? "waiting" : "unreachable"};
-  entry.with("key", name.text());
+  base::log::Event event{trouble.empty() ? "waiting" : "unreachable"};
+  event.with("key", name.text());
   if (trouble.empty()) {
-    entry.with("position", static_cast<std::int64_t>(place.ahead + 1));
-    if (place.holder) entry.with("holder", store::Token::foreign(place.holder->token).shown());
-    if (place.holder && place.holder->held_for) {
-      entry.with("held_ms", place.holder->held_for->count());
+    event.with("position", static_cast<std::int64_t>(queued.ahead + 1));
+    if (queued.holder) event.with("holder", store::Token::foreign(queued.holder->token).shown());
+    if (queued.holder && queued.holder->held_for) {
+      event.with("held_ms", queued.holder->held_for->count());
     }
-    if (const auto wait = expected_wait(place, mode)) entry.with("expected_ms", wait->count());
+    if (const auto wait = expected_wait(queued, mode)) event.with("expected_ms", wait->count());
   }
-  entry.notice("{}", waiting_text(name, place, mode, trouble, std::nullopt));
+  event.notice("{}", waiting_text(name, queued, mode, trouble, std::nullopt));
 }
 
 /// Whether people would want to hear of it. (That a holder confirmed its reservation is no news.)
 bool differ(const store::Queued& one, const store::Queued& other) {
-  const auto token = [](const store::Queued& place) {
-    return place.holder ? place.holder->token : std::string{};
+  const auto token = [](const store::Queued& queued) {
+    return queued.holder ? queued.holder->token : std::string{};
   };
   return one.ahead != other.ahead || token(one) != token(other);
 }
 
 }  // namespace
 
-std::optional<base::Millis> expected_wait(const store::Queued& place, const store::Mode& mode) {
-  if (!place.typical_run || mode.kind == store::Mode::Kind::shared) return std::nullopt;
+std::optional<base::Millis> expected_wait(const store::Queued& queued, const store::Mode& mode) {
+  if (!queued.typical_run || mode.kind == store::Mode::Kind::shared) return std::nullopt;
   // No run is longer than a lease may be, so no product overflows.
   const base::Millis longest = store::Ttl::longest;
-  const base::Millis typical = std::min(*place.typical_run, longest);
+  const base::Millis typical = std::min(*queued.typical_run, longest);
   base::Millis::rep at_once = mode.permits;
-  auto first = until_first_end(place, typical);
-  const bool one_of_several = at_once > 1 && place.holder && place.holder->others > 0;
+  auto first = until_first_end(queued, typical);
+  const bool one_of_several = at_once > 1 && queued.holder && queued.holder->others > 0;
   if (!first && one_of_several) {
     // The longest of several holders hangs; the others make room.
     --at_once;
     first = typical / at_once;
   }
   if (!first) return std::nullopt;
-  const auto turns =
-      static_cast<base::Millis::rep>(std::min<std::size_t>(place.ahead, store::Mode::most_permits));
+  const auto turns = static_cast<base::Millis::rep>(
+      std::min<std::size_t>(queued.ahead, store::Mode::most_permits));
   return std::min(*first + typical * turns / at_once, longest);
 }
 
-std::string outlook(const store::Queued& place, const store::Mode& mode) {
-  if (const auto wait = expected_wait(place, mode)) {
+std::string outlook(const store::Queued& queued, const store::Mode& mode) {
+  if (const auto wait = expected_wait(queued, mode)) {
     return ", about " + rough(*wait);
   }
-  const bool late = place.typical_run && place.holder && place.holder->held_for &&
-                    *place.holder->held_for > *place.typical_run;
+  const bool late = queued.typical_run && queued.holder && queued.holder->held_for &&
+                    *queued.holder->held_for > *queued.typical_run;
   if (!late || mode.kind == store::Mode::Kind::shared) return {};
-  return ", runs usually take " + rough(*place.typical_run);
+  return ", runs usually take " + rough(*queued.typical_run);
 }
 
 std::string describe(const std::optional<store::Holder>& holder) {
@@ -125,16 +125,16 @@ std::string describe(const std::optional<store::Holder>& holder) {
   return text;
 }
 
-std::string waiting_text(const store::LockName& name, const store::Queued& place,
+std::string waiting_text(const store::LockName& name, const store::Queued& queued,
                          const store::Mode& mode, const std::string& trouble,
                          std::optional<std::size_t> columns) {
   const std::string key = base::printable(name.text());
   const std::string state =
-      trouble.empty() ? describe(place.holder)
+      trouble.empty() ? describe(queued.holder)
                       : fmt::format("cannot reach the server ({}); trying again", trouble);
   const std::string position =
-      trouble.empty() ? fmt::format(", position {}", place.ahead + 1) : std::string{};
-  const std::string later = trouble.empty() ? outlook(place, mode) : std::string{};
+      trouble.empty() ? fmt::format(", position {}", queued.ahead + 1) : std::string{};
+  const std::string later = trouble.empty() ? outlook(queued, mode) : std::string{};
   if (!columns) return fmt::format("waiting for '{}': {}{}{}", key, state, position, later);
   std::string line = fmt::format("waiting for '{}'{}: {}{}", key, position, state, later);
   if (base::columns_of(line) <= *columns) return line;
@@ -158,12 +158,12 @@ WaitingLine::~WaitingLine() {
   if (terminal_) base::log::clear_status();
 }
 
-void WaitingLine::update(const store::Queued& place, base::Moment now) {
-  place_ = place;
+void WaitingLine::update(const store::Queued& queued, base::Moment now) {
+  queued_ = queued;
   told_at_ = now;
   trouble_.clear();
   if (terminal_ || due_.is_never()) return tick(now);
-  if (!differ(place, said_)) return;
+  if (!differ(queued, said_)) return;
   const auto next = base::Deadline::after(said_at_, between_changes);
   if (next.passed(now)) return tick(now);
   due_ = std::min(due_, next);
@@ -177,20 +177,20 @@ void WaitingLine::update(const store::Fault& fault, base::Moment now) {
 
 void WaitingLine::tick(base::Moment now) {
   due_ = base::Deadline::after(now, terminal_ ? on_terminal : elsewhere);
-  said_ = place_;
+  said_ = queued_;
   said_at_ = now;
   if (base::log::level() == base::log::Level::quiet) return;
-  store::Queued place = place_;
-  if (place.holder && place.holder->held_for) {
-    *place.holder->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);
+  store::Queued queued = queued_;
+  if (queued.holder && queued.holder->held_for) {
+    *queued.holder->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);
   }
-  if (!terminal_) return say(name_, place, mode_, trouble_);
+  if (!terminal_) return say(name_, queued, mode_, trouble_);
   // A background job does not write over the prompt.
   if (!os::stderr_is_ours()) return;
   // The terminal may have been resized since. It would scroll for a line that fills it.
   constexpr std::size_t prefix = 7;  // "rlock: "
   const std::size_t columns = std::max(os::stderr_columns().value_or(80), prefix + 1);
-  base::log::status(waiting_text(name_, place, mode_, trouble_, columns - prefix - 1));
+  base::log::status(waiting_text(name_, queued, mode_, trouble_, columns - prefix - 1));
 }
 
 }  // namespace hold

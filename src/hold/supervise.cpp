@@ -197,7 +197,7 @@ void Supervisor::carry_out(const Actions& actions) {
         },
         [&](const ResumeTree&) { say_refusal(SIGCONT, tree_.resume()); },
         [&](const Follow& follow) { os::Signals::suspend(follow.signal); },
-        [&](const Say& say) { base::log::Entry{say.event}.error("{}", say.text); });
+        [&](const Say& say) { base::log::Event{say.event}.error("{}", say.text); });
   }
 }
 

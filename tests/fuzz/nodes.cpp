@@ -21,6 +21,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto [token, stop] = data_in(content);
   fuzz::promise(content.starts_with(token.text()), "the token comes first");
   if (stop) fuzz::promise(data_of(token, *stop) == content, "a message is read back");
-  (void)place_of(queue, token);
+  (void)position_of(queue, token);
   return 0;
 }

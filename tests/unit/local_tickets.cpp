@@ -95,13 +95,13 @@ TEST_CASE("nobody lists a directory that nobody changed, and everybody one that 
   const auto name = *LockName::from("k");
   const CallLimit limit{Deadline::never()};
   const auto open = [&] { return LockDir::open(directory, name, os::Missing::create, limit); };
-  std::optional<QueuePlace> place;
+  std::optional<OwnEntry> own;
   {
     auto lock = open();
     REQUIRE(lock);
     auto made = lock->enqueue({name, Token::foreign("t"), *Ttl::from(Millis{1000})});
     REQUIRE(made);
-    place.emplace(*std::move(made));
+    own.emplace(*std::move(made));
   }
   const std::string inside = std::string{path} + "/k";
   struct stat before {};

@@ -91,21 +91,21 @@ TEST_CASE("the holders are one writer, or the readers before the first writer") 
 
 TEST_CASE("a token's node is found by the end of the token") {
   const auto queue = queue_of({node('x', '1', "0000000001"), node('s', '2', "0000000002")});
-  CHECK(place_of(queue, token('1')) == 0u);
-  CHECK(place_of(queue, token('2')) == 1u);
-  CHECK_FALSE(place_of(queue, token('3')));
+  CHECK(position_of(queue, token('1')) == 0u);
+  CHECK(position_of(queue, token('2')) == 1u);
+  CHECK_FALSE(position_of(queue, token('3')));
 }
 
 TEST_CASE("a part of a token finds no node") {
   const auto queue = queue_of({node('x', '1', "0000000001"), node('s', '2', "0000000002")});
   for (const char* part : {"x", "s", "-", "#", "0", "1", "", "x-", "a#0", "0000000001"}) {
-    CHECK_FALSE(place_of(queue, Token::foreign(part)));
+    CHECK_FALSE(position_of(queue, Token::foreign(part)));
   }
-  CHECK_FALSE(place_of(queue, Token::foreign("a#" + nonce('1').substr(1))));
-  CHECK_FALSE(place_of(queue, Token::foreign("a#0" + nonce('1'))));
-  CHECK_FALSE(place_of(queue, Token::foreign(node('x', '1', "00"))));
+  CHECK_FALSE(position_of(queue, Token::foreign("a#" + nonce('1').substr(1))));
+  CHECK_FALSE(position_of(queue, Token::foreign("a#0" + nonce('1'))));
+  CHECK_FALSE(position_of(queue, Token::foreign(node('x', '1', "00"))));
   // Another's node, whose name only begins as ours does.
-  CHECK_FALSE(place_of(queue_of({node('x', '1', "more-0000000003")}), token('1')));
+  CHECK_FALSE(position_of(queue_of({node('x', '1', "more-0000000003")}), token('1')));
 }
 
 TEST_CASE("the order goes on where ZooKeeper's numbers wrap from 2^31 - 1 to -2^31") {
@@ -114,7 +114,7 @@ TEST_CASE("the order goes on where ZooKeeper's numbers wrap from 2^31 - 1 to -2^
   CHECK(names_of(queue_of(in_order)) == in_order);
   Names reversed{in_order.rbegin(), in_order.rend()};
   CHECK(names_of(queue_of(reversed)) == in_order);
-  CHECK(place_of(queue_of(reversed), token('3')) == 2u);
+  CHECK(position_of(queue_of(reversed), token('3')) == 2u);
 }
 
 TEST_CASE("numbers from one end alone are as they are") {
@@ -138,7 +138,7 @@ TEST_CASE("negative numbers are in order, up to zero and beyond") {
   CHECK(queue[0].number == -2147483648);
   CHECK(queue[3].number == -1);
   for (char digit = '1'; digit <= '6'; ++digit) {
-    CHECK(place_of(queue, token(digit)) == static_cast<std::size_t>(digit - '1'));
+    CHECK(position_of(queue, token(digit)) == static_cast<std::size_t>(digit - '1'));
   }
 }
 

@@ -201,14 +201,14 @@ os::Result<os::Done> LockDir::write_ledger() const {
   return file_->overwrite(text + record_of(text_of(outline)));
 }
 
-os::Result<QueuePlace> LockDir::enqueue(const Claim& claim) {
+os::Result<OwnEntry> LockDir::enqueue(const Claim& claim) {
   ++last_ticket_;
   queue_.expect(last_ticket_);
   if (auto written = write_ledger(); !written) return std::move(written).error();
   auto pipe = queue_.add({last_ticket_, claim.token, claim.mode, wall_now(), std::nullopt,
                           std::nullopt, claim.slot ? claim.slot->id : ""});
   if (!pipe) return std::move(pipe).error();
-  return QueuePlace{last_ticket_, *std::move(pipe)};
+  return OwnEntry{last_ticket_, *std::move(pipe)};
 }
 
 os::Result<QueueEntry> LockDir::grant(std::uint64_t ticket) {

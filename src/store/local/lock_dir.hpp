@@ -31,8 +31,8 @@ std::optional<Notice> notice_in(std::string_view line);
 /// "done ..." with the text of a slot that is.
 std::optional<SlotRecord> done_in(std::string_view line);
 
-/// This process's place in a queue. While the pipe is open, the entry exists.
-struct QueuePlace {
+/// This process's own entry in a queue, which exists while the pipe is open.
+struct OwnEntry {
   std::uint64_t ticket;
   os::NamedPipe pipe;
 };
@@ -69,8 +69,8 @@ class LockDir {
   /// for all, as each was let in only if it went together with the others.
   std::optional<ModeConflict> conflict_with(const Mode& mode);
 
-  /// A place at the end of the queue.
-  os::Result<QueuePlace> enqueue(const Claim& claim);
+  /// An entry at the end of the queue.
+  os::Result<OwnEntry> enqueue(const Claim& claim);
   /// Makes a waiter a holder: the entry has its fence then, and the number of its permit.
   os::Result<QueueEntry> grant(std::uint64_t ticket);
   /// It stays a holder until then, with or without its process.

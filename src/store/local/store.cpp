@@ -25,7 +25,8 @@ constexpr Millis ask_again{5'000};
 /// a crash wakes one process and no herd. An orderly release is posted to the pipes.
 class PredecessorWatch {
  public:
-  /// Begins to watch; says what our place is. `others_turn`: a waiter was told to claim just now.
+  /// Begins to watch; says what our position is. `others_turn`: a waiter was told to claim just
+  /// now.
   Queued begin(LockDir& lock, const QueueEntry& mine, bool others_turn);
   void end();
   /// Until something happened, or limit ended. `done`: here is put what we are told of our slot.
@@ -57,17 +58,17 @@ std::optional<Millis> PredecessorWatch::watch(const LockDir& lock, const QueueEn
 Queued PredecessorWatch::begin(LockDir& lock, const QueueEntry& mine, bool others_turn) {
   Queue& queue = lock.queue();
   const auto holders = queue.holders();
-  Queued place{first_holder(holders, mine.token, wall_now()), queue.waiting(mine.ticket),
-               std::nullopt};
+  Queued queued{first_holder(holders, mine.token, wall_now()), queue.waiting(mine.ticket),
+                std::nullopt};
   const auto look_in = [&](Millis length) {
-    place.look_in = std::min(place.look_in.value_or(length), length);
+    queued.look_in = std::min(queued.look_in.value_or(length), length);
   };
   const auto look_at = [&](const QueueEntry& other) {
     if (const auto length = watch(lock, other)) look_in(*length);
   };
   if (const QueueEntry* before = queue.waiter_before(mine.ticket)) {
     look_at(*before);
-    const Millis a_while = look_again * static_cast<Millis::rep>(1 + place.ahead);
+    const Millis a_while = look_again * static_cast<Millis::rep>(1 + queued.ahead);
     // The first one, which does so more often, may be stopped as well.
     if (lock.is_gate()) lock.ask_holders();
     look_in(others_turn ? answer_time : a_while);
@@ -77,8 +78,8 @@ Queued PredecessorWatch::begin(LockDir& lock, const QueueEntry& mine, bool other
     if (asked_) lock.ask_holders();
     if (lock.is_gate()) look_in(asked_ ? answer_time : ask_again);
   }
-  look_at_ = place.look_in ? Deadline::after(base::now(), *place.look_in) : Deadline::never();
-  return place;
+  look_at_ = queued.look_in ? Deadline::after(base::now(), *queued.look_in) : Deadline::never();
+  return queued;
 }
 
 void PredecessorWatch::end() {
@@ -230,7 +231,7 @@ class LocalStore final : public LockStore {
                  const CallLimit& limit);
 
   LocalDirectory directory_;
-  std::optional<QueuePlace> place_;
+  std::optional<OwnEntry> own_;
   PredecessorWatch watch_;
   std::optional<rules::SlotState> done_;  // what we were told while we waited for this slot
   std::optional<Notice> sent_away_;       // as our turn had come
@@ -244,22 +245,22 @@ Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   watch_.end();
   if (done_) return outcome_of(*std::exchange(done_, std::nullopt));
   // Until the directory is unlocked: those who hear of our pipe's end come to look.
-  std::optional<QueuePlace> left;
+  std::optional<OwnEntry> left;
   auto lock = LockDir::open(directory_, claim.name, Missing::create, limit);
   if (!lock) return std::move(lock).error();
 
   is_new_ = is_new_ || lock->is_new();
-  if (place_ && find(*lock, claim.token) == nullptr) place_.reset();  // it was removed
-  if (place_ && lock->queue().find(place_->ticket)->holds()) return hold(*lock, claim, asked_at);
+  if (own_ && find(*lock, claim.token) == nullptr) own_.reset();  // it was removed
+  if (own_ && lock->queue().find(own_->ticket)->holds()) return hold(*lock, claim, asked_at);
   if (claim.slot) {
     auto done = done_slot(*lock, claim);
     if (!done) return std::move(done).error();
     if (*done) {
-      left = std::exchange(place_, std::nullopt);
+      left = std::exchange(own_, std::nullopt);
       return outcome_of(**done);
     }
   }
-  if (place_) return hold(*lock, claim, asked_at);
+  if (own_) return hold(*lock, claim, asked_at);
   if (auto conflict = lock->conflict_with(claim.mode)) return *std::move(conflict);
   if (auto busy = refusal(*lock, claim)) return *std::move(busy);
   if (!claim.supersede.empty()) {
@@ -268,9 +269,9 @@ Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
       lock->post(each.ticket, message::stop + claim.supersede);
     }
   }
-  auto place = lock->enqueue(claim);
-  if (!place) return not_written(*lock, place.error());
-  place_.emplace(*std::move(place));
+  auto own = lock->enqueue(claim);
+  if (!own) return not_written(*lock, own.error());
+  own_.emplace(*std::move(own));
   return hold(*lock, claim, asked_at);
 }
 
@@ -285,9 +286,9 @@ Result<std::optional<rules::SlotState>> LocalStore::done_slot(LockDir& lock, con
   auto slot = memory->slot(claim.slot->id);
   if (!slot) return not_written(lock, slot.error());
   if (!slot->is_done()) return std::optional<rules::SlotState>{};
-  if (place_) {
+  if (own_) {
     // We would have been told, had whoever did it not died over that.
-    lock.queue().remove(place_->ticket);
+    lock.queue().remove(own_->ticket);
     lock.dismiss({claim.slot->id, wall_now() + claim.history.count(), *slot});
     lock.wake_next();
   }
@@ -295,19 +296,19 @@ Result<std::optional<rules::SlotState>> LocalStore::done_slot(LockDir& lock, con
 }
 
 Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
-  const QueueEntry mine = *lock.queue().find(place_->ticket);
+  const QueueEntry mine = *lock.queue().find(own_->ticket);
   const bool again = mine.holds();
   // Who was sent away as its turn came does not begin: nobody may be stopped for that any more.
-  for (const auto& line : again ? std::vector<std::string>{} : place_->pipe.take()) {
+  for (const auto& line : again ? std::vector<std::string>{} : own_->pipe.take()) {
     if (!sent_away_) sent_away_ = notice_in(line);
   }
   if (!again && (sent_away_ || !lock.may_hold(mine.ticket, mine.mode))) {
     const bool others_turn = lock.wake_next();
-    auto place = watch_.begin(lock, mine, others_turn);
+    auto queued = watch_.begin(lock, mine, others_turn);
     const auto runs = remembered_runs(lock);
-    add_reason(place.holder, runs);
-    place.typical_run = rules::typical_length(runs);
-    return place;
+    add_reason(queued.holder, runs);
+    queued.typical_run = rules::typical_length(runs);
+    return queued;
   }
   if (!again) return take(lock, claim, asked_at);
   return granted(claim, mine, number_, asked_at);
@@ -328,7 +329,7 @@ Attempt LocalStore::take(LockDir& lock, const Claim& claim, Moment asked_at) {
   }
   const auto others =
       memory != nullptr ? tokens_of(lock.queue().holders()) : std::vector<std::string>{};
-  const auto mine = lock.grant(place_->ticket);
+  const auto mine = lock.grant(own_->ticket);
   if (!mine) {
     if (claim.slot) undo_run(*memory, *claim.slot, token, claim.history);
     return not_written(lock, mine.error());
@@ -346,18 +347,18 @@ Attempt LocalStore::take(LockDir& lock, const Claim& claim, Moment asked_at) {
 }
 
 const QueueEntry* LocalStore::find(LockDir& lock, const Token& token) const {
-  if (!place_) return lock.queue().find(token);
-  const QueueEntry* entry = lock.queue().find(place_->ticket);
+  if (!own_) return lock.queue().find(token);
+  const QueueEntry* entry = lock.queue().find(own_->ticket);
   return entry != nullptr && entry->token == token ? entry : nullptr;
 }
 
 Turn LocalStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
   if (sent_away_) return *std::exchange(sent_away_, std::nullopt);
-  return watch_.wait(place_->pipe, limit, done_);
+  return watch_.wait(own_->pipe, limit, done_);
 }
 
 void LocalStore::withdraw(const Claim& claim, const CallLimit& limit) {
-  if (!place_) return;
+  if (!own_) return;
   if (auto lock = LockDir::open(directory_, claim.name, Missing::give_up, limit)) {
     // The ticket may be another's, if somebody removed the directory.
     if (const QueueEntry* mine = find(*lock, claim.token)) {
@@ -365,18 +366,18 @@ void LocalStore::withdraw(const Claim& claim, const CallLimit& limit) {
         lock->memory()->erase_run(claim.token);
         if (claim.slot) undo_run(*lock->memory(), *claim.slot, claim.token.text(), claim.history);
       }
-      lock->queue().remove(place_->ticket);
+      lock->queue().remove(own_->ticket);
     }
     lock->wake_next();
   }
-  place_.reset();  // closes the pipe, which tells those who watch it
+  own_.reset();  // closes the pipe, which tells those who watch it
 }
 
 Renewal LocalStore::renew(const LockName& name, const Token& token, Ttl /*ttl*/,
                           const CallLimit& limit) {
   const Moment asked_at = base::now();
-  if (place_) {
-    if (!place_->pipe.in_place()) return NotOurs{"it was taken away"};
+  if (own_) {
+    if (!own_->pipe.in_place()) return NotOurs{"it was taken away"};
     if (memory_) memory_->touch_runs();
     return Renewed{Deadline::never(), asked_at};
   }
@@ -391,7 +392,7 @@ Release LocalStore::release(const LockName& name, const Token& token, const Part
   auto release = let_go(name, token, parting, limit);
   // After the directory is unlocked: those who hear of our pipe's end come to look.
   if (std::holds_alternative<Fault>(release)) return release;
-  place_.reset();
+  own_.reset();
   if (is_new_ && !directory_.is_of_gates) LockDir::forget_some(directory_);
   return release;
 }
@@ -430,14 +431,14 @@ Standing LocalStore::check(const LockName& name, const Token& token, const CallL
 }
 
 std::unique_ptr<Listener> LocalStore::listener(const LockName& /*name*/, const Token& /*token*/) {
-  if (!place_) return nullptr;
-  return std::make_unique<LocalListener>(place_->pipe.duplicate());
+  if (!own_) return nullptr;
+  return std::make_unique<LocalListener>(own_->pipe.duplicate());
 }
 
 void LocalStore::confirm_stopped(const LockName& /*name*/, const Notice& /*notice*/,
                                  const CallLimit& /*limit*/) {
   // The process that sent the notice watches our pipe.
-  place_.reset();
+  own_.reset();
 }
 
 }  // namespace

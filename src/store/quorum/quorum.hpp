@@ -19,7 +19,7 @@ inline constexpr Features features{Feature::steps, Feature::min_hold, Feature::l
 /// highest of the granting majority, confirmed by a majority of nodes that still hold the lock for
 /// us and have given no higher one. (Two confirming majorities meet in a node: the second lease
 /// there was granted after the first one was confirmed, so with a higher number.) Who waits stands
-/// in the queue of every node (place.hpp): that is an order and a wake, and never a grant.
+/// in the queue of every node (queue_wait.hpp): that is an order and a wake, and never a grant.
 std::unique_ptr<LockStore> open_store(std::vector<std::unique_ptr<QuorumNode>> nodes);
 
 /// Asks each node; what a majority says is so.

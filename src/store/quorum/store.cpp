@@ -5,7 +5,7 @@
 #include "os/host.hpp"
 #include "os/poll.hpp"
 #include "store/quorum/acquire_round.hpp"
-#include "store/quorum/place.hpp"
+#include "store/quorum/queue_wait.hpp"
 
 namespace store::quorum {
 namespace {
@@ -89,8 +89,8 @@ class QuorumListener final : public Listener {
 /// be about the next one: then that one has another token, unless the claim's must stay.
 class TriedToken {
  public:
-  /// For a bid. The place in the queue is the ticket's, so the token stays until a node has perhaps
-  /// not heard that it is off there; `given_up` is that earlier one.
+  /// For a bid. The position in the queue is the ticket's, so the token stays until a node has
+  /// perhaps not heard that it is off there; `given_up` is that earlier one.
   struct OfBid {
     Token token;
     std::optional<Token> given_up;
@@ -163,7 +163,7 @@ class QuorumStore final : public LockStore {
 
   Nodes nodes_;
   TriedToken token_;
-  Place place_;
+  QueueWait queue_wait_;
   std::vector<std::size_t> settled_;      // the nodes that may be asked with it
   std::optional<Lease> lease_;            // of the last grant
   std::optional<Claim> granted_;          // what was granted
@@ -200,7 +200,7 @@ Attempt QuorumStore::try_alone(const Claim& claim, const CallLimit& limit) {
 }
 
 Attempt QuorumStore::bid(const Claim& claim, const CallLimit& limit) {
-  Claim now = place_.in_queue(claim);
+  Claim now = queue_wait_.in_queue(claim);
   auto [token, given_up] = token_.for_bid(claim);
   now.token = std::move(token);
   const auto began = base::now();
@@ -209,13 +209,13 @@ Attempt QuorumStore::bid(const Claim& claim, const CallLimit& limit) {
   note_unsettled(claim, round.unsettled);
   const auto* busy = std::get_if<Busy>(&round.attempt);
   if (busy == nullptr) return std::move(round.attempt);
-  place_.note(round.answers, busy->holder.has_value(), began);
-  Queued place{busy->holder, ahead(round.answers), std::nullopt};
+  queue_wait_.note(round.answers, busy->holder.has_value(), began);
+  Queued queued{busy->holder, ahead(round.answers), std::nullopt};
   for (const auto& each : round.answers) {
-    const auto* queued = given<Queued>(each);
-    if (queued != nullptr && queued->typical_run) place.typical_run = queued->typical_run;
+    const auto* there = given<Queued>(each);
+    if (there != nullptr && there->typical_run) queued.typical_run = there->typical_run;
   }
-  return place;
+  return queued;
 }
 
 void QuorumStore::note_grant(const Claim& claim, const AcquireRound& round) {
@@ -240,9 +240,9 @@ void QuorumStore::stop_asking(const std::vector<std::size_t>& unsettled) {
 
 Turn QuorumStore::await_turn(const Claim& claim, const CallLimit& limit) {
   const Claim now = token_.last(claim);
-  const auto granted = place_.to_give_back();
+  const auto granted = queue_wait_.to_give_back();
   if (!granted.empty()) note_unsettled(claim, give_back(nodes_, granted, now, limit));
-  return place_.sleep(nodes_, now, limit);
+  return queue_wait_.sleep(nodes_, now, limit);
 }
 
 void QuorumStore::withdraw(const Claim& claim, const CallLimit& limit) {

@@ -205,7 +205,7 @@ void say_connected(const RedisServer::Address& address, const RedisServer::Acces
       address, [](const RedisServer::Tcp& tcp) { return tcp.host + ":" + tcp.port; },
       [](const RedisServer::Unix& unix_) { return unix_.path; });
   const std::string& user = access.login.user;
-  base::log::Entry{"connected"}
+  base::log::Event{"connected"}
       .with("server", where)
       .trace("connected to {}{}{}", base::printable(where), access.tls ? " over TLS" : "",
              user.empty() ? "" : " as " + base::printable(user));

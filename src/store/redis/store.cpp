@@ -50,12 +50,12 @@ class RedisStore final : public QuorumNode {
   unsigned sync_replicas_ = 0;
   std::string confirmed_at_;
 
-  // Of the queue: our ticket, and the place that the server told us last.
+  // Of the queue: our ticket, and what the server told us last.
   BlockingWait wait_{client_};
   std::string ticket_;
   std::optional<Moment>
       lost_try_;  // the first one that the server may have heard, without our hearing it
-  Queued place_{};
+  Queued queued_{};
 };
 
 std::size_t count_in(const Reply& field) {
@@ -73,12 +73,12 @@ std::optional<Lease> lease_in(const Fields& granted, const Claim& claim, Moment 
   return lease;
 }
 
-Queued place_in(const Fields& queued) {
-  Queued place{holder_in(queued["holder"]), count_in(queued["ahead"]),
-               length_if_in(queued["look_in"])};
-  place.ticket = unsigned_in(queued["ticket"]).value_or(0);
-  place.typical_run = length_if_in(queued["typical_run"]);
-  return place;
+Queued queued_in(const Fields& fields) {
+  Queued queued{holder_in(fields["holder"]), count_in(fields["ahead"]),
+                length_if_in(fields["look_in"])};
+  queued.ticket = unsigned_in(fields["ticket"]).value_or(0);
+  queued.typical_run = length_if_in(fields["typical_run"]);
+  return queued;
 }
 
 Attempt done_in(const Fields& done) {
@@ -117,8 +117,8 @@ Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   if (outcome == "busy") return Busy{holder_in(fields["holder"]), count_in(fields["waiting"])};
   if (outcome == "queued") {
     ticket_ = fields["ticket"].text();
-    place_ = place_in(fields);
-    return place_;
+    queued_ = queued_in(fields);
+    return queued_;
   }
   if (outcome == "done") return done_in(fields);
   if (outcome == "mismatch") {
@@ -172,7 +172,7 @@ Result<std::string> RedisStore::missing_replicas(const CallLimit& limit) {
 }
 
 Turn RedisStore::await_turn(const Claim& claim, const CallLimit& limit) {
-  return wait_.sleep(LockKeys{claim.name}.mailbox + claim.token.text(), place_, limit);
+  return wait_.sleep(LockKeys{claim.name}.mailbox + claim.token.text(), queued_, limit);
 }
 
 const char* text_of(Parting::SlotEnd end) {
@@ -204,7 +204,7 @@ Result<Reply> RedisStore::leave(const LockName& name, const std::string& id, con
 }
 
 void RedisStore::withdraw(const Claim& claim, const CallLimit& limit) {
-  // If it is not heard, our place ends with our patience, a lock granted unheard with its lease.
+  // If it is not heard, our position ends with our patience, a lock granted unheard with its lease.
   const auto cancel = [&](const CallLimit& share) {
     return leave(claim.name, queue_id(claim.token, claim.mode), "cancel", no_run(claim), share);
   };

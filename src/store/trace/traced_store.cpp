@@ -104,7 +104,7 @@ class Trace {
     if (answer.empty()) return;
     const auto took =
         std::chrono::duration_cast<std::chrono::microseconds>(base::now() - asked_at).count();
-    base::log::Entry{"answer"}
+    base::log::Event{"answer"}
         .with("key", name_.text())
         .with("question", what)
         .with("took_us", took)

@@ -137,7 +137,7 @@ Attempt Entry::enter() {
   auto queue = look();
   if (!queue) return std::move(queue).error();
   if (is_done(position_)) return find_done();
-  const auto mine = place_of(*queue, claim_.token);
+  const auto mine = position_of(*queue, claim_.token);
   if (!mine) return come(*queue);
   const std::string node = position_.lock + "/" + (*queue)[*mine].name;
   if (position_.node != node) position_.made.reset();
@@ -157,7 +157,7 @@ Attempt Entry::come(const LockQueue& queue) {
     auto now = make_node(!blocked);
     if (!now) continue;
     if (!*now) return std::move(*now).error();
-    const auto mine = place_of(**now, claim_.token);
+    const auto mine = position_of(**now, claim_.token);
     if (!mine) return place_lost();
     if (is_done(position_)) return find_done();  // by the servers' clock, which we now know
     return stand(**now, *mine);

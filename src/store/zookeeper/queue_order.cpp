@@ -86,7 +86,7 @@ bool has_a_tie(const LockQueue& queue) {
   return std::adjacent_find(queue.begin(), queue.end(), same) != queue.end();
 }
 
-std::optional<std::size_t> place_of(const LockQueue& queue, const Token& token) {
+std::optional<std::size_t> position_of(const LockQueue& queue, const Token& token) {
   for (const bool shared : {false, true}) {
     const std::string prefix = prefix_of(token, shared);
     for (std::size_t i = 0; i < queue.size(); ++i) {
@@ -97,8 +97,8 @@ std::optional<std::size_t> place_of(const LockQueue& queue, const Token& token) 
   return std::nullopt;
 }
 
-std::optional<std::size_t> predecessor_of(const LockQueue& queue, std::size_t place) {
-  return rules::awaited_by(modes_of(queue), place);
+std::optional<std::size_t> predecessor_of(const LockQueue& queue, std::size_t position) {
+  return rules::awaited_by(modes_of(queue), position);
 }
 
 std::size_t holders_in(const LockQueue& queue) {

@@ -28,11 +28,11 @@ LockQueue queue_of(const std::vector<std::string>& children);
 /// Whether two nodes have the same number, so that nothing says which came first. The numbers of
 /// ZooKeeper differ, unless its counter has reached its end and stays there.
 bool has_a_tie(const LockQueue& queue);
-/// The place of the node that carries the end of the token in its name. Its data says whether that
-/// is the whole token.
-std::optional<std::size_t> place_of(const LockQueue& queue, const Token& token);
-/// The one that the node at `place` has to wait for; nothing: it holds the lock.
-std::optional<std::size_t> predecessor_of(const LockQueue& queue, std::size_t place);
+/// The position of the node that carries the end of the token in its name. Its data says whether
+/// that is the whole token.
+std::optional<std::size_t> position_of(const LockQueue& queue, const Token& token);
+/// The one that the node at `position` has to wait for; nothing: it holds the lock.
+std::optional<std::size_t> predecessor_of(const LockQueue& queue, std::size_t position);
 /// How many hold it, from the front.
 std::size_t holders_in(const LockQueue& queue);
 

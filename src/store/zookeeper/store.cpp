@@ -177,11 +177,11 @@ Standing ZooKeeperStore::check(const LockName& name, const Token& token, const C
   const std::string lock = path_of(ensemble_, name);
   auto queue = read_queue(*session_, lock, limit);
   if (!queue) return std::move(queue).error();
-  const auto place = place_of(*queue, token);
-  if (!place || *place >= holders_in(*queue)) {
+  const auto position = position_of(*queue, token);
+  if (!position || *position >= holders_in(*queue)) {
     return Elsewhere{first_holder(*session_, lock, *queue, limit)};
   }
-  const std::string path = lock + "/" + (*queue)[*place].name;
+  const std::string path = lock + "/" + (*queue)[*position].name;
   auto node = session_->get(path, Session::Watch::no, limit);
   if (!node) return std::move(node).error();
   auto there = session_->confirm(path, limit);  // what was read may be old

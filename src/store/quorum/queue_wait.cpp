@@ -1,4 +1,4 @@
-#include "store/quorum/place.hpp"
+#include "store/quorum/queue_wait.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -31,13 +31,13 @@ Deadline in(std::int64_t least, std::int64_t most) {
 
 }  // namespace
 
-Claim Place::in_queue(Claim claim) {
+Claim QueueWait::in_queue(Claim claim) {
   if (!ticket_) ticket_ = {Bid::Ticket::From::client, base::wall_us()};
   claim.bid = Bid{ticket_};
   return claim;
 }
 
-void Place::note(const Answers<Attempt>& answers, bool has_holder, Moment began) {
+void QueueWait::note(const Answers<Attempt>& answers, bool has_holder, Moment began) {
   has_holder_ = has_holder;
   queued_.clear();
   kept_.clear();
@@ -64,7 +64,7 @@ void Place::note(const Answers<Attempt>& answers, bool has_holder, Moment began)
   keep_until_ = Deadline::at(in(shortest_keep, longest_keep).moment() + 2 * round);
 }
 
-std::vector<std::size_t> Place::to_give_back() {
+std::vector<std::size_t> QueueWait::to_give_back() {
   if (!keep_until_.passed(base::now())) return {};
   keep_until_ = Deadline::never();
   // While another one has a majority, there is nothing to bid for.
@@ -72,7 +72,7 @@ std::vector<std::size_t> Place::to_give_back() {
   return std::exchange(kept_, {});
 }
 
-Turn Place::sleep(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
+Turn QueueWait::sleep(Nodes& nodes, const Claim& claim, const CallLimit& limit) {
   const auto until = std::min({limit.until, keep_until_, bid_again_});
   Answers<Turn> turns(nodes.size());
   if (queued_.empty()) {

@@ -11,10 +11,10 @@
 namespace store::quorum {
 
 /// One thread at a time, apart from what a FanOut does with the nodes.
-class Place {
+class QueueWait {
  public:
-  /// The claim with its place. The ticket is the time of our clock when we came, so that all nodes
-  /// order alike; or what they made of it, for nodes that we come to later.
+  /// The claim with its position. The ticket is the time of our clock when we came, so that all
+  /// nodes order alike; or what they made of it, for nodes that we come to later.
   [[nodiscard]] Claim in_queue(Claim claim);
   /// What the nodes answered to a bid that began then and got no majority. `has_holder`: a majority
   /// has one holder.
