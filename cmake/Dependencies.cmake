@@ -62,6 +62,8 @@ if(ZOOKEEPER_LINKS)
   set(zookeeper_sources
     store/zookeeper/admin.cpp
     store/zookeeper/client.cpp
+    store/zookeeper/contender.cpp
+    store/zookeeper/enter.cpp
     store/zookeeper/grant.cpp
     store/zookeeper/questions.cpp
     store/zookeeper/queue.cpp

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "store/rules/runs.hpp"
+#include "store/zookeeper/contender.hpp"
 #include "store/zookeeper/queue.hpp"
 
 namespace store::zookeeper {
@@ -16,7 +17,7 @@ constexpr std::size_t looked_at = 2;
 /// those that are kept, and some of what is older than its --history.
 class Sweep {
  public:
-  Sweep(Session& session, const Position& position) : session_{session}, position_{position} {}
+  Sweep(Session& session, const Contender& contender) : session_{session}, contender_{contender} {}
 
   /// Questions that go out with the release.
   void ask();
@@ -29,7 +30,7 @@ class Sweep {
   }
 
   Session& session_;
-  const Position& position_;
+  const Contender& contender_;
   struct Doubtful {
     std::string path;
     Asked<Node> node;
@@ -38,11 +39,11 @@ class Sweep {
 };
 
 void Sweep::ask() {
-  if (position_.runs && position_.runs->code == ZOK) {
+  if (contender_.run.others && contender_.run.others->code == ZOK) {
     std::vector<std::string> paths;
-    for (const auto& name : position_.runs->answer.names) {
-      auto path = runs_of(position_.lock) + "/" + name;
-      if (path != position_.run) paths.push_back(std::move(path));
+    for (const auto& name : contender_.run.others->answer.names) {
+      auto path = runs_of(contender_.lock) + "/" + name;
+      if (path != contender_.run.node) paths.push_back(std::move(path));
     }
     std::sort(paths.begin(), paths.end());
     const auto kept = rules::remembered_runs - 1;  // and ours
@@ -52,24 +53,24 @@ void Sweep::ask() {
       look_at(paths[i]);
     }
   }
-  if (position_.slots && position_.slots->code == ZOK) {
-    const auto& names = position_.slots->answer.names;
+  if (contender_.slot.others && contender_.slot.others->code == ZOK) {
+    const auto& names = contender_.slot.others->answer.names;
     if (names.size() <= tolerated_slots) return;
-    const auto start = static_cast<std::size_t>(position_.change) % names.size();
+    const auto start = static_cast<std::size_t>(contender_.change) % names.size();
     for (std::size_t i = 0; i < looked_at; ++i) {
-      const std::string path = slots_of(position_.lock) + "/" + names[(start + i) % names.size()];
-      if (path != position_.slot) look_at(path);
+      const std::string path = slots_of(contender_.lock) + "/" + names[(start + i) % names.size()];
+      if (path != contender_.slot.node) look_at(path);
     }
   }
 }
 
 void Sweep::finish(const CallLimit& limit) {
-  const auto now = position_.server_ms();  // of the claim: what was over then is over
+  const auto now = contender_.server_ms();  // of the claim: what was over then is over
   for (const auto& [path, asked] : asked_) {
     auto node = session_.answer(asked, limit);
     if (!node) return;
     if (!*node) continue;
-    const bool is_run = path.starts_with(runs_of(position_.lock) + "/");
+    const bool is_run = path.starts_with(runs_of(contender_.lock) + "/");
     const bool over = is_run ? is_forgotten(record_of(**node), now)
                              : is_forgotten(slot_in((*node)->data), (*node)->stat.mtime, now);
     if (over) (void)session_.send_erase(path, (*node)->stat.version);
@@ -77,20 +78,20 @@ void Sweep::finish(const CallLimit& limit) {
 }
 
 /// Of a run that took so long that fifty others were remembered since, and its node is gone.
-std::string text_of_forgotten(const Position& position, const RunEnd& end) {
-  if (!position.made) return text_of_ended(position.run_text, end);
-  return text_of_ended_anew(position.run_text, end, static_cast<Fence>(position.made->czxid),
-                            position.made->ctime);
+std::string text_of_forgotten(const Contender& contender, const RunEnd& end) {
+  if (!contender.own.made) return text_of_ended(contender.run.text, end);
+  return text_of_ended_anew(contender.run.text, end, static_cast<Fence>(contender.own.made->czxid),
+                            contender.own.made->ctime);
 }
 
 /// What the end of our run, or that there was none, makes of its slot; nothing if it stays as it
 /// is.
-std::optional<SlotRecord> slot_after(const Position& position, const Token& token,
+std::optional<SlotRecord> slot_after(const Contender& contender, const Token& token,
                                      const Parting& parting) {
-  if (position.slot.empty()) return std::nullopt;
-  const auto& before = position.slot_record.state;
-  const Fence fence = position.made ? static_cast<Fence>(position.made->czxid) : 0;
-  SlotRecord after = position.slot_record;
+  if (contender.slot.node.empty()) return std::nullopt;
+  const auto& before = contender.slot.record.state;
+  const Fence fence = contender.own.made ? static_cast<Fence>(contender.own.made->czxid) : 0;
+  SlotRecord after = contender.slot.record;
   if (parting.end && parting.slot) {
     after.state = rules::after_run(before, rules::end_of_run(token, parting, fence, 0));
     after.history = parting.history;
@@ -102,53 +103,54 @@ std::optional<SlotRecord> slot_after(const Position& position, const Token& toke
 
 }  // namespace
 
-Release leave(Session& session, Position& position, const Token& token, const Parting& parting,
+Release leave(Session& session, Contender& contender, const Token& token, const Parting& parting,
               const CallLimit& limit) {
   bool had_gone = false;
   bool gone = false;
   bool forgotten = false;
-  if (!parting.end && position.grant_is_unheard && !position.slot.empty()) {
-    if (auto there = read_slot(session, position, limit); !there) return std::move(there).error();
+  if (!parting.end && contender.grant_is_unheard && !contender.slot.node.empty()) {
+    if (auto there = read_slot(session, contender, limit); !there) return std::move(there).error();
   }
   for (int tries = 0; tries < most_tries && !gone; ++tries) {
     Transaction goodbye;
     std::optional<std::size_t> node;
     std::optional<std::size_t> run;
     std::optional<std::size_t> slot;
-    if (!position.node.empty()) node = goodbye.erase(position.node);
-    if (!position.run.empty() && forgotten) {
-      run = goodbye.create(position.run, text_of_forgotten(position, *parting.end), ZOO_PERSISTENT);
-    } else if (!position.run.empty()) {
-      run = parting.end ? goodbye.set(position.run, text_of_ended(position.run_text, *parting.end),
-                                      any_version)
-                        : goodbye.erase(position.run);
+    if (!contender.own.path.empty()) node = goodbye.erase(contender.own.path);
+    if (!contender.run.node.empty() && forgotten) {
+      run = goodbye.create(contender.run.node, text_of_forgotten(contender, *parting.end),
+                           ZOO_PERSISTENT);
+    } else if (!contender.run.node.empty()) {
+      run = parting.end ? goodbye.set(contender.run.node,
+                                      text_of_ended(contender.run.text, *parting.end), any_version)
+                        : goodbye.erase(contender.run.node);
     }
-    const auto after = slot_after(position, token, parting);
+    const auto after = slot_after(contender, token, parting);
     if (after) {
-      if (position.slot_version < 0) {
-        slot = goodbye.create(position.slot, text_of_slot(*after), ZOO_PERSISTENT);
+      if (contender.slot.version < 0) {
+        slot = goodbye.create(contender.slot.node, text_of_slot(*after), ZOO_PERSISTENT);
       } else if (after->state.kind == rules::SlotState::Kind::none) {
-        slot = goodbye.erase(position.slot, position.slot_version);
+        slot = goodbye.erase(contender.slot.node, contender.slot.version);
       } else {
-        slot = goodbye.set(position.slot, text_of_slot(*after), position.slot_version);
+        slot = goodbye.set(contender.slot.node, text_of_slot(*after), contender.slot.version);
       }
     }
     gone = !node && !run && !slot;
     if (gone) break;
     if (auto there = session.ready(limit); !there) return std::move(there).error();
     // A container goes by itself with the last slot in it.
-    if (slot && position.slot_version < 0) {
-      (void)session.send_create(slots_of(position.lock), "", ZOO_CONTAINER);
+    if (slot && contender.slot.version < 0) {
+      (void)session.send_create(slots_of(contender.lock), "", ZOO_CONTAINER);
     }
     const auto asked = session.send(goodbye);
-    Sweep sweep{session, position};
+    Sweep sweep{session, contender};
     if (parting.end) sweep.ask();
     auto committed = session.answer(asked, limit);
     if (committed) {
       sweep.finish(limit);
-      position.node.clear();
-      position.run.clear();
-      if (after) position.slot_record = *after;
+      contender.own.path.clear();
+      contender.run.node.clear();
+      if (after) contender.slot.record = *after;
       gone = true;
       break;
     }
@@ -156,20 +158,20 @@ Release leave(Session& session, Position& position, const Token& token, const Pa
     if (!rejected.at) return rejected.error.fault;
     if (rejected.at == node) {
       if (rejected.error.kind != Error::Kind::no_such_node) return rejected.error.fault;
-      position.node.clear();
+      contender.own.path.clear();
       // Whoever took the lock away may have said so; what says nothing says that it was lost.
       if (parting.end) return NotOurs{"its node is gone"};
       had_gone = true;
     } else if (rejected.at == run) {
       const bool is_gone = rejected.error.kind == Error::Kind::no_such_node;
-      position.run.clear();  // there is no room for it any more, or nobody wants it
+      contender.run.node.clear();  // there is no room for it any more, or nobody wants it
       if (!is_gone || !parting.end || std::exchange(forgotten, true)) continue;
       // Behind the names of those that were remembered since.
-      const auto runs = session.get(runs_of(position.lock), Session::Watch::no, limit);
+      const auto runs = session.get(runs_of(contender.lock), Session::Watch::no, limit);
       if (!runs) return runs.error();
-      if (*runs) position.run = run_node_of(position.lock, (*runs)->stat.pzxid, token);
+      if (*runs) contender.run.node = run_node_of(contender.lock, (*runs)->stat.pzxid, token);
     } else {
-      if (auto there = read_slot(session, position, limit); !there) {
+      if (auto there = read_slot(session, contender, limit); !there) {
         return std::move(there).error();
       }
     }

@@ -1,6 +1,7 @@
 #include "store/zookeeper/zookeeper.hpp"
 
 #include "base/text.hpp"
+#include "store/zookeeper/contender.hpp"
 #include "store/zookeeper/queue.hpp"
 
 namespace store::zookeeper {
@@ -75,7 +76,7 @@ class ZooKeeperStore final : public LockStore {
 
   ZooKeeper ensemble_;
   std::shared_ptr<Session> session_;
-  Position position_;
+  Contender contender_;
   bool unheard_ = false;  // the outcome of the last claim
 };
 
@@ -83,10 +84,10 @@ Result<base::Done> ZooKeeperStore::connect(Millis session, const CallLimit& limi
   if (session_ && session_->expired()) {
     session_.reset();
     // What is left of us is the node of our run, if there is one.
-    Position anew;
-    anew.run = std::move(position_.run);
-    anew.cannot_remember = position_.cannot_remember;
-    position_ = std::move(anew);
+    Contender anew;
+    anew.run.node = std::move(contender_.run.node);
+    anew.run.is_refused = contender_.run.is_refused;
+    contender_ = std::move(anew);
   }
   if (session_) return base::Done{};
   auto opened = Session::open(ensemble_, session, limit);
@@ -104,29 +105,33 @@ Fault ZooKeeperStore::after_silence(Fault fault, const CallLimit& limit) {
 Attempt ZooKeeperStore::try_acquire(const Claim& claim, const CallLimit& limit) {
   if (auto there = connect(session_for(claim.ttl), limit); !there) return std::move(there).error();
   const Moment asked_at = base::now();  // a first server that hangs costs nothing of the lease
-  position_.lock = path_of(ensemble_, claim.name);
-  position_.slot = claim.slot ? slot_node_of(position_.lock, *claim.slot) : "";
-  auto attempt = enter(*session_, claim, position_, asked_at, limit);
+  contender_.lock = path_of(ensemble_, claim.name);
+  contender_.slot.node = claim.slot ? slot_node_of(contender_.lock, *claim.slot) : "";
+  auto attempt = enter(*session_, claim, contender_, asked_at, limit);
   unheard_ = std::holds_alternative<Fault>(attempt);
   if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
   return attempt;
 }
 
 Turn ZooKeeperStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
-  if (position_.predecessor.empty()) return ClaimAgain{};
+  using State = Contender::Predecessor::State;
+  auto& predecessor = contender_.predecessor;
+  if (predecessor.state == State::none) return ClaimAgain{};
   for (;;) {
     auto before = Session::Change::none;
     bool slot_changed = false;
     const bool heard = session_->process(limit, [&] {
-      before = session_->change_of(position_.predecessor);
-      slot_changed = !position_.slot.empty() && session_->changed(position_.slot);
+      before = session_->change_of(predecessor.path);
+      slot_changed = !contender_.slot.node.empty() && session_->changed(contender_.slot.node);
       return before != Session::Change::none || slot_changed || session_->expired();
     });
     if (!heard) return StillWaiting{};
-    position_.is_ours = before == Session::Change::gone && position_.is_next;
+    if (before == Session::Change::gone && predecessor.state == State::last) {
+      predecessor.state = State::gone;
+    }
     if (slot_changed && !session_->expired()) {
       // Many hear that it is done, of whom each is to say but one word more.
-      const auto done = look_at_slot(*session_, position_, limit);
+      const auto done = look_at_slot(*session_, contender_, limit);
       if (done && !*done && before == Session::Change::none) return StillWaiting{};
     }
     if (session_->expired()) return ClaimAgain{"the session has expired"};
@@ -136,18 +141,18 @@ Turn ZooKeeperStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) 
 
 void ZooKeeperStore::withdraw(const Claim& claim, const CallLimit& limit) {
   if (!session_) return;
-  if (!session_->expired()) (void)leave(*session_, position_, claim.token, {}, limit);
+  if (!session_->expired()) (void)leave(*session_, contender_, claim.token, {}, limit);
   // A node that was made unheard goes with the session, which ends with a goodbye that is heard.
   if (unheard_) (void)session_->await_connection(limit);
   session_.reset();
-  position_ = {};
+  contender_ = {};
 }
 
 Renewal ZooKeeperStore::renew(const LockName& /*name*/, const Token& /*token*/, Ttl ttl,
                               const CallLimit& limit) {
-  if (!session_ || position_.node.empty()) return NotOurs{"it was not taken by this process"};
+  if (!session_ || contender_.own.path.empty()) return NotOurs{"it was not taken by this process"};
   const Moment asked_at = base::now();
-  auto there = session_->confirm(position_.node, limit);
+  auto there = session_->confirm(contender_.own.path, limit);
   if (session_->expired()) return NotOurs{"the session has expired"};
   if (!there) return after_silence(std::move(there).error(), limit);
   if (!*there) return NotOurs{"its node is gone"};
@@ -156,16 +161,16 @@ Renewal ZooKeeperStore::renew(const LockName& /*name*/, const Token& /*token*/, 
 
 Release ZooKeeperStore::release(const LockName& /*name*/, const Token& token,
                                 const Parting& parting, const CallLimit& limit) {
-  if (!session_ || position_.node.empty()) return NotOurs{"it was not taken by this process"};
+  if (!session_ || contender_.own.path.empty()) return NotOurs{"it was not taken by this process"};
   if (session_->expired()) return NotOurs{"the session has expired"};
   const auto now = base::now();
   const CallLimit half = limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
-  auto left = leave(*session_, position_, token, parting, half);
+  auto left = leave(*session_, contender_, token, parting, half);
   const auto* fault = fault_in(left);
   if (fault == nullptr || fault->kind == Fault::Kind::denied) return left;
   // The other half is another server's. That our node is gone then was our doing.
   session_->leave_server();
-  left = leave(*session_, position_, token, parting, limit);
+  left = leave(*session_, contender_, token, parting, limit);
   if (std::holds_alternative<NotOurs>(left)) return Released{};
   return left;
 }
@@ -196,8 +201,8 @@ Standing ZooKeeperStore::check(const LockName& name, const Token& token, const C
 }
 
 std::unique_ptr<Listener> ZooKeeperStore::listener(const LockName& /*name*/, const Token& token) {
-  if (!session_ || position_.node.empty()) return nullptr;
-  return std::make_unique<ZooKeeperListener>(session_, position_.node,
+  if (!session_ || contender_.own.path.empty()) return nullptr;
+  return std::make_unique<ZooKeeperListener>(session_, contender_.own.path,
                                              last_word_of(ensemble_, token));
 }
 

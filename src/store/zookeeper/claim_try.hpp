@@ -1,0 +1,89 @@
+// One try of a claim: how it comes into the queue (enter.cpp), and how it becomes a grant
+// (grant.cpp).
+#pragma once
+
+#include <optional>
+
+#include "store/zookeeper/contender.hpp"
+
+namespace store::zookeeper {
+
+/// One try of a claim.
+class ClaimTry {
+ public:
+  ClaimTry(Session& session, const Claim& claim, Contender& contender, Moment asked_at,
+           const CallLimit& limit)
+      : session_{session},
+        claim_{claim},
+        contender_{contender},
+        asked_at_{asked_at},
+        limit_{limit} {}
+
+  Attempt enter();
+
+ private:
+  [[nodiscard]] bool remembers() const {
+    return claim_.history > Millis{0} && !contender_.run.is_refused;
+  }
+  [[nodiscard]] bool is_shared() const { return claim_.mode.kind == Mode::Kind::shared; }
+
+  /// What is below the lock's node, and our slot.
+  Result<LockQueue> look();
+  void send_look();
+  Result<LockQueue> answer_look();
+  /// The nodes on the way to ours, of which the containers go again by themselves.
+  void send_way();
+  Result<base::Done> make_way();
+
+  Attempt come(const LockQueue& queue);
+  /// Makes our node, and the node of our run if the lock seems to be free. Nothing: once more.
+  std::optional<Result<LockQueue>> make_node(bool seems_free);
+  Attempt stand(const LockQueue& queue, std::size_t at);
+  Attempt wait_behind(const LockQueue& queue, std::size_t at);
+  Attempt turn_away(const LockQueue& queue, std::size_t at);
+  /// Busy with the holders of the queue, and the waiters before position `at`.
+  Busy busy(const LockQueue& queue, std::size_t at);
+
+  /// The transaction that writes a grant down.
+  struct Grant {
+    Transaction steps;
+    std::size_t node;                // the step that checks that ours is there
+    std::optional<std::size_t> run;  // the one that makes the node of our run
+    SlotRecord slot;                 // what our slot is then
+  };
+  /// Why it was not carried out.
+  enum class Refusal {
+    unheard,         // perhaps it was
+    lost_node,       // our node is gone
+    granted_before,  // by a transaction whose answer was lost
+    full_memory,     // there is no room for the run, or we may not write it
+    missing_way,     // nodes on the way to ours are not there
+    written_slot,    // whoever had the lock has written the slot since
+    failed
+  };
+  Attempt take();
+  /// The grant that is written down. Nothing: once more.
+  std::optional<Attempt> write_grant();
+  Grant grant_to_write();
+  [[nodiscard]] Refusal refusal_of(const Rejected& rejected, const Grant& grant) const;
+  Granted granted();
+  Attempt find_done();
+  void forget_run();
+  void give_up_memory(const Fault& fault);
+
+  Session& session_;
+  const Claim& claim_;
+  Contender& contender_;
+  Moment asked_at_;
+  const CallLimit& limit_;
+  bool is_new_ = false;  // our node was made by this try, which proves that the session lives
+  bool way_is_there_ = true;
+  bool way_was_made_ = false;  // by this try, as far as we may
+  Asked<Children> children_{};
+  Asked<Node> slot_{};
+};
+
+/// Our node is gone.
+Fault place_lost();
+
+}  // namespace store::zookeeper

@@ -1,0 +1,84 @@
+// A client that wants or holds one lock on the ensemble: what it has written there and seen, and
+// how it comes and goes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "store/zookeeper/client.hpp"
+#include "store/zookeeper/memory.hpp"
+#include "store/zookeeper/queue_order.hpp"
+
+namespace store::zookeeper {
+
+struct Contender {
+  /// Its node in the queue.
+  struct OwnNode {
+    std::string path{};          // empty while there is none
+    std::optional<Stat> made{};  // once it is known
+  };
+  /// The node that it waits for.
+  struct Predecessor {
+    enum class State {
+      none,            // there is nothing to wait for
+      one_of_several,  // when it goes, others may still be before us
+      last,            // when it goes, the lock is ours
+      gone             // it was the last one
+    } state = State::none;
+    std::string path{};
+  };
+  /// The node of its run, in the lock's memory.
+  struct OwnRun {
+    std::string node{};  // empty while there is none for certain
+    std::string text{};
+    bool is_refused = false;   // we may not write the memory
+    Asked<Children> others{};  // what was remembered when we came; answered by and by
+  };
+  /// The slot of its run, as it saw or wrote it last.
+  struct OwnSlot {
+    std::string node{};  // empty if it has none
+    SlotRecord record{};
+    int version = -1;             // -1: there was no such node
+    std::int64_t written_ms = 0;  // when that was written
+    bool is_done = false;         // heard while we waited
+    Asked<Children> others{};
+
+    void note(const std::optional<Node>& seen);
+  };
+
+  std::string lock{};       // the lock's node
+  std::int64_t change = 0;  // the last one that we saw below it
+  OwnNode own{};
+  Predecessor predecessor{};
+  OwnRun run{};
+  OwnSlot slot{};
+  bool grant_is_unheard = false;  // we wrote one, and heard nothing
+
+  /// The servers' time when our node was made, or else ours now.
+  [[nodiscard]] std::int64_t server_ms() const;
+  /// What the slot is, as far as it is to be remembered.
+  [[nodiscard]] rules::SlotState slot_state() const;
+};
+
+// A lock's node goes by itself when nothing is below it: it may be gone again when we come. And a
+// slot is written by whoever had the lock before.
+inline constexpr int most_tries = 4;
+/// After so many.
+Fault restless();
+
+Result<base::Done> read_slot(Session& session, Contender& contender, const CallLimit& limit);
+/// Reads the slot that we wait for, and watches it. Whether it is done.
+Result<bool> look_at_slot(Session& session, Contender& contender, const CallLimit& limit);
+
+/// Enters the queue, unless the token is in it already, and looks who is before it; takes the lock
+/// if that is nobody, and writes down that it did. The lease counts from `asked_at`.
+Attempt enter(Session& session, const Claim& claim, Contender& contender, Moment asked_at,
+              const CallLimit& limit);
+
+/// Leaves the queue, gives back what we have, and writes down how our run ended, if it says so;
+/// without that there never was one. NotOurs: our node had gone.
+Release leave(Session& session, Contender& contender, const Token& token, const Parting& parting,
+              const CallLimit& limit);
+
+}  // namespace store::zookeeper
