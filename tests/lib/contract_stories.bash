@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What the contract asks of every kind of store, and of every way to one: told once, for contract_*.bats (a store with
-# code of its own keeps all of the contract) and way_*.bats (where only the connection differs, this much is enough).
+# What the contract asks of every kind of store and of every way to one, for contract.bats (a store with code of its own
+# keeps the whole contract) and connections.bats (where only the connection differs, this part is enough).
 
 job_runs_under_the_lock() {
   # shellcheck disable=SC2016

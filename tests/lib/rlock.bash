@@ -12,8 +12,8 @@ for part in /usr/lib/bats/bats-{support,assert}/src/*.bash; do # their own load 
 done
 unset part
 
-LIB=$BATS_TEST_DIRNAME/lib
-REPO=${BATS_TEST_DIRNAME%/*}
+REPO=${BATS_TEST_DIRNAME%/tests*}
+LIB=$REPO/tests/lib
 RLOCK_BIN=$(realpath -m "${RLOCK_BIN:-$REPO/build/release/rlock}")
 PYTHON=/usr/bin/python3
 [[ -x $PYTHON ]] || PYTHON=python3

@@ -148,12 +148,12 @@ signal_redis() {
 # one of which might have it a moment later.
 free_port() { free_port_pair 0; }
 
-# free_port_pair OFFSET: as above, and the one OFFSET above it is free as well. In a run of Bats each is given once: a
-# server may take its time to listen.
+# free_port_pair OFFSET: as above, and the one OFFSET above it is free as well. In a run of scripts/test each is given
+# once: a server may take its time to listen.
 free_port_pair() {
   "${PYTHON:-python3}" -c '
 import os, random, socket, sys
-claims = os.environ.get("BATS_RUN_TMPDIR")
+claims = os.environ.get("TESTS_TMPDIR") or os.environ.get("BATS_RUN_TMPDIR")
 while True:
     port = random.randrange(10000, 32767 - int(sys.argv[1]))
     try:

@@ -1,0 +1,161 @@
+#!/usr/bin/env bats
+# list: every lock that is held or waited for, whatever its name.
+load ../lib/rlock
+
+@test "list shows what is held or waited for, with a pattern too" {
+  own_server
+  rlock -k forgotten -- true # leaves a fence and is not listed
+  hold one -k batch:one
+  hold two -k batch:two
+  start waiter -k batch:two -q -w 60s -- true
+  wait_queued batch:two 1
+  hold other -k other
+  run rlock list
+  assert_success
+  assert_output --partial batch:one
+  assert_output --partial batch:two
+  assert_output --partial other
+  refute_output --partial forgotten
+  assert_equal "$(json '[(l["key"], l["state"], len(l["waiters"])) for l in d["locks"]]' list --json)" \
+    '[["batch:one", "held", 0], ["batch:two", "held", 1], ["other", "held", 0]]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list 'batch:*' --json)" '["batch:one", "batch:two"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list 'batch:t[a-w]o' --json)" '["batch:two"]'
+  assert_equal "$(json 'd' list 'nosuch*' --json)" '{"locks": []}'
+  run rlock list 'nosuch*'
+  assert_success
+  let_go one
+  let_go two
+  let_go other
+  finish waiter
+}
+
+@test "list finds keys with tags and odd names" {
+  local key keys=('{tag}job' 'x{tag}y' 'a}b' '{x}' 'x' 'x}{' '{x}.' '{x}{}' 'x{}y' '{}x' 'with blank' 'q"uote' 'b\ackslash' 'k:rlock:fence' '*' '[x]' 'ü')
+  local number=0
+  own_server
+  for key in "${keys[@]}"; do
+    number=$((number + 1))
+    hold "holder-$number" -k "$key"
+  done
+  run json '"\n".join(l["key"] for l in d["locks"])' list --json
+  assert_equal "$output" "$(printf '%s\n' "${keys[@]}" | sort)"
+  number=0
+  for key in "${keys[@]}"; do
+    number=$((number + 1))
+    assert_equal "$(json 'd["state"]' inspect "$key" --json)" held
+    let_go "holder-$number"
+    assert_success
+    free "$key"
+  done
+}
+
+@test "a thousand other keys do not hide a lock" {
+  own_server
+  redis eval 'for i = 1, 1000 do redis.call("set", "filler" .. i, i) end' 0
+  hold holder -k needle
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json)" '["needle"]'
+  let_go holder
+}
+
+@test "control characters and broken UTF-8 never reach the terminal raw, and JSON stays valid" {
+  local key
+  own_server
+  key=$'evil\e[31m\nkey\x01\xff"\\'
+  hold holder -k "$key"
+  redis -x set foreign <<<$'\e]0;title\a\xfe\r'
+  run rlock list
+  assert_success
+  [[ $output != *$'\e'* && $output != *$'\x01'* && $output != *$'\a'* ]]
+  run rlock inspect "$key"
+  assert_success
+  [[ $output != *$'\e'* && $output != *$'\x01'* ]]
+  run rlock inspect foreign
+  [[ $output != *$'\e'* && $output != *$'\a'* && $output != *$'\r'* ]]
+  json 'd["key"]' inspect "$key" --json >/dev/null
+  json 'd["holder"]["token"]' inspect foreign --json >/dev/null
+  json 'd["locks"][0]["key"]' list --json >/dev/null
+  let_go holder
+}
+
+@test "a pattern that matches nothing is said to match nothing" {
+  hold holder -k "$K"
+  attempt list 'nomatch*'
+  assert_success
+  assert_output ''
+  assert_one_stderr_line "no lock that matches 'nomatch*'"
+  let_go holder
+}
+
+@test "several patterns list what matches any of them, once" {
+  own_server
+  hold one -k batch:one
+  hold two -k deploy:two
+  hold other -k other
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json 'deploy:*' 'batch:*' '*:one')" '["batch:one", "deploy:two"]'
+  attempt list 'nosuch' 'x*'
+  assert_one_stderr_line "no lock that matches 'nosuch' or 'x*' is held"
+  let_go one
+  let_go two
+  let_go other
+}
+
+@test "--host and --user choose by who holds or waits" {
+  local host
+  own_server
+  host=$(hostname)
+  hold mine -k mine
+  redis set theirs "app@elsewhere:7/job#0123456789012345678901234567890123456789" px 60000
+  start waiter -k theirs -q -w 60s -- true
+  wait_queued theirs 1
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --host elsewhere)" '["theirs"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --user app)" '["theirs"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --host "$host")" '["mine", "theirs"]' # it waits there
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --host "$host" --user app)" '[]'
+  attempt list --host nowhere
+  assert_one_stderr_line "no lock on host 'nowhere' is held"
+  signal TERM waiter
+  finish waiter
+  let_go mine
+}
+
+@test "--sort is by key, age, ttl or waiting" {
+  own_server
+  hold a -k a -t 50s
+  hold b -k b -t 20s
+  hold c -k c -t 90s
+  start waiter -k b -q -w 60s -- true
+  wait_queued b 1
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json)" '["a", "b", "c"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --sort age)" '["a", "b", "c"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --sort ttl)" '["b", "a", "c"]'
+  assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json --sort waiting)" '["b", "a", "c"]'
+  attempt list --sort size
+  assert_equal "$status" 64
+  assert_one_stderr_line "--sort: 'size' is not valid; expected key, age, ttl or waiting"
+  let_go a
+  let_go b
+  let_go c
+  finish waiter
+}
+
+@test "into a pipe a list has no colour and is not cut, unless --color=always" {
+  own_server
+  K=$(printf 'a-long-key-%.0s' {1..20})
+  hold holder -k "$K"
+  run rlock list
+  assert_line --regexp "^$K  held "
+  [[ $output != *$'\e'* ]]
+  run rlock list --color=always
+  [[ $output == *$'\e[33mheld\e[0m'* ]]
+  attempt list --color=mauve
+  assert_equal "$status" 64
+  let_go holder
+}
+
+@test "--watch is for terminals, and not for JSON" {
+  attempt list --watch
+  assert_equal "$status" 64
+  assert_one_stderr_line 'stdout is not'
+  attempt list --watch --json
+  assert_equal "$status" 64
+}

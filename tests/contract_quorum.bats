@@ -1,1 +1,0 @@
-contract_redis_itself.bats

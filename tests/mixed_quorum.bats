@@ -1,1 +1,0 @@
-mixed_local.bats

@@ -1,0 +1,188 @@
+#!/usr/bin/env bats
+# The packages: what `cpack` and `cmake --install` make of the build that is there. (scripts/package --try runs them
+# where nothing else is, and takes minutes.)
+load ../lib/rlock
+
+BUILD=${RLOCK_BIN%/*}
+VERSION=$(sed -n 's/^project(rlock VERSION \([0-9.]*\).*/\1/p' "$REPO/CMakeLists.txt")
+MOST_BYTES=$((6 * 1024 * 1024))
+
+setup_file() {
+  FILE_T=$BATS_FILE_TMPDIR
+  export FILE_T SOURCE_DATE_EPOCH=1700000000
+  is_released || return 0
+  pack "$FILE_T/made" && dpkg-deb --raw-extract "$DEB" "$FILE_T/root"
+}
+
+teardown_file() { :; }
+use_server() { :; }
+
+# What is packaged is a release of two programs (tests/packaging/static.bats).
+is_released() {
+  grep -qx 'CMAKE_BUILD_TYPE:STRING=Release' "$BUILD/CMakeCache.txt" &&
+    [[ $(readelf --wide --program-headers "$RLOCK_BIN") != *INTERP* ]]
+}
+
+# pack DIRECTORY [CPACK-OPTION...]: DEB is the Debian package there
+pack() {
+  local to=$1
+  shift
+  run cpack --config "$BUILD/CPackConfig.cmake" -B "$to" "$@"
+  assert_success
+  DEB=$(echo "$to"/*.deb)
+  export DEB
+}
+
+field() { dpkg-deb --field "$DEB" "$1"; }
+
+# newest_symbol FILE: the C library's version that it takes
+newest_symbol() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | sort -V | tail -n 1; }
+
+@test "the Debian package has the programs, pages, completions and licences, root's, and nothing else" {
+  is_released || return 0
+  run bash -c 'dpkg-deb --contents "$DEB" | grep -v "^d" | tr -s " " | cut -d " " -f 1,2,6'
+  assert_output '-rwxr-xr-x root/root ./usr/bin/rlock
+-rwxr-xr-x root/root ./usr/libexec/rlock/rlock
+-rw-r--r-- root/root ./usr/share/bash-completion/completions/rlock
+-rw-r--r-- root/root ./usr/share/doc/rlock/README.md
+-rw-r--r-- root/root ./usr/share/doc/rlock/changelog.gz
+-rw-r--r-- root/root ./usr/share/doc/rlock/copyright
+-rw-r--r-- root/root ./usr/share/fish/vendor_completions.d/rlock.fish
+-rw-r--r-- root/root ./usr/share/man/man1/rlock.1.gz
+-rw-r--r-- root/root ./usr/share/man/man7/rlock-interop.7.gz
+-rw-r--r-- root/root ./usr/share/man/man7/rlock-protocol.7.gz
+-rw-r--r-- root/root ./usr/share/man/man7/rlock-recipes.7.gz
+-rw-r--r-- root/root ./usr/share/zsh/vendor-completions/_rlock'
+  assert_less "$(stat -c %s "$DEB")" "$MOST_BYTES"
+}
+
+@test "every page of man is in it" {
+  is_released || return 0
+  local page
+  for page in "$REPO"/man/*.[1-9]; do
+    diff "$page" <(gzip -dc "$FILE_T/root/usr/share/man/man${page##*.}/${page##*/}.gz")
+  done
+}
+
+@test "what the Debian package says of itself" {
+  is_released || return 0
+  assert_equal "${DEB##*/}" "rlock_${VERSION}_$(dpkg --print-architecture).deb"
+  assert_equal "$(field Package)" rlock
+  assert_equal "$(field Version)" "$VERSION"
+  assert_equal "$(field Architecture)" "$(dpkg --print-architecture)"
+  assert_equal "$(field Section)" utils
+  assert_equal "$(field Recommends)" 'libssl3 | libssl3t64, ca-certificates'
+  [[ $(field Description) == 'runs a command under a lock'* ]]
+}
+
+@test "it depends on libc alone, of a version that has every symbol that the programs take" {
+  is_released || return 0
+  local wanted needed
+  wanted=$(field Depends)
+  [[ $wanted =~ ^'libc6 (>= '(2\.[0-9]+)')'$ ]]
+  wanted=${BASH_REMATCH[1]}
+  needed=$(newest_symbol "$FILE_T/root/usr/libexec/rlock/rlock")
+  dpkg --compare-versions "$needed" le "$wanted" || fail "it wants $wanted, and takes symbols of $needed"
+  # Ubuntu 22.04, from Debian 12.
+  [[ $(ldd --version) != *' 2.36'* ]] || assert_equal "$wanted" 2.35
+  run readelf --wide --dynamic "$FILE_T/root/usr/libexec/rlock/rlock"
+  refute_output --regexp 'NEEDED.*\[(libstdc|libgcc|libfmt|libhiredis|libzookeeper|libssl)'
+}
+
+@test "the programs in it are stripped, run, and are a pair" {
+  is_released || return 0
+  local program
+  for program in bin/rlock libexec/rlock/rlock; do
+    run readelf --wide --sections "$FILE_T/root/usr/$program"
+    refute_output --partial .symtab
+    run "$FILE_T/root/usr/$program" --version
+    assert_output "$("$RLOCK_BIN" --version)"
+  done
+  run "$FILE_T/root/usr/bin/rlock" inspect -S rediss://127.0.0.1:1 k # 78 if the other one were not found
+  assert_equal "$status" 69
+}
+
+# licence NAME: of a library, in the notices
+licence() { sed -n "/^==== $1 ====$/,/^==== /p" "$FILE_T/root/usr/share/doc/rlock/copyright" | sed '1d;/^==== /d'; }
+
+@test "the notices have rlock's licence, and that of each library that the build looks for" {
+  is_released || return 0
+  local library name libraries=('libstdc++ and libgcc' glibc)
+  grep -qF "$(sed -n 3p "$REPO/LICENSE")" "$FILE_T/root/usr/share/doc/rlock/copyright"
+  while read -r library; do
+    case $library in
+      Threads | OpenSSL) ;; # the C library's; loaded by who wants it
+      doctest | Lua51 | LUA_ARCHIVE) ;; # of the tests
+      HIREDIS_LIBRARY) libraries+=(hiredis) ;;
+      ZOOKEEPER_LIBRARY)
+        ! grep -q '^ZOOKEEPER_LINKS:.*=1' "$BUILD/CMakeCache.txt" || libraries+=(zookeeper-client)
+        ;;
+      *) libraries+=("${library//_/-}") ;;
+    esac
+  done < <(sed -nE 's/^ *find_(package|library)\(([A-Za-z_0-9]+).*/\2/p' "$REPO"/cmake/Dependencies.cmake "$REPO/tests/CMakeLists.txt")
+  for name in "${libraries[@]}"; do
+    [[ $(licence "$name" | wc -w) -gt 50 ]] || fail "no licence of $name"
+    grep -q "^  $name [0-9][0-9.]*.*, https://" "$FILE_T/root/usr/share/doc/rlock/copyright" || fail "no line of $name"
+  done
+  licence "${libraries[0]}" | grep -q 'Runtime Library Exception'
+}
+
+@test "the bill of materials names the same libraries, and the programs by their checksums" {
+  is_released || return 0
+  cmake --install "$BUILD" --strip --prefix "$T/installed" >"$T/log" 2>&1 || fail "$(<"$T/log")"
+  "$REPO/scripts/packaging/sbom" "$VERSION" x86_64 "$BUILD/generated/components" "$T/installed" >"$T/bill"
+  assert_equal "$(jq -r .spdxVersion "$T/bill")" SPDX-2.3
+  "$REPO/scripts/packaging/sbom" "$VERSION" x86_64 "$BUILD/generated/components" "$T/installed" openssl=3.0.1 \
+    ca-certificates=2023 >"$T/bill-of-image"
+  assert_equal "$(jq -c '[.packages[] | select(.comment) | [.name, .versionInfo]]' "$T/bill-of-image")" \
+    '[["openssl","3.0.1"],["ca-certificates","2023"]]'
+  assert_equal "$(jq -r .creationInfo.created "$T/bill")" 2023-11-14T22:13:20Z
+  jq -r '.relationships[] | select(.relationshipType == "STATIC_LINK").relatedSpdxElement' "$T/bill" | sort >"$T/linked"
+  sed -n 's/^==== \(.*\) ====$/SPDXRef-\1/p' "$T/installed/share/doc/rlock/THIRD-PARTY" | tr '+ ' - | sort >"$T/noticed"
+  diff "$T/linked" "$T/noticed"
+  assert_less 4 "$(wc -l <"$T/linked")"
+  jq -r '.files[] | (.checksums[] | select(.algorithm == "SHA256").checksumValue) + "  " + .fileName' "$T/bill" >"$T/sums"
+  assert_equal "$(wc -l <"$T/sums")" 2
+  cd "$T/installed"
+  sha256sum --check --quiet "$T/sums"
+}
+
+# members: what is in the Debian package, as bytes, but for the rights that ar notes of it
+members() { ar p "$DEB" data.tar.xz control.tar.gz | sha256sum; }
+
+@test "two Debian packages of one build are the same, whatever the hour and the umask are" {
+  is_released || return 0
+  local first
+  first=$(members)
+  umask 077
+  TZ=Asia/Tokyo pack "$T/again" -G DEB
+  assert_equal "$(members)" "$first"
+  # A page's own time would be that of the checkout.
+  assert_equal "$(od -An -tu4 -j4 -N4 "$FILE_T/root/usr/share/man/man1/rlock.1.gz" | tr -d ' ')" 0
+}
+
+@test "cpack by itself makes a tarball, too, which keeps the licences and pages as they are" {
+  is_released || return 0
+  run tar -tf "$FILE_T/made/rlock-$VERSION-linux-$(uname -m).tar.xz"
+  assert_line --regexp '/share/doc/rlock/LICENSE$'
+  assert_line --regexp '/share/doc/rlock/THIRD-PARTY$'
+  assert_line --regexp '/share/man/man1/rlock\.1$'
+}
+
+@test "the READMEs name the packages as scripts/package does, in this version" {
+  local page name
+  sed -nE 's/^#   (rlock[^ ]*) .*/\1/p' "$REPO/scripts/package" | sed "s/VERSION/$VERSION/" | sort >"$T/made"
+  assert_equal "$(wc -l <"$T/made")" 4
+  for page in README.md README.zh-CN.md; do
+    grep -oE 'rlock[-_][0-9][A-Za-z0-9._-]*' "$REPO/$page" | sort -u | diff "$T/made" - || fail "$page"
+  done
+}
+
+@test "scripts/package says for which processors there are packages" {
+  run "$REPO/scripts/package" sparc64
+  assert_equal "$status" 1
+  assert_output --partial 'only for x86_64 and aarch64'
+  run "$REPO/scripts/package" --frobnicate
+  assert_equal "$status" 64
+  assert_output --partial 'usage: scripts/package'
+}

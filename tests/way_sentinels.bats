@@ -1,1 +1,0 @@
-way_tls.bats
