@@ -26,10 +26,6 @@ constexpr std::array<std::pair<Kind, std::string_view>, 9> names{{
     {Kind::released, "released"},
 }};
 
-// A sentence for people, of which a reason of 200 bytes is a part; and so many are remembered of
-// each lock.
-constexpr std::size_t longest_why = 340;
-
 // Of a line, in this order; the three before the reason come with the end, and without them it
 // follows the attempt.
 enum Field : std::size_t {
@@ -83,8 +79,11 @@ std::string fields_of_claim(base::Millis waited, std::string_view slot) {
 }
 
 std::string fields_of_end(const RunEnd& end) {
-  return fmt::format("{} {}\t{}", name_of(end.outcome.kind), end.outcome.number,
-                     base::printable(end.why, longest_why));
+  return text_of(end.outcome) + '\t' + base::printable(end.why, longest_why);
+}
+
+std::string text_of(const RunOutcome& outcome) {
+  return fmt::format("{} {}", name_of(outcome.kind), outcome.number);
 }
 
 std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds) {

@@ -50,6 +50,9 @@ struct RunEnd {
   std::string why{};  // for people
 };
 
+/// A sentence for people, of which a reason of 200 bytes is a part; so many bytes are remembered.
+inline constexpr std::size_t longest_why = 340;
+
 /// One run. Times are by the server's clock.
 struct Run {
   Token token;
@@ -79,6 +82,7 @@ std::string fields_of_end(const RunEnd& end);
 /// Nothing for a line that no rlock wrote. Fields that a later version appends are passed over.
 std::optional<Run> run_in(std::string_view line, std::int64_t now_ms, bool holds);
 /// "exited 3": the outcome as a line has it.
+std::string text_of(const RunOutcome& outcome);
 std::optional<RunOutcome> outcome_in(std::string_view text);
 
 }  // namespace store

@@ -41,7 +41,7 @@ local function occupant(whole)
     more = redis.call('ZCARD', held) - 1
   elseif owner ~= '' and owner == last_token then
     number, kind = last_fence, 'holder'
-  elseif owner ~= '' and owner == first_waiter() then
+  elseif owner ~= '' and redis.call('ZSCORE', queue, owner) then
     token, kind = token_of(owner), 'reserved'
   end
   if kind == 'holder' and is_kept(token) then kind = 'kept' end

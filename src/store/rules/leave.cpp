@@ -1,0 +1,142 @@
+// Giving the lock back, or wanting it no longer.
+#include <algorithm>
+
+#include "store/rules/turns.hpp"
+#include "store/rules/waiting.hpp"
+
+namespace store::rules {
+namespace {
+
+/// One who leaves.
+class Leaving {
+ public:
+  Leaving(LockState& state, const Token& token, const Mode& mode, const Parting& parting,
+          Facts facts)
+      : state_{state}, token_{token}, mode_{mode}, parting_{parting}, turns_{state, facts} {
+    turns_.purge();
+    turns_.tear_up_letters(token);
+    if (const Wait* wait = turns_.waiter(token, mode)) {
+      rank_ = static_cast<std::size_t>(wait - state_.queue.data());
+    }
+    turns_.drop(token, mode);
+    was_reserved_ = turns_.is_reserved_for(token, mode);
+    // A token is enough, but where one holder has the lock nobody cancels what it did not claim.
+    const Hold* hold = turns_.hold_of(token);
+    const bool other_mode = !state.is_several() && mode.kind != Mode::Kind::exclusive;
+    if (hold != nullptr && !other_mode) hold_ = *hold;
+  }
+
+  Decision<Own> release() {
+    remember(true);
+    if (is_holder()) {
+      give_back();
+      return done(Own::ours);
+    }
+    return done(state_.is_free() ? Own::nobodys : Own::elsewhere);
+  }
+
+  Decision<Own> cancel() {
+    remember(false);
+    if (is_holder()) {
+      give_back();
+    } else {
+      leave_queue();
+    }
+    return done(Own::ours);
+  }
+
+ private:
+  void remember(bool is_release);
+  void give_back();
+  void leave_queue();
+
+  [[nodiscard]] bool is_holder() const { return hold_ || was_reserved_; }
+  Decision<Own> done(Own answer) { return {answer, turns_.take_posts()}; }
+
+  LockState& state_;
+  const Token& token_;
+  const Mode& mode_;
+  const Parting& parting_;
+  Turns turns_;
+  std::optional<std::size_t> rank_;
+  std::optional<Hold> hold_;
+  bool was_reserved_ = false;
+};
+
+/// The lease may have ended on the way here; the run has ended all the same, or never was.
+void Leaving::remember(bool is_release) {
+  const auto& of_slot = parting_.slot;
+  const SlotState slot = of_slot ? turns_.slot(of_slot->slot.id) : SlotState{};
+  // Not because the lock is: who took over may have ended its run meanwhile.
+  const bool slot_is_ours = slot.runs_for(token_.text());
+  // What lost its data hears what the run came to.
+  const bool missed =
+      of_slot && parting_.end && !slot.is_done() && slot.runs.attempt <= of_slot->attempt;
+  if (!is_release && !is_holder() && !slot_is_ours && state_.last_token != token_) return;
+  const bool is_several = hold_ && state_.is_several();
+  const auto granted =
+      is_several && parting_.history > Millis{0} ? std::optional{hold_->fence} : std::nullopt;
+  const Fence fence = turns_.end_run(token_, parting_.end, parting_, granted);
+  SlotState after = slot;
+  if (slot_is_ours && !parting_.end) {
+    after = without_run(slot, token_.text());
+  } else if ((slot_is_ours || missed) && parting_.end) {
+    after = after_run(slot, end_of_run(token_, parting_, fence, turns_.now()));
+  }
+  if (after != slot) {
+    turns_.set_slot(of_slot->slot.id, std::move(after), parting_.history + parting_.min_hold);
+  }
+}
+
+void Leaving::give_back() {
+  // A grant in the future (the clock was set back) must not make it longer than it was meant.
+  const auto granted = hold_ ? hold_->fence : turns_.now_us();
+  const auto held_us = turns_.now_us() > granted ? turns_.now_us() - granted : 0;
+  const auto min_hold_us = static_cast<std::uint64_t>(parting_.min_hold.count()) * 1000;
+  const auto stays_ms = hold_ && min_hold_us > held_us
+                            ? static_cast<TimeMs>((min_hold_us - held_us + 999) / 1000)
+                            : 0;
+  const TimeMs ended = turns_.last_end();
+  if (Hold* hold = turns_.hold_of(token_); hold != nullptr && stays_ms > 0) {
+    hold->ends = turns_.now() + stays_ms;
+    hold->kept = true;
+    turns_.remember_fence(Millis{stays_ms});
+  } else if (hold_ && state_.is_several()) {
+    std::erase_if(state_.holders, [&](const Hold& each) { return each.token == token_; });
+  }
+  const bool sooner = turns_.ends_sooner_than(ended);
+  if (!state_.is_several() && stays_ms == 0) {
+    turns_.hand_off(confirm_within);
+  } else {
+    turns_.tell_first(confirm_within);
+  }
+  if (stays_ms > 0 || sooner) turns_.tell_lookers(1);  // it ends sooner than they were told
+}
+
+void Leaving::leave_queue() {
+  if (state_.is_free()) {
+    turns_.roll_call(confirm_within, token_);  // others were here before
+    return;
+  }
+  if (!rank_) return;
+  if (*rank_ < 2) turns_.tell_first(confirm_within);
+  // One of the witnesses goes, and the first one has not come yet.
+  const bool was_witness = *rank_ == 1 || *rank_ == state_.queue.size();
+  if (state_.queue.size() > 1 && was_witness &&
+      state_.queue.front().believed <= turns_.now() + confirm_within.count() + 1) {
+    turns_.tell_witnesses();
+  }
+}
+
+}  // namespace
+
+Decision<Own> decide(LockState& state, const Leave& request, Facts facts) {
+  return Leaving{state, request.token, {}, request.parting, facts}.release();
+}
+
+Decision<Own> decide(LockState& state, const Cancel& request, Facts facts) {
+  return Leaving{state, request.claim.token, request.claim.mode, no_run(request.claim), facts}
+      .cancel();
+}
+
+}  // namespace store::rules

@@ -1,0 +1,361 @@
+// Shows that the rules of a lock are one, though they are told twice: the same random requests to
+// the scripts on a simulated server and to store/rules, and after each the same answer, the same
+// words to the same processes, and the same lock. See scripts/simulate --shape rules.
+//
+// What is meant to differ, and is not compared:
+// - At the very millisecond of an end Redis counts a key as there still, store/rules as over; no
+//   request comes at such a time.
+// - A mailbox of Redis lives on for a while after its last word; a letter has an end of its own.
+// - Redis looks at 64 of the dead at a time, store/rules at all of them; so many do not come here.
+// - Of a token Redis shows the first 400 bytes; none is so long here.
+// - The bids and the raised fences of a quorum's node: store/rules has none of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <stdexcept>
+
+#include "random.hpp"
+#include "rules_sides.hpp"
+#include "rules_text.hpp"
+
+namespace sim {
+
+store::LockName lock_of_rules() {
+  return *store::LockName::from("lock");
+}
+
+const std::vector<std::string>& slots_of_rules() {
+  static const std::vector<std::string> slots{"2026-11-25", "2026-11-26"};
+  return slots;
+}
+
+namespace {
+
+using namespace store;
+
+// A request for each of these, but for what the server does by itself.
+struct OneClient {
+  Claim claim;
+  std::optional<std::uint64_t> ticket{};  // it stands in the queue
+  rules::RunNumber number{};              // of the run that it was granted
+  Fence fence = 0;
+  bool holds = false;
+};
+
+/// Requests as they may come, most of them sensible, by chance.
+class Requests {
+ public:
+  explicit Requests(std::uint64_t seed) : random_{seed} {
+    const Mode reader{Mode::Kind::shared};
+    const Mode names{Mode::Kind::permits, 3, {"gpu 0", "gpu 1", "gpu 2"}};
+    const std::vector<std::vector<Mode>> families{
+        {Mode{}},
+        {Mode{}, reader},
+        {reader, reader, Mode{}},
+        {Mode{Mode::Kind::permits, 2}},
+        {names},
+        {Mode{}, reader, Mode{Mode::Kind::permits, 2}, Mode{Mode::Kind::permits, 3}, names}};
+    modes_ = random_.pick(families);
+    remembers_ = random_.chance(70);
+    has_slots_ = remembers_ && random_.chance(50);
+    has_supersede_ = random_.chance(40);
+    for (int i = 0; i < 7; ++i) clients_.push_back({fresh(i)});
+  }
+
+  RuleRequest next() {
+    which_ = random_.number(clients_.size());
+    OneClient& one = clients_[which_];
+    switch (random_.number(20)) {
+      case 0: return rules::Cancel{one.claim};
+      case 1: return rules::Refresh{one.claim.token, ttl()};
+      case 2: return Check{one.claim.token};
+      case 3: return Inspect{};
+      case 4: return rules::ForceRelease{some_tokens(), "root@db1", word(30)};
+      case 5: return rules::AskToStop{some_tokens(), "cancelled by root@db1", "reply"};
+      case 6: return rules::LastWordTo{"reply"};
+      default: break;
+    }
+    if (one.holds && random_.chance(60)) return rules::Leave{one.claim.token, parting(one)};
+    if (one.holds && random_.chance(60)) return rules::Refresh{one.claim.token, ttl()};
+    if (random_.chance(3)) return rules::Leave{one.claim.token, parting(one)};
+    return enter(one);
+  }
+
+  /// What the one that asked learns of the answer.
+  void learn(const RuleRequest& request, const std::string& answer) {
+    OneClient& one = clients_[which_];
+    if (std::holds_alternative<rules::Leave>(request) ||
+        std::holds_alternative<rules::Cancel>(request)) {
+      if (random_.chance(80)) one = {fresh(static_cast<int>(which_))};
+      return;
+    }
+    if (!std::holds_alternative<rules::Enter>(request)) return;
+    if (random_.chance(5)) return;  // the answer was lost
+    unsigned attempt = 0;
+    unsigned failures = 0;
+    if (answer.starts_with("granted ")) {
+      one.holds = true;
+      one.ticket.reset();
+      one.fence = std::stoull(answer.substr(8));
+      (void)std::sscanf(answer.c_str(), "granted %*u permit=%*u attempt=%u failures=%u", &attempt,
+                        &failures);
+      one.number = {attempt, failures};
+    } else if (const auto at = answer.find(" ticket="); at != std::string::npos) {
+      one.ticket = std::stoull(answer.substr(at + 8));
+    } else {
+      one = {fresh(static_cast<int>(which_))};
+    }
+  }
+
+  /// µs until the next request.
+  std::int64_t later() {
+    switch (random_.number(40)) {
+      case 0: return random_.between(0, 70'000'000);
+      case 1: return random_.between(0, 90'000'000'000);  // a day is 86,400 s
+      case 2: return random_.between(-20'000'000, 0);     // the clock is set back
+      case 3:
+      case 4:
+      case 5: return random_.between(0, 14'000'000);
+      case 6:
+      case 7:
+      case 8:
+      case 9: return random_.between(0, 2'500'000);
+      default: return random_.between(0, 150'000);
+    }
+  }
+
+ private:
+  Ttl ttl() {
+    const auto length =
+        random_.chance(50) ? random_.between(100, 3000) : random_.between(100, 30000);
+    return *Ttl::from(Millis{length});
+  }
+
+  std::string word(unsigned percent) { return random_.chance(percent) ? "reply" : ""; }
+
+  Claim fresh(int client) {
+    Claim claim{
+        lock_of_rules(),
+        Token::foreign(fmt::format("app@web{}:{}/job#{:016x}", client, client + 1, random_.bits())),
+        ttl(), random_.chance(85) ? OnBusy::queue : OnBusy::give_up};
+    claim.mode = random_.pick(modes_);
+    if (random_.chance(10)) claim.max_waiters = static_cast<unsigned>(random_.number(4));
+    if (has_supersede_ && random_.chance(50)) {
+      claim.supersede = "superseded by " + claim.token.text();
+      claim.spare_holders = random_.chance(50);
+    }
+    if (!remembers_) return claim;
+    if (random_.chance(90)) claim.history = Millis{random_.between(1, 40'000'000)};
+    claim.waited = Millis{random_.between(0, 3)};
+    if (claim.history == Millis{0}) return claim;
+    if (random_.chance(40)) claim.reason = "deploy of web \\ 4";
+    if (has_slots_ && random_.chance(80)) {
+      claim.slot =
+          *Slot::from(random_.pick(slots_of_rules()), static_cast<unsigned>(random_.number(3)));
+    }
+    return claim;
+  }
+
+  RuleRequest enter(OneClient& one) {
+    rules::Enter request{one.claim, one.ticket};
+    // Once it stands in the queue, who came after it is not sent away.
+    if (one.ticket) request.claim.supersede.clear();
+    if (random_.chance(15)) request.tried = Millis{random_.between(1, 4000)};
+    if (one.holds) request.tried = Millis{random_.between(1, 400)};
+    return request;
+  }
+
+  Parting parting(const OneClient& one) {
+    using Kind = RunOutcome::Kind;
+    Parting parting;
+    parting.history = one.claim.history;
+    if (random_.chance(20)) parting.min_hold = Millis{random_.between(1, 4000)};
+    if (random_.chance(10)) parting.fence = one.fence + random_.number(3);
+    if (random_.chance(90)) {
+      const std::vector<RunEnd> ends{{{Kind::exited}, {}},
+                                     {{Kind::exited, 3}, {}},
+                                     {{Kind::signalled, 9}, {}},
+                                     {{Kind::cancelled}, "cancelled by root@db1 \\ x"},
+                                     {{Kind::released}, {}}};
+      parting.end = random_.pick(ends);
+    }
+    if (!one.claim.slot) return parting;
+    using End = Parting::SlotEnd;
+    const std::vector<End> slot_ends{End::done, End::failed, End::failed, End::open};
+    parting.slot = {*one.claim.slot, one.number.attempt, one.number.failures,
+                    random_.pick(slot_ends)};
+    return parting;
+  }
+
+  std::vector<Token> some_tokens() {
+    std::vector<Token> tokens;
+    for (const OneClient& each : clients_) {
+      if (random_.chance(25)) tokens.push_back(each.claim.token);
+    }
+    if (tokens.empty()) tokens.push_back(random_.pick(clients_).claim.token);
+    return tokens;
+  }
+
+  Random random_;
+  std::vector<Mode> modes_;
+  bool remembers_ = false;
+  bool has_slots_ = false;
+  bool has_supersede_ = false;
+  std::vector<OneClient> clients_;
+  std::size_t which_ = 0;
+};
+
+/// Plays one sequence; says where the two differ.
+std::optional<std::string> difference(std::shared_ptr<ScriptEngine> engine, std::uint64_t seed,
+                                      std::size_t steps, bool tells) {
+  LuaSide lua{std::move(engine)};
+  RulesSide cpp;
+  Requests requests{seed};
+  std::uint64_t now_us = 1'795'000'000'000'000;
+  std::string history;
+  for (std::size_t i = 0; i < steps; ++i) {
+    now_us += static_cast<std::uint64_t>(requests.later());
+    const auto ends = lua.ends(now_us);
+    while (std::count(ends.begin(), ends.end(), static_cast<std::int64_t>(now_us / 1000)) > 0) {
+      now_us += 1000;
+    }
+    const RuleRequest request = requests.next();
+    history += fmt::format("{} at {}: {}\n", i, now_us, told(request));
+    Seen of_lua;
+    Seen of_cpp;
+    try {
+      of_lua = lua.play(request, now_us);
+    } catch (const std::exception& error) {
+      of_lua.answer = error.what();
+    }
+    of_cpp = cpp.play(request, now_us);
+    history += fmt::format("  {}\n", of_cpp.answer);
+    if (of_lua != of_cpp) {
+      return fmt::format("seed {}:\n{}-- Lua\n{}\n{}{}-- C++\n{}\n{}{}", seed, history,
+                         of_lua.answer, of_lua.posts, of_lua.state, of_cpp.answer, of_cpp.posts,
+                         of_cpp.state);
+    }
+    requests.learn(request, of_cpp.answer);
+  }
+  if (tells) fmt::print("seed {}:\n{}", seed, history);
+  return std::nullopt;
+}
+
+/// A mistake that is planted in the scripts: the two have to differ.
+struct Plant {
+  const char* name;
+  const char* from;
+  const char* to;
+};
+constexpr Plant plants[] = {
+    {"fence-not-higher", "math.max(last_fence + 1, wish)", "math.max(last_fence, wish)"},
+    {"second-witness-untold", "post(token_of(second), 'next')", ""},
+    {"last-witness-untold", "if last ~= second then post(token_of(last), 'next') end", ""},
+    {"handoff-to-nobody", "if first and post(token_of(first), 'wake') then", "if false then"},
+    {"patience-a-ms-longer", "redis.call('ZADD', alive, now + patience, id)",
+     "redis.call('ZADD', alive, now + patience + 1, id)"},
+    {"queue-jumper", "local my_turn = not first or first == id",
+     "local my_turn = not first or first == id or tried > 0"},
+    {"one-permit-more", "return not permits or redis.call('ZCARD', held) < permits",
+     "return not permits or redis.call('ZCARD', held) <= permits"},
+    {"highest-permit", "if score and (tonumber(score) - PERMIT_BASE) / 2 == middle then low",
+     "if score then low"},
+    {"min-hold-from-the-end",
+     "local stays = math.ceil(min_hold - math.max(0, now_us - granted) / 1000)",
+     "local stays = min_hold"},
+    {"late-try-spares-nobody", "local newest = tried > 0 and now_us - tried * 1000 or math.huge",
+     "local newest = math.huge"},
+    {"lookers-untold", "if stays > 0 or sooner then tell_lookers(1) end", ""},
+    {"roll-call-of-the-first-only", "redis.call('ZRANGE', queue, 1, 63)",
+     "redis.call('ZRANGE', queue, 1, 2)"},
+    {"crowd-of-one-more", "waiting >= (tonumber(arg.max_waiters) or math.huge)",
+     "waiting > (tonumber(arg.max_waiters) or math.huge)"},
+    {"retry-too-many", "failed and failures < tonumber(run.retries or 0)",
+     "failed and failures <= tonumber(run.retries or 0)"},
+    {"slot-open-forever", "for _, id in ipairs(redis.call('ZRANGE', queue, 0, TOLD_AT_ONCE - 1))",
+     "for _, id in ipairs({})"},
+    {"run-of-unheard-grant-stays", "if tried > 0 then end_run(token, nil, {}) end", ""},
+    {"typical-is-the-mean-of-all", "if how == 'exited' or how == 'released' then", "if how then"},
+    {"readers-refuse-writers", "return some == 'exclusive' and 'shared' or some", "return some"},
+    {"force-release-of-others", "elseif owner and token_of(owner) == shown then",
+     "elseif owner then"},
+    {"looks-too-late", "look_in = room_in + rank * STAGGER_MS",
+     "look_in = room_in + rank * STAGGER_MS * 2"},
+};
+
+std::uint64_t number_in(const char* text) {
+  const std::string_view word{text};
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc{} || end != word.data() + word.size()) {
+    throw std::runtime_error{fmt::format("no number: {}", word)};
+  }
+  return number;
+}
+
+/// Whether each planted mistake is found, and by which sequence.
+bool find_plants(std::uint64_t seed, std::uint64_t seeds, std::size_t steps) {
+  bool all = true;
+  for (const Plant& plant : plants) {
+    const auto engine = std::make_shared<ScriptEngine>();
+    engine->rewrite(plant.from, plant.to);
+    std::uint64_t tried = 0;
+    while (tried < seeds && !difference(engine, seed + tried, steps, false)) ++tried;
+    const bool found = tried < seeds && engine->rewritten() > 0;
+    all = all && found;
+    fmt::print("{}: {}\n", plant.name,
+               found ? fmt::format("found by seed {}", seed + tried) : "NOT FOUND");
+  }
+  fmt::print("{} planted mistakes\n", std::size(plants));
+  return all;
+}
+
+int compare(int count, char** words) {
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 1000;
+  std::uint64_t steps = 60;
+  bool tells = false;
+  bool mutants = false;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view name = words[i];
+    if (name == "--tell") {
+      tells = true;
+    } else if (name == "--mutants") {
+      mutants = true;
+    } else if (i + 1 < count && name == "--seed") {
+      seed = number_in(words[++i]);
+    } else if (i + 1 < count && name == "--seeds") {
+      seeds = number_in(words[++i]);
+    } else if (i + 1 < count && name == "--steps") {
+      steps = number_in(words[++i]);
+    } else {
+      fmt::print(stderr,
+                 "usage: compare-rules [--seed N] [--seeds N] [--steps N] [--tell | --mutants]\n");
+      return 64;
+    }
+  }
+  if (mutants) return find_plants(seed, seeds, steps) ? 0 : 1;
+  const auto engine = std::make_shared<ScriptEngine>();
+  for (std::uint64_t i = 0; i < seeds; ++i) {
+    if (const auto what = difference(engine, seed + i, steps, tells)) {
+      fmt::print("{}\n", *what);
+      return 1;
+    }
+  }
+  fmt::print("{} sequences of {} requests: no difference\n", seeds, steps);
+  return 0;
+}
+
+}  // namespace
+}  // namespace sim
+
+int main(int count, char** words) {
+  try {
+    return sim::compare(count, words);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "compare-rules: {}\n", error.what());
+    return 70;
+  }
+}
