@@ -277,9 +277,10 @@ void LuaSide::forget_old_letters(Keyspace& keys) {
   for (auto& [name, ends] : letters_end_) {
     const auto found = find<List>(keys, name);
     if (found.content == nullptr) ends.clear();
-    while (!ends.empty() && ends.front() <= keys.now_ms()) {
-      ends.pop_front();
-      found.content->pop_front();
+    for (std::size_t i = ends.size(); i-- > 0;) {
+      if (ends[i] > keys.now_ms()) continue;
+      ends.erase(ends.begin() + static_cast<std::ptrdiff_t>(i));
+      found.content->erase(found.content->begin() + static_cast<std::ptrdiff_t>(i));
     }
     if (found.content != nullptr && found.content->empty()) keys.remove(name);
   }

@@ -14,7 +14,7 @@ local function waits(token)
 end
 for i = 4, #ARGV do
   local token = ARGV[i]
-  local holds = mode and redis.call('ZSCORE', held, token) or owner and token_of(owner) == token
+  local holds = mode and tonumber(redis.call('ZSCORE', held, token) or 0) > now or owner and token_of(owner) == token
   if (holds or waits(token)) and post(token, 'stop ' .. reply .. ' ' .. text) then asked = asked + 1 end
 end
 return asked

@@ -8,7 +8,7 @@ local left, number = 0, owner == last_token and last_fence
 if mode then
   left = tonumber(redis.call('ZSCORE', held, token) or 0) - now
   number = redis.call('ZSCORE', grants, token)
-elseif owner == token then
+elseif has_it_alone(token) then
   left = redis.call('PTTL', lock)
   if left == -1 then left = DAY_MS end  -- somebody made it last
 end

@@ -13,7 +13,7 @@ if mode then
   redis.call('PEXPIRE', grants, ttl + 1000)
   redis.call('ZADD', held, now + ttl, token)
   settle()
-elseif owner == token then
+elseif has_it_alone(token) then
   left = redis.call('PTTL', lock)
   redis.call('PEXPIRE', lock, ttl)
 else

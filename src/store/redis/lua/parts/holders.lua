@@ -54,6 +54,9 @@ local function settle()
   return sooner
 end
 
+-- Whether it has the lock, where one has it: it may only be reserved for that token, which waits then.
+local function has_it_alone(token) return owner == token and not redis.call('ZSCORE', queue, token) end
+
 -- Those who hold the lock now, if they are rlocks.
 local function holders()
   if mode then return redis.call('ZRANGE', held, 0, -1) end

@@ -21,10 +21,7 @@ local function purge()
   end
   if mode then
     local ended = redis.call('ZRANGEBYSCORE', held, '-inf', now, 'LIMIT', 0, 64)
-    for _, token in ipairs(ended) do
-      drop_holder(token)
-      redis.call('DEL', mailbox .. token)
-    end
+    for _, token in ipairs(ended) do drop_holder(token) end
     if #ended > 0 or redis.call('ZCARD', held) == 0 then settle() end
   end
   return dead

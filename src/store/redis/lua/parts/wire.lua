@@ -36,9 +36,14 @@ local function occupant(whole)
   if not owner then return end
   local token, number, kind, more = owner, nil, 'foreign', 0
   if mode then
-    local oldest = redis.call('ZRANGE', grants, 0, 0, 'WITHSCORES')
+    -- What only looks has purged nobody: some may be over.
+    local rank, oldest = 0, nil
+    repeat
+      oldest = redis.call('ZRANGE', grants, rank, rank, 'WITHSCORES')
+      rank = rank + 1
+    until not oldest[1] or tonumber(redis.call('ZSCORE', held, oldest[1]) or 0) > now
     token, number, kind = oldest[1] or '', oldest[2], 'holder'
-    more = redis.call('ZCARD', held) - 1
+    more = redis.call('ZCARD', held) - #redis.call('ZRANGEBYSCORE', held, '-inf', now) - 1
   elseif owner ~= '' and owner == last_token then
     number, kind = last_fence, 'holder'
   elseif owner ~= '' and redis.call('ZSCORE', queue, owner) then
