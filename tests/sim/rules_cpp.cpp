@@ -84,11 +84,12 @@ std::string line_of(const rules::RememberedRun& run) {
   return run.reason.empty() ? line : line + '\t' + run.reason;
 }
 
-std::string text_of(const rules::LockState& lock) {
+std::string text_of(const rules::LockState& lock, rules::TimeMs now) {
   StateText text;
   if (lock.last_token) text.fence(lock.last_fence, lock.last_token->text(), lock.fence_ends);
   for (const auto& each : lock.holders) {
-    text.holder(queue_id(each.token, lock.mode), each.fence, each.ends, each.permit, each.kept);
+    text.holder(queue_id(each.token, lock.mode), each.fence, each.ends, each.permit,
+                each.is_kept(now));
   }
   if (const auto& is = lock.reservation) text.reserved(queue_id(is->token, is->mode), is->ends);
   for (const auto& each : lock.queue) {
@@ -143,8 +144,15 @@ Seen RulesSide::play(const RuleRequest& request, std::uint64_t now_us) {
       });
   rules::LockState now = state_;
   rules::settle(now, facts);
-  seen.state = text_of(now);
+  seen.state = text_of(now, static_cast<rules::TimeMs>(now_us / 1000));
   return seen;
+}
+
+bool RulesSide::has_twin_tickets() const {
+  const auto& queue = state_.queue;
+  return std::adjacent_find(queue.begin(), queue.end(), [](const auto& one, const auto& other) {
+           return one.ticket == other.ticket;
+         }) != queue.end();
 }
 
 }  // namespace sim

@@ -389,6 +389,9 @@ Seen LuaSide::play(const RuleRequest& request, std::uint64_t now_us) {
   forget_old_letters(keys);
   seen.answer = text_of(run(request, now_us));
   seen.posts = read_mail(keys);
+  for (const auto& name : {keys_of_lock().queue, keys_of_lock().alive}) {
+    if (Value* value = keys.find(name)) value->ends_ms.reset();
+  }
   seen.state = state(keys);
   return seen;
 }

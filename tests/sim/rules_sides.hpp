@@ -57,6 +57,8 @@ class LuaSide {
 class RulesSide {
  public:
   Seen play(const RuleRequest& request, std::uint64_t now_us);
+  /// Two wait with the same ticket.
+  [[nodiscard]] bool has_twin_tickets() const;
 
  private:
   rules::LockState state_;

@@ -99,7 +99,7 @@ void Leaving::give_back() {
   const TimeMs ended = turns_.last_end();
   if (Hold* hold = turns_.hold_of(token_); hold != nullptr && stays_ms > 0) {
     hold->ends = turns_.now() + stays_ms;
-    hold->kept = true;
+    hold->kept = hold->ends;
     turns_.remember_fence(Millis{stays_ms});
   } else if (hold_ && state_.is_several()) {
     std::erase_if(state_.holders, [&](const Hold& each) { return each.token == token_; });

@@ -20,8 +20,9 @@ struct Hold {
   Fence fence;
   TimeMs ends;          // the lease
   unsigned permit = 0;  // which of several, from 1; 0: none
-  bool kept = false;    // its job has ended; --min-hold keeps the lock
+  TimeMs kept = 0;      // until then: its job has ended, and --min-hold keeps the lock
 
+  [[nodiscard]] bool is_kept(TimeMs now) const { return kept > now; }
   bool operator==(const Hold&) const = default;
 };
 

@@ -44,8 +44,10 @@ Fence Turns::end_run(const Token& token, const std::optional<RunEnd>& end, const
   if (granted && end && history > Millis{0}) {
     RememberedRun forgotten{token, *granted, static_cast<TimeMs>(*granted / 1000)};
     forgotten.end = {now_, end->outcome, base::printable(end->why, longest_why)};
+    if (state_.runs.empty()) state_.runs_end = 0;
     state_.runs.insert(state_.runs.begin(), std::move(forgotten));
     if (state_.runs.size() > remembered_runs) state_.runs.pop_back();
+    state_.runs_end = std::max(state_.runs_end, now_ + history.count());
   }
   return known;
 }

@@ -23,8 +23,9 @@ std::string reason_of(const LockState& state, const Token& holder) {
 }
 
 Holder shown(const Hold& hold, std::uint64_t now_us) {
-  return {hold.kept ? Holder::Kind::kept : Holder::Kind::holder, hold.token.text(),
-          age_of(hold.fence, now_us), Millis{hold.ends - static_cast<TimeMs>(now_us / 1000)}};
+  const auto now = static_cast<TimeMs>(now_us / 1000);
+  return {hold.is_kept(now) ? Holder::Kind::kept : Holder::Kind::holder, hold.token.text(),
+          age_of(hold.fence, now_us), Millis{hold.ends - now}};
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ Decision<Removal> decide(LockState& state, const ForceRelease& request, Facts fa
     const bool reserved = state.reservation && state.reservation->token == token;
     const Hold* hold = turns.hold_of(token);
     if (!reserved && hold == nullptr) continue;
-    if (hold == nullptr || !hold->kept) listening.push_back(token);
+    if (hold == nullptr || !hold->is_kept(turns.now())) listening.push_back(token);
     ++removed;
     if (reserved) turns.drop(token, state.reservation->mode);
     if (was_several) {

@@ -74,12 +74,12 @@ bool Turns::is_reserved_for(const Token& token, const Mode& mode) const {
 
 void Turns::post(const Token& token, const char* message) {
   const Hold* hold = hold_of(token);
-  if (hold == nullptr || !hold->kept) posts_.push_back({token.text(), message});
+  if (hold == nullptr || !hold->is_kept(now_)) posts_.push_back({token.text(), message});
 }
 
 bool Turns::write(const std::string& to, const std::string& text) {
   const Hold* hold = hold_of(Token::foreign(to));
-  if (hold != nullptr && hold->kept) return false;
+  if (hold != nullptr && hold->is_kept(now_)) return false;
   state_.letters.push_back({to, text, now_ + letter_life.count()});
   posts_.push_back({to, text});
   return true;

@@ -30,7 +30,7 @@ local how = mode or kind == 'reserved' and mode_of(owner) or (kind == 'holder' o
 local last = {}
 for _, line in ipairs(redis.pcall('LRANGE', runs, 0, tonumber(ARGV[2]) - 1)) do
   local token = line:match('^%d+\t([^\t]*)\t')
-  local holds = owner == token or mode and tonumber(redis.call('ZSCORE', held, token or '') or 0) > now
+  local holds = token and has_it_alone(token) or mode and tonumber(redis.call('ZSCORE', held, token or '') or 0) > now
   last[#last + 1] = line
   last[#last + 1] = holds and 1 or 0
 end

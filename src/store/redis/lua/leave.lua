@@ -43,7 +43,7 @@ local function give_back()
   -- A grant in the future (the clock was set back) must not make it longer than it was meant.
   local granted = tonumber(number or owner == last_token and last_fence or now_us)
   local sooner = false
-  local stays = math.ceil(min_hold - math.max(0, now_us - granted) / 1000)
+  local stays = rank and 0 or math.ceil(min_hold - math.max(0, now_us - granted) / 1000)  -- rank: only reserved
   if number then
     if stays > 0 then redis.call('ZADD', held, now + stays, token) else drop_holder(token) end
     sooner = settle()

@@ -60,7 +60,7 @@ local function has_it_alone(token) return owner == token and not redis.call('ZSC
 -- Those who hold the lock now, if they are rlocks.
 local function holders()
   if mode then return redis.call('ZRANGE', held, 0, -1) end
-  if owner and owner == last_token then return {owner} end
+  if owner and owner == last_token and has_it_alone(owner) then return {owner} end
   return {}
 end
 

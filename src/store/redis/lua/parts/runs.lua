@@ -46,7 +46,8 @@ local function end_run(token, told, known)
   end
   if known.granted and told and history > 0 then
     local began = digits(math.floor(known.granted / 1000))
-    add_run(table.concat({digits(known.granted), token, began, '0', '', '', digits(now), told}, '\t'))
+    local line = table.concat({digits(known.granted), token, began, '0', '', '', digits(now), told}, '\t')
+    if add_run(line) and redis.call('PTTL', runs) < history then redis.call('PEXPIRE', runs, history) end
   end
   return number
 end

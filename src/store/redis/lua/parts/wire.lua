@@ -44,15 +44,15 @@ local function occupant(whole)
     until not oldest[1] or tonumber(redis.call('ZSCORE', held, oldest[1]) or 0) > now
     token, number, kind = oldest[1] or '', oldest[2], 'holder'
     more = redis.call('ZCARD', held) - #redis.call('ZRANGEBYSCORE', held, '-inf', now) - 1
-  elseif owner ~= '' and owner == last_token then
-    number, kind = last_fence, 'holder'
   elseif owner ~= '' and redis.call('ZSCORE', queue, owner) then
     token, kind = token_of(owner), 'reserved'
+  elseif owner ~= '' and owner == last_token then
+    number, kind = last_fence, 'holder'
   end
   if kind == 'holder' and is_kept(token) then kind = 'kept' end
   local left = redis.call('PTTL', lock)
   if left < 0 then left = nil end
   local holder = answer({}, 'kind', kind, 'token', string.sub(token, 1, whole and -1 or 400), 'left', left,
-    'held', number and age_ms(number), 'more', more > 0 and more, 'reason', reason_of(token))
+    'held', number and age_ms(number), 'more', more > 0 and more, 'reason', kind ~= 'reserved' and reason_of(token))
   return holder, left, kind
 end
