@@ -163,7 +163,7 @@ Result<Done> can_create(const std::string& path) {
   if (status && S_ISDIR(status->st_mode)) return Error{EISDIR, {}};
   if (is_fixed(*place)) return Done{};
   if (is_kept_by_sticky(*place)) return Error{EPERM, {}};
-  const bool in_place = status && !S_ISREG(status->st_mode);
+  const bool in_place = status && (!S_ISREG(status->st_mode) || is_mount(*place));
   const char* asked = in_place ? place->name.c_str() : ".";
   const int how = in_place ? W_OK : W_OK | X_OK;
   if (!in_place && is_removed(place->directory)) return Error{ENOENT, {}};

@@ -14,8 +14,17 @@
 namespace os {
 namespace {
 
-/// Only root mounts something over a file. Linux says so since 5.8; before, a mount from the same
-/// file system cannot be told.
+/// In a directory of another user the name may be a second one of a file that is ours.
+bool is_trusted(const Location& place, const struct stat& file) {
+  struct stat directory {};
+  return is_ours_or_roots(file) && file.st_nlink == 1 &&
+         ::fstat(place.directory.number(), &directory) == 0 && is_ours_or_roots(directory);
+}
+
+}  // namespace
+
+// Only root mounts something over a file. Linux says so since 5.8; before, a mount from the same
+// file system cannot be told.
 bool is_mount(const Location& place) {
   struct statx file {};
   struct stat beside {};
@@ -29,15 +38,6 @@ bool is_mount(const Location& place) {
   return ::fstat(directory, &beside) == 0 &&
          makedev(file.stx_dev_major, file.stx_dev_minor) != beside.st_dev;
 }
-
-/// In a directory of another user the name may be a second one of a file that is ours.
-bool is_trusted(const Location& place, const struct stat& file) {
-  struct stat directory {};
-  return is_ours_or_roots(file) && file.st_nlink == 1 &&
-         ::fstat(place.directory.number(), &directory) == 0 && is_ours_or_roots(directory);
-}
-
-}  // namespace
 
 bool is_fixed(const Location& place) {
   const auto status = place.status();

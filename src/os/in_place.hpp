@@ -8,6 +8,9 @@
 
 namespace os {
 
+/// Whether the file at `place` is a mount of its own, over which none can be renamed.
+bool is_mount(const Location& place);
+
 /// Whether the regular file at `place`, which is no link, may be written to and cannot be replaced
 /// by a rename: it is a mount of its own, as Kubernetes' /dev/termination-log, or we may not write
 /// to its directory, which then must belong to us or to root, as the file must.

@@ -168,6 +168,17 @@ in_namespace() {
   [[ -z $(find "$T" -name '.rlock-*') ]]
 }
 
+@test "a mount of its own that is read-only is refused before the lock" {
+  : >"$T/source"
+  : >"$T/log"
+  run --separate-stderr in_namespace 'mount --bind "$T/source" "$T/log"
+    mount -o remount,bind,ro "$T/log"
+    "$RLOCK_BIN" -k "$K" --status-file "$T/log" -- touch "$T/ran"'
+  assert_equal "$status" 64
+  assert_one_stderr_line "cannot write '$T/log': Read-only file system"
+  [[ ! -e $T/ran ]]
+}
+
 # with_status_as_user ARG...: as a user who is not root.
 with_status_as_user() {
   local as=()
