@@ -172,6 +172,8 @@ void Supervisor::look_at(const os::Change& change) {
   // We may have been stopped meanwhile, by ourselves even, and the job killed for that.
   look_at_clock();
   if (change.kind == os::Change::Kind::stopped) {
+    // Told late, after fg: the stop is over, and nobody would continue us once more.
+    if (guardian_.job_runs_again()) return;
     const bool has_terminal = guardian_.job_has_terminal();
     carry_out(policy_.on_job_stopped(change.stop_signal(), has_terminal));
   } else {

@@ -199,6 +199,11 @@ bool Guardian::job_is_in_our_group() const {
   return group == -1 || group == ::getpgrp();
 }
 
+bool Guardian::job_runs_again() const {
+  const auto job = Look{}.at(job_);
+  return job && (job->state == 'R' || job->state == 'S' || job->state == 'D');
+}
+
 bool Guardian::job_has_terminal() const {
   if (ended_ || job_ == 0) return false;
   const pid_t parent = ::getppid();

@@ -258,8 +258,9 @@ Reached ProcessTree::signal(int number, Members which) const {
       return;
     }
     reached.note(process.pid, signal_exactly(process, number));
-    // A stopped process acts on a signal only once it runs again.
-    if (number != SIGKILL && process.state == 'T') (void)signal_exactly(process, SIGCONT);
+    // A stopped process acts on a signal only once it runs again; one that is to stop has.
+    const bool acts_later = number != SIGKILL && number != SIGSTOP;
+    if (acts_later && process.state == 'T') (void)signal_exactly(process, SIGCONT);
   };
   // The end of a lease does not wait for the long look around that follows.
   for (const Process& process : at_hand) reach(process);

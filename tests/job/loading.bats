@@ -73,3 +73,28 @@ daemon_runs() { [[ -s $T/daemon ]]; }
   assert_equal "$status" 7
   free "$K"
 }
+
+@test "^Z that reaches the job before rlock knows that it began: both stay stopped until fg, and are not stopped again" {
+  # shellcheck disable=SC2016
+  hanging_command 'echo $$ >"$T/pid"; exec "$LIB/until-file" "$T/holder.go" 7'
+  cat >"$T/steps" <<'SH'
+rlock=$(pgrep -of -- "-k $K --ttl ")
+job_is() { grep -q "^State:.$1" "/proc/$(<"$T/pid")/status"; }
+case $1 in
+  loading) [[ $(pgrep -cf -- "-k $K --ttl ") == 3 ]] ;;
+  trace)
+    "$PYTHON" "$LIB/stop_thread.py" "$rlock" >"$T/tracer.out" 2>&1 </dev/null &
+    echo "$!" >"$T/tracer"
+    until grep -qs stopped "$T/tracer.out"; do sleep 0.02; done
+    ;;
+  *) job_is "$1" ;;
+esac
+SH
+  interactive_shell
+  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K --ttl 60s -- \$T/slow\\r" "until bash '$T/steps' loading" \
+    "run bash '$T/steps' trace" "run kill ${PIDS[leaseholder]}" 'expect started' 'send \x1a' "until bash '$T/steps' T" \
+    "run kill \$(<'$T/tracer')" 'expect Stopped' 'expect ready>' 'run sleep 0.3' "run bash '$T/steps' T" 'send fg\r' \
+    "until bash '$T/steps' S" 'run sleep 0.3' "run touch '$T/holder.go'" 'expect ready>' 'send exit $?\r' -- "${SHELL_THERE[@]}"
+  assert_equal "$status" 7
+  free "$K"
+}
