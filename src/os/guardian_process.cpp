@@ -22,6 +22,8 @@ namespace {
 // stderr can be a file on a server that is silent, and a write to it takes for ever: whoever kills
 // speaks when nothing is left to kill, or after this time.
 constexpr base::Millis silent_kill{1'000};
+// A line that is full is looked at again.
+constexpr base::Millis tell_again{50};
 // Of children that end faster than they can be reaped, so many at a time: the clock is looked at in
 // between.
 constexpr int most_reaped = 256;
@@ -96,6 +98,7 @@ class GuardianProcess {
   void send_to_job(const Order& order);
   void look_at_children();
   void look_at(const Change& change);
+  void tell_end();
   [[noreturn]] void leave(Report last);
   void say_why();
   [[nodiscard]] bool must_kill() const { return alone_ || ordered_ || until_.passed(base::now()); }
@@ -113,6 +116,7 @@ class GuardianProcess {
   bool has_heir_;
   pid_t job_ = 0;
   std::optional<Report> end_{};  // of the job's process
+  bool end_untold_ = false;      // the line had no room for it
   bool alone_ = false;           // rlock is gone
   bool unreaped_ = false;        // there may be more children that ended
   bool storm_ = false;           // there are new children as soon as we have killed the old ones
@@ -175,7 +179,8 @@ void GuardianProcess::watch() {
 base::Deadline GuardianProcess::due() const {
   const auto now = base::now();
   if (storm_ || unreaped_) return base::Deadline::at(now);
-  return must_kill() ? rounds_.due() : until_;
+  const auto next = must_kill() ? rounds_.due() : until_;
+  return end_untold_ ? std::min(next, base::Deadline::after(now, tell_again)) : next;
 }
 
 void GuardianProcess::take_orders() {
@@ -216,10 +221,17 @@ void GuardianProcess::look_at_children() {
   }
   // The dead that pile up hold up whoever looks through all processes.
   if (unreaped_) be_urgent();
-  if (!unreaped_ && end_ && tree_.empty()) {
+  tell_end();
+  if (!unreaped_ && end_ && !end_untold_ && tree_.empty()) {
     say_why();
     ::_exit(0);
   }
+}
+
+/// The line is full of other reports while rlock has no turn; without this one it would not know
+/// how the job ended.
+void GuardianProcess::tell_end() {
+  if (end_untold_) end_untold_ = !alone_ && !line_.send(*end_) && errno == EAGAIN;
 }
 
 void GuardianProcess::look_at(const Change& change) {
@@ -227,8 +239,13 @@ void GuardianProcess::look_at(const Change& change) {
   const bool ended = change.kind == Change::Kind::ended;
   if (ended && tree_.empty()) leave({Report::Kind::all_ended, job_, change.status});
   const Report report{ended ? Report::Kind::ended : Report::Kind::stopped, job_, change.status};
-  if (ended) end_ = report;
-  line_.send(report);
+  if (!ended) {
+    line_.send(report);
+    return;
+  }
+  end_ = report;
+  end_untold_ = true;
+  tell_end();
 }
 
 /// When rlock hears the last report, the guardian has nothing of rlock's any more and only exits,
@@ -241,7 +258,9 @@ void GuardianProcess::leave(Report last) {
   const bool closed = !has_heir_ && (line <= 3 || ::close_range(3, line - 1, 0) == 0) &&
                       ::close_range(line + 1, ~0U, 0) == 0;
   if (!closed) last.kind = Report::Kind::ended;
-  line_.send(last);
+  while (!line_.send(last) && errno == EAGAIN) {
+    (void)wait_for(line_.descriptor(), Want::write, {base::Deadline::never()});
+  }
   ::_exit(0);
 }
 

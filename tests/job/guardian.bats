@@ -258,6 +258,36 @@ has_threads() {
   assert_silent
 }
 
+# stop_and_continue PID TIMES: each stop is one for the parent to report.
+stop_and_continue() {
+  "$PYTHON" - "$@" <<'PY'
+import os, signal, sys, time
+
+pid = int(sys.argv[1])
+for _ in range(int(sys.argv[2])):
+    for number in signal.SIGSTOP, signal.SIGCONT:
+        os.kill(pid, number)
+        time.sleep(0.003)
+PY
+}
+
+@test "a job that is stopped and continued again and again while rlock has no turn: its code is the exit code" {
+  local job
+  start holder -k "$K" --ttl 10m -- "$LIB/until-file" "$T/holder.go" 7
+  wait_until says "$T/holder.out" started
+  job=$(job_of holder)
+  signal STOP holder
+  wait_until in_state "${PIDS[holder]}" T
+  stop_and_continue "$job" 700
+  touch "$T/holder.go"
+  wait_until gone "$job"
+  signal CONT holder
+  finish holder
+  assert_equal "$status" 7
+  assert_equal "$stderr" ''
+  free "$K"
+}
+
 @test "--on-lost warn: a job whose rlock is stopped beyond the lease runs on" {
   start holder -k "$K" -t 3s --on-lost warn -- "$LIB/until-file" "$T/holder.go" 7
   wait_until says "$T/holder.out" started
