@@ -43,6 +43,7 @@ class Renewer::Watch {
 
   void run(Deadline listen_at);
   void step(Deadline listen_at);
+  void watch_over(pid_t guardian) { guardian_ = guardian; }
   void note_alive(base::Moment now, Deadline job_until);
   std::vector<ReturnedLock> give_back() { return std::move(locks_).give_back(); }
 
@@ -57,6 +58,7 @@ class Renewer::Watch {
   std::atomic<base::Moment> job_until_{Deadline::never().moment()};
   std::atomic<base::Moment> seen_at_{base::now()};
   base::Millis patience_;
+  pid_t guardian_ = 0;
   HeldLocks locks_;
 };
 
@@ -66,7 +68,8 @@ void Renewer::Watch::note_alive(base::Moment now, Deadline job_until) {
 }
 
 bool Renewer::Watch::is_abandoned(base::Moment now) const {
-  return Deadline::at(job_until_).passed(now) && Deadline::after(seen_at_, patience_).passed(now);
+  if (!Deadline::after(seen_at_, patience_).passed(now)) return false;
+  return Deadline::at(job_until_).passed(now) || (guardian_ != 0 && os::has_ended(guardian_));
 }
 
 void Renewer::Watch::run(Deadline listen_at) {
@@ -132,6 +135,10 @@ void Renewer::begin() {
   const std::string why = "cannot refresh the lease: " + thread.error().text();
   if (!std::exchange(said_, true)) base::log::error("{}; trying again", why);
   watch_->news.post(Trouble{why});
+}
+
+void Renewer::watch_over(pid_t guardian) {
+  watch_->watch_over(guardian);
 }
 
 void Renewer::note_alive(base::Moment now, Deadline job_until) {

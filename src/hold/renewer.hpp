@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hold/held_locks.hpp"
+#include "os/proc.hpp"
 #include "os/thread.hpp"
 
 namespace hold {
@@ -21,6 +22,8 @@ using Handback = std::variant<std::vector<ReturnedLock>, Unreachable>;
 class Renewer {
  public:
   explicit Renewer(HeldLocks locks);
+  /// The process that is there as long as anything of the job is. Before begin().
+  void watch_over(pid_t guardian);
   ~Renewer();
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;
@@ -31,8 +34,9 @@ class Renewer {
   void begin();
 
   /// The main thread runs, and the guardian ends the job at `job_until` unless it hears of a later
-  /// moment. From then on a lease is refreshed only if the last call was no more than a TTL (or a
-  /// second) ago: of a main thread that hangs or is traced, no job is left that needs the lock.
+  /// moment. From then on, and once the guardian itself has ended, a lease is refreshed only if the
+  /// last call was no more than a TTL (or a second) ago: of a main thread that hangs or is traced,
+  /// no job is left that needs the lock.
   void note_alive(base::Moment now, store::Deadline job_until);
 
   /// Readable while there is news.

@@ -59,6 +59,7 @@ class Supervisor {
 
 Ending Supervisor::run() {
   signals_.take_all();
+  if (const auto guardian = tree_.guardian()) renewer_.watch_over(*guardian);
   // The job was not there yet when these came, or had not begun: it has none of them.
   look_at_signals(JobIs::fresh);
   for (;;) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -224,6 +225,14 @@ bool can_signal_exactly() {
 
 bool exists(pid_t pid) {
   return ::kill(pid, 0) == 0 || errno == EPERM;
+}
+
+bool has_ended(pid_t pid) {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0) {
+    return info.si_pid == pid;
+  }
+  return !exists(pid);
 }
 
 bool is_service_manager(pid_t pid) {

@@ -37,6 +37,10 @@ bool proc_hides_processes();
 /// Whether there is a process of that number, be it a zombie.
 bool exists(pid_t pid);
 
+/// Whether there is none of that number, or it is a child of ours that waits to be reaped. Any
+/// thread.
+bool has_ended(pid_t pid);
+
 /// Whether it is one that signals all processes of a service one after the other: process 1,
 /// systemd for a user, or (0) one outside of our PID namespace.
 bool is_service_manager(pid_t pid);

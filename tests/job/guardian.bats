@@ -258,6 +258,19 @@ has_threads() {
   assert_silent
 }
 
+@test "--on-lost warn: a main thread that stands still keeps the lock as long as its job runs, and no longer" {
+  start holder -k "$K" --ttl 2s --on-lost warn -- "$LIB/until-file" "$T/holder.go" 7
+  wait_until says "$T/holder.out" started
+  stop_main_thread holder
+  sleep 5
+  held "$K"
+  touch "$T/holder.go"
+  wait_free "$K"
+  resume_main_thread holder
+  finish holder
+  assert_equal "$status" 7
+}
+
 # stop_and_continue PID TIMES: each stop is one for the parent to report.
 stop_and_continue() {
   "$PYTHON" - "$@" <<'PY'
