@@ -73,7 +73,8 @@ logger_line() {
 
 @test "a job in the foreground that somebody stops by SIGSTOP gives the terminal back" {
   interactive_shell
-  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -- bash -c 'echo \$\$ >\$T/pid; kill -STOP \$\$; echo went on; exit 5'\\r" \
+  # set -b: the shell says at once that it was stopped, and not at the next prompt only, which may have come before.
+  run in_terminal 'expect ready>' 'send set -b\r' 'expect ready>' "send \$RLOCK_BIN -k \$K -- bash -c 'echo \$\$ >\$T/pid; kill -STOP \$\$; echo went on; exit 5'\\r" \
     'expect Stopped' 'expect ready>' 'send fg\r' 'expect went on' 'expect ready>' 'send exit $?\r' -- "${SHELL_THERE[@]}"
   assert_equal "$status" 5
 }
@@ -97,7 +98,8 @@ logger_line() {
 
 @test "a job in the background that reads the terminal is stopped, and goes on with fg" {
   interactive_shell
-  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -- bash -c 'echo \$\$ >\$T/pid; read -r x; echo \"got <\$x>\"; exit 5' &\\r" \
+  # set -b: the shell says at once that it was stopped, and not at the next prompt only, which may have come before.
+  run in_terminal 'expect ready>' 'send set -b\r' 'expect ready>' "send \$RLOCK_BIN -k \$K -- bash -c 'echo \$\$ >\$T/pid; read -r x; echo \"got <\$x>\"; exit 5' &\\r" \
     'expect Stopped' 'send fg\r' "until grep -q '^State:.S' /proc/\$(cat '$T/pid')/status" \
     'send hello\r' 'expect got <hello>' \
     'expect ready>' 'send exit $?\r' -- "${SHELL_THERE[@]}"
