@@ -209,26 +209,210 @@ class LocalStore final : public LockStore {
  public:
   explicit LocalStore(LocalDirectory directory) : directory_{std::move(directory)} {}
 
-  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
-  Turn await_turn(const Claim& claim, const CallLimit& limit) override;
-  void withdraw(const Claim& claim, const CallLimit& limit) override;
-  Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    const Moment asked_at = base::now();
+    watch_.end();
+    if (done_) return outcome_of(*std::exchange(done_, std::nullopt));
+    // Until the directory is unlocked: those who hear of our pipe's end come to look.
+    std::optional<OwnEntry> left;
+    auto lock = LockDir::open(directory_, claim.name, Missing::create, limit);
+    if (!lock) return std::move(lock).error();
+
+    is_new_ = is_new_ || lock->is_new();
+    if (own_ && find(*lock, claim.token) == nullptr) own_.reset();  // it was removed
+    if (own_ && lock->queue().find(own_->ticket)->holds()) return hold(*lock, claim, asked_at);
+    if (claim.slot) {
+      auto done = done_slot(*lock, claim);
+      if (!done) return std::move(done).error();
+      if (*done) {
+        left = std::exchange(own_, std::nullopt);
+        return outcome_of(**done);
+      }
+    }
+    if (own_) return hold(*lock, claim, asked_at);
+    if (auto conflict = lock->conflict_with(claim.mode)) return *std::move(conflict);
+    if (auto busy = refusal(*lock, claim)) return *std::move(busy);
+    if (!claim.supersede.empty()) {
+      for (const QueueEntry& each : lock->queue().everyone()) {
+        if (claim.spare_holders && each.holds()) continue;
+        lock->post(each.ticket, message::stop + claim.supersede);
+      }
+    }
+    auto own = lock->enqueue(claim);
+    if (!own) return not_written(*lock, own.error());
+    own_.emplace(*std::move(own));
+    return hold(*lock, claim, asked_at);
+  }
+
+  Turn await_turn(const Claim& /*claim*/, const CallLimit& limit) override {
+    if (sent_away_) return *std::exchange(sent_away_, std::nullopt);
+    return watch_.wait(own_->pipe, limit, done_);
+  }
+
+  void withdraw(const Claim& claim, const CallLimit& limit) override {
+    if (!own_) return;
+    if (auto lock = LockDir::open(directory_, claim.name, Missing::give_up, limit)) {
+      // The ticket may be another's, if somebody removed the directory.
+      if (const QueueEntry* mine = find(*lock, claim.token)) {
+        if (mine->holds() && lock->memory() != nullptr) {
+          lock->memory()->erase_run(claim.token);
+          if (claim.slot) undo_run(*lock->memory(), *claim.slot, claim.token.text(), claim.history);
+        }
+        lock->queue().remove(own_->ticket);
+      }
+      lock->wake_next();
+    }
+    own_.reset();  // closes the pipe, which tells those who watch it
+  }
+
+  Renewal renew(const LockName& name, const Token& token, Ttl /*ttl*/,
+                const CallLimit& limit) override {
+    const Moment asked_at = base::now();
+    if (own_) {
+      if (!own_->pipe.in_place()) return NotOurs{"it was taken away"};
+      if (memory_) memory_->touch_runs();
+      return Renewed{Deadline::never(), asked_at};
+    }
+    auto standing = check(name, token, limit);
+    if (auto* fault = std::get_if<Fault>(&standing)) return std::move(*fault);
+    if (std::holds_alternative<StillOurs>(standing)) return Renewed{Deadline::never(), asked_at};
+    return NotOurs{"its holder is gone"};
+  }
+
   Release release(const LockName& name, const Token& token, const Parting& parting,
-                  const CallLimit& limit) override;
-  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
-  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
-  void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
+                  const CallLimit& limit) override {
+    auto release = let_go(name, token, parting, limit);
+    // After the directory is unlocked: those who hear of our pipe's end come to look.
+    if (std::holds_alternative<Fault>(release)) return release;
+    own_.reset();
+    if (is_new_ && !directory_.is_of_gates) LockDir::forget_some(directory_);
+    return release;
+  }
+
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
+    auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
+    if (!lock) return std::move(lock).error();
+    const QueueEntry* entry = find(*lock, token);
+    if (entry != nullptr && entry->holds()) return StillOurs{Deadline::never(), entry->fence};
+    return Elsewhere{first_holder(lock->queue().holders(), token, wall_now())};
+  }
+
+  std::unique_ptr<Listener> listener(const LockName& /*name*/, const Token& /*token*/) override {
+    if (!own_) return nullptr;
+    return std::make_unique<LocalListener>(own_->pipe.duplicate());
+  }
+
+  void confirm_stopped(const LockName& /*name*/, const Notice& /*notice*/,
+                       const CallLimit& /*limit*/) override {
+    // The process that sent the notice watches our pipe.
+    own_.reset();
+  }
 
  private:
-  Attempt hold(LockDir& lock, const Claim& claim, Moment asked_at);
+  Attempt hold(LockDir& lock, const Claim& claim, Moment asked_at) {
+    const QueueEntry mine = *lock.queue().find(own_->ticket);
+    const bool again = mine.holds();
+    // Who was sent away as its turn came does not begin: nobody may be stopped for that any more.
+    for (const auto& line : again ? std::vector<std::string>{} : own_->pipe.take()) {
+      if (!sent_away_) sent_away_ = notice_in(line);
+    }
+    if (!again && (sent_away_ || !lock.may_hold(mine.ticket, mine.mode))) {
+      const bool others_turn = lock.wake_next();
+      auto queued = watch_.begin(lock, mine, others_turn);
+      const auto runs = remembered_runs(lock);
+      add_reason(queued.holder, runs);
+      queued.typical_run = rules::typical_length(runs);
+      return queued;
+    }
+    if (!again) return take(lock, claim, asked_at);
+    return granted(claim, mine, number_, asked_at);
+  }
+
   /// Makes our waiter the holder, also in what is remembered.
-  Attempt take(LockDir& lock, const Claim& claim, Moment asked_at);
+  Attempt take(LockDir& lock, const Claim& claim, Moment asked_at) {
+    const Memory* memory = lock.memory();
+    const std::string& token = claim.token.text();
+    number_ = {};
+    // First: a run for a slot that could not be written down would be done once more.
+    if (claim.slot) {
+      const auto before = memory->slot(claim.slot->id);
+      if (!before) return not_written(lock, before.error());
+      number_ = rules::next_run(*before, token);
+      const auto slot = rules::with_run(*before, token, number_);
+      if (auto written = memory->write_slot(claim.slot->id, slot, claim.history); !written)
+        return not_written(lock, written.error());
+    }
+    const auto others =
+        memory != nullptr ? tokens_of(lock.queue().holders()) : std::vector<std::string>{};
+    const auto mine = lock.grant(own_->ticket);
+    if (!mine) {
+      if (claim.slot) undo_run(*memory, *claim.slot, token, claim.history);
+      return not_written(lock, mine.error());
+    }
+    if (memory != nullptr && claim.history > Millis{0}) {
+      memory->begin_run(claim, *mine->fence, number_.attempt, others);
+      memory_ = *memory;
+    }
+    if (claim.mode.kind == Mode::Kind::permits) {
+      lock.wake_first();  // it has other holders to watch now
+    } else {
+      lock.wake_next();  // a reader behind a reader
+    }
+    return granted(claim, *mine, number_, asked_at);
+  }
+
   /// The slot of the claim, if it is done: then we wait no more.
-  Result<std::optional<rules::SlotState>> done_slot(LockDir& lock, const Claim& claim);
+  Result<std::optional<rules::SlotState>> done_slot(LockDir& lock, const Claim& claim) {
+    const Memory* memory = lock.memory();
+    if (memory == nullptr) {
+      return Fault{Fault::Kind::misconfigured,
+                   base::printable(directory_.path) +
+                       ": everybody may write there, so no slot is remembered: name a directory of "
+                       "your own, or one that a group may write to (chmod 2770)"};
+    }
+    auto slot = memory->slot(claim.slot->id);
+    if (!slot) return not_written(lock, slot.error());
+    if (!slot->is_done()) return std::optional<rules::SlotState>{};
+    if (own_) {
+      // We would have been told, had whoever did it not died over that.
+      lock.queue().remove(own_->ticket);
+      lock.dismiss({claim.slot->id, wall_now() + claim.history.count(), *slot});
+      lock.wake_next();
+    }
+    return std::optional{*std::move(slot)};
+  }
+
   /// Our own entry, or that of a token that was given by hand.
-  const QueueEntry* find(LockDir& lock, const Token& token) const;
+  const QueueEntry* find(LockDir& lock, const Token& token) const {
+    if (!own_) return lock.queue().find(token);
+    const QueueEntry* entry = lock.queue().find(own_->ticket);
+    return entry != nullptr && entry->token == token ? entry : nullptr;
+  }
+
   Release let_go(const LockName& name, const Token& token, const Parting& parting,
-                 const CallLimit& limit);
+                 const CallLimit& limit) {
+    auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
+    if (!lock) return std::move(lock).error();
+    const QueueEntry* entry = find(*lock, token);
+    if (entry == nullptr || !entry->holds()) return NotOurs{"it was taken away"};
+    const auto ticket = entry->ticket;
+    const WallTime until = entry->since + parting.min_hold.count();
+    if (lock->memory() != nullptr) {
+      const auto remembered = remember_end(*lock, QueueEntry{*entry}, parting);
+      if (!remembered) return not_written(*lock, remembered.error());
+    }
+    if (until > wall_now()) {
+      if (const auto kept = lock->keep_until(ticket, until); !kept) {
+        return Fault{Fault::Kind::unavailable,
+                     "--min-hold cannot be written: " + kept.error().text()};
+      }
+      lock->wake_first();  // it must learn until when
+    } else {
+      lock->queue().remove(ticket);
+      lock->wake_next();
+    }
+    return Released{};
+  }
 
   LocalDirectory directory_;
   std::optional<OwnEntry> own_;
@@ -239,207 +423,6 @@ class LocalStore final : public LockStore {
   bool is_new_ = false;                   // the lock's directory: we have made it
   std::optional<Memory> memory_;          // of the lock that we hold, if it is to be remembered
 };
-
-Attempt LocalStore::try_acquire(const Claim& claim, const CallLimit& limit) {
-  const Moment asked_at = base::now();
-  watch_.end();
-  if (done_) return outcome_of(*std::exchange(done_, std::nullopt));
-  // Until the directory is unlocked: those who hear of our pipe's end come to look.
-  std::optional<OwnEntry> left;
-  auto lock = LockDir::open(directory_, claim.name, Missing::create, limit);
-  if (!lock) return std::move(lock).error();
-
-  is_new_ = is_new_ || lock->is_new();
-  if (own_ && find(*lock, claim.token) == nullptr) own_.reset();  // it was removed
-  if (own_ && lock->queue().find(own_->ticket)->holds()) return hold(*lock, claim, asked_at);
-  if (claim.slot) {
-    auto done = done_slot(*lock, claim);
-    if (!done) return std::move(done).error();
-    if (*done) {
-      left = std::exchange(own_, std::nullopt);
-      return outcome_of(**done);
-    }
-  }
-  if (own_) return hold(*lock, claim, asked_at);
-  if (auto conflict = lock->conflict_with(claim.mode)) return *std::move(conflict);
-  if (auto busy = refusal(*lock, claim)) return *std::move(busy);
-  if (!claim.supersede.empty()) {
-    for (const QueueEntry& each : lock->queue().everyone()) {
-      if (claim.spare_holders && each.holds()) continue;
-      lock->post(each.ticket, message::stop + claim.supersede);
-    }
-  }
-  auto own = lock->enqueue(claim);
-  if (!own) return not_written(*lock, own.error());
-  own_.emplace(*std::move(own));
-  return hold(*lock, claim, asked_at);
-}
-
-Result<std::optional<rules::SlotState>> LocalStore::done_slot(LockDir& lock, const Claim& claim) {
-  const Memory* memory = lock.memory();
-  if (memory == nullptr) {
-    return Fault{Fault::Kind::misconfigured,
-                 base::printable(directory_.path) +
-                     ": everybody may write there, so no slot is remembered: name a directory of "
-                     "your own, or one that a group may write to (chmod 2770)"};
-  }
-  auto slot = memory->slot(claim.slot->id);
-  if (!slot) return not_written(lock, slot.error());
-  if (!slot->is_done()) return std::optional<rules::SlotState>{};
-  if (own_) {
-    // We would have been told, had whoever did it not died over that.
-    lock.queue().remove(own_->ticket);
-    lock.dismiss({claim.slot->id, wall_now() + claim.history.count(), *slot});
-    lock.wake_next();
-  }
-  return std::optional{*std::move(slot)};
-}
-
-Attempt LocalStore::hold(LockDir& lock, const Claim& claim, Moment asked_at) {
-  const QueueEntry mine = *lock.queue().find(own_->ticket);
-  const bool again = mine.holds();
-  // Who was sent away as its turn came does not begin: nobody may be stopped for that any more.
-  for (const auto& line : again ? std::vector<std::string>{} : own_->pipe.take()) {
-    if (!sent_away_) sent_away_ = notice_in(line);
-  }
-  if (!again && (sent_away_ || !lock.may_hold(mine.ticket, mine.mode))) {
-    const bool others_turn = lock.wake_next();
-    auto queued = watch_.begin(lock, mine, others_turn);
-    const auto runs = remembered_runs(lock);
-    add_reason(queued.holder, runs);
-    queued.typical_run = rules::typical_length(runs);
-    return queued;
-  }
-  if (!again) return take(lock, claim, asked_at);
-  return granted(claim, mine, number_, asked_at);
-}
-
-Attempt LocalStore::take(LockDir& lock, const Claim& claim, Moment asked_at) {
-  const Memory* memory = lock.memory();
-  const std::string& token = claim.token.text();
-  number_ = {};
-  // First: a run for a slot that could not be written down would be done once more.
-  if (claim.slot) {
-    const auto before = memory->slot(claim.slot->id);
-    if (!before) return not_written(lock, before.error());
-    number_ = rules::next_run(*before, token);
-    const auto slot = rules::with_run(*before, token, number_);
-    if (auto written = memory->write_slot(claim.slot->id, slot, claim.history); !written)
-      return not_written(lock, written.error());
-  }
-  const auto others =
-      memory != nullptr ? tokens_of(lock.queue().holders()) : std::vector<std::string>{};
-  const auto mine = lock.grant(own_->ticket);
-  if (!mine) {
-    if (claim.slot) undo_run(*memory, *claim.slot, token, claim.history);
-    return not_written(lock, mine.error());
-  }
-  if (memory != nullptr && claim.history > Millis{0}) {
-    memory->begin_run(claim, *mine->fence, number_.attempt, others);
-    memory_ = *memory;
-  }
-  if (claim.mode.kind == Mode::Kind::permits) {
-    lock.wake_first();  // it has other holders to watch now
-  } else {
-    lock.wake_next();  // a reader behind a reader
-  }
-  return granted(claim, *mine, number_, asked_at);
-}
-
-const QueueEntry* LocalStore::find(LockDir& lock, const Token& token) const {
-  if (!own_) return lock.queue().find(token);
-  const QueueEntry* entry = lock.queue().find(own_->ticket);
-  return entry != nullptr && entry->token == token ? entry : nullptr;
-}
-
-Turn LocalStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
-  if (sent_away_) return *std::exchange(sent_away_, std::nullopt);
-  return watch_.wait(own_->pipe, limit, done_);
-}
-
-void LocalStore::withdraw(const Claim& claim, const CallLimit& limit) {
-  if (!own_) return;
-  if (auto lock = LockDir::open(directory_, claim.name, Missing::give_up, limit)) {
-    // The ticket may be another's, if somebody removed the directory.
-    if (const QueueEntry* mine = find(*lock, claim.token)) {
-      if (mine->holds() && lock->memory() != nullptr) {
-        lock->memory()->erase_run(claim.token);
-        if (claim.slot) undo_run(*lock->memory(), *claim.slot, claim.token.text(), claim.history);
-      }
-      lock->queue().remove(own_->ticket);
-    }
-    lock->wake_next();
-  }
-  own_.reset();  // closes the pipe, which tells those who watch it
-}
-
-Renewal LocalStore::renew(const LockName& name, const Token& token, Ttl /*ttl*/,
-                          const CallLimit& limit) {
-  const Moment asked_at = base::now();
-  if (own_) {
-    if (!own_->pipe.in_place()) return NotOurs{"it was taken away"};
-    if (memory_) memory_->touch_runs();
-    return Renewed{Deadline::never(), asked_at};
-  }
-  auto standing = check(name, token, limit);
-  if (auto* fault = std::get_if<Fault>(&standing)) return std::move(*fault);
-  if (std::holds_alternative<StillOurs>(standing)) return Renewed{Deadline::never(), asked_at};
-  return NotOurs{"its holder is gone"};
-}
-
-Release LocalStore::release(const LockName& name, const Token& token, const Parting& parting,
-                            const CallLimit& limit) {
-  auto release = let_go(name, token, parting, limit);
-  // After the directory is unlocked: those who hear of our pipe's end come to look.
-  if (std::holds_alternative<Fault>(release)) return release;
-  own_.reset();
-  if (is_new_ && !directory_.is_of_gates) LockDir::forget_some(directory_);
-  return release;
-}
-
-Release LocalStore::let_go(const LockName& name, const Token& token, const Parting& parting,
-                           const CallLimit& limit) {
-  auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
-  if (!lock) return std::move(lock).error();
-  const QueueEntry* entry = find(*lock, token);
-  if (entry == nullptr || !entry->holds()) return NotOurs{"it was taken away"};
-  const auto ticket = entry->ticket;
-  const WallTime until = entry->since + parting.min_hold.count();
-  if (lock->memory() != nullptr) {
-    const auto remembered = remember_end(*lock, QueueEntry{*entry}, parting);
-    if (!remembered) return not_written(*lock, remembered.error());
-  }
-  if (until > wall_now()) {
-    if (const auto kept = lock->keep_until(ticket, until); !kept) {
-      return Fault{Fault::Kind::unavailable,
-                   "--min-hold cannot be written: " + kept.error().text()};
-    }
-    lock->wake_first();  // it must learn until when
-  } else {
-    lock->queue().remove(ticket);
-    lock->wake_next();
-  }
-  return Released{};
-}
-
-Standing LocalStore::check(const LockName& name, const Token& token, const CallLimit& limit) {
-  auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
-  if (!lock) return std::move(lock).error();
-  const QueueEntry* entry = find(*lock, token);
-  if (entry != nullptr && entry->holds()) return StillOurs{Deadline::never(), entry->fence};
-  return Elsewhere{first_holder(lock->queue().holders(), token, wall_now())};
-}
-
-std::unique_ptr<Listener> LocalStore::listener(const LockName& /*name*/, const Token& /*token*/) {
-  if (!own_) return nullptr;
-  return std::make_unique<LocalListener>(own_->pipe.duplicate());
-}
-
-void LocalStore::confirm_stopped(const LockName& /*name*/, const Notice& /*notice*/,
-                                 const CallLimit& /*limit*/) {
-  // The process that sent the notice watches our pipe.
-  own_.reset();
-}
 
 }  // namespace
 

@@ -27,14 +27,99 @@ class QuorumAdmin final : public LockAdmin {
     std::iota(all_.begin(), all_.end(), std::size_t{0});
   }
 
-  Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
+  Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override {
+    const auto answers =
+        ask<LockReport>([&](std::size_t node,
+                            const CallLimit& share) { return nodes_[node]->inspect(name, share); },
+                        limit);
+    if (count<LockReport>(answers) < majority(nodes_.size())) return summary(answers);
+    std::vector<LockReport> reports;
+    for (const auto& each : answers) {
+      if (const auto* report = given<LockReport>(each)) reports.push_back(*report);
+    }
+    return merged(name, reports, nodes_.size());
+  }
+
   Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
-                       const CallLimit& limit) override;
+                       const CallLimit& limit) override {
+    const auto answers = ask<Listing>(
+        [&](std::size_t node, const CallLimit& share) -> Result<Listing> {
+          auto listing = nodes_[node]->list(pattern, which, each_answer, share);
+          // A node that does not see all of itself would seem to have lost locks.
+          if (listing && listing->missing) return *std::move(listing->missing);
+          return listing;
+        },
+        limit);
+    const auto whole = count<Listing>(answers);
+    if (whole < majority(nodes_.size())) return summary(answers);
+    Listing result;
+    std::map<LockName, std::vector<LockReport>> by_name;
+    for (const auto& each : answers) {
+      const auto* listing = given<Listing>(each);
+      if (listing == nullptr) continue;
+      for (const auto& report : listing->locks) by_name[report.name].push_back(report);
+      if (!listing->doubt.empty()) result.doubt = listing->doubt;
+    }
+    for (const auto& [name, reports] : by_name) {
+      auto report = merged(name, reports, nodes_.size());
+      if (is_listed(report, which)) result.locks.push_back(std::move(report));
+    }
+    if (whole < nodes_.size()) {
+      result.doubt =
+          summary(answers).why +
+          ": locks and waiters that only a minority has may be shown, and some that only "
+          "those servers know are missing";
+    }
+    return result;
+  }
+
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
-                                const std::string& by, const CallLimit& limit) override;
+                                const std::string& by, const CallLimit& limit) override {
+    const auto answers = ask<Removed, Removal>(
+        [&](std::size_t node, const CallLimit& share) {
+          return nodes_[node]->force_release(name, shown, by, share);
+        },
+        limit);
+    // With fewer than this many nodes left to them, the holders have no majority any more.
+    const auto needed = majority(nodes_.size());
+    if (count<Removed>(answers) > 0 &&
+        count<Removed>(answers) + count<Changed>(answers) >= needed) {
+      return Removal{Removed{}};
+    }
+    if (count<Changed>(answers) < needed) return summary(answers);
+    for (const auto& each : answers) {
+      const auto* changed = given<Changed>(each);
+      if (changed != nullptr && changed->holder) return Removal{*changed};
+    }
+    return Removal{Changed{}};
+  }
+
   Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
-                                  const std::string& why, const CallLimit& limit) override;
-  LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
+                                  const std::string& why, const CallLimit& limit) override {
+    const auto answers = ask<std::size_t>(
+        [&](std::size_t node, const CallLimit& share) {
+          return nodes_[node]->ask_to_stop(name, holders, why, share);
+        },
+        limit);
+    if (count<std::size_t>(answers) < majority(nodes_.size())) return summary(answers);
+    std::size_t most = 0;
+    for (const auto& each : answers) {
+      if (const auto* asked = given<std::size_t>(each)) most = std::max(most, *asked);
+    }
+    return most;
+  }
+
+  LastWord await_last_word(const LockName& name, const CallLimit& limit) override {
+    FanOut<LastWord> fan_out{all_, nodes_.size(),
+                             [&](std::size_t node, const CallLimit& share) {
+                               return nodes_[node]->await_last_word(name, share);
+                             },
+                             limit};
+    const auto heard = [](const auto& all) {
+      return std::find(all.begin(), all.end(), LastWord::stopped) != all.end();
+    };
+    return heard(fan_out.wait(heard)) ? LastWord::stopped : LastWord::silence;
+  }
 
  private:
   /// What all nodes say, or those that are not late once a majority says `Good`.
@@ -52,98 +137,6 @@ class QuorumAdmin final : public LockAdmin {
   std::vector<std::unique_ptr<LockAdmin>> nodes_;
   std::vector<std::size_t> all_;
 };
-
-Result<LockReport> QuorumAdmin::inspect(const LockName& name, const CallLimit& limit) {
-  const auto answers = ask<LockReport>(
-      [&](std::size_t node, const CallLimit& share) { return nodes_[node]->inspect(name, share); },
-      limit);
-  if (count<LockReport>(answers) < majority(nodes_.size())) return summary(answers);
-  std::vector<LockReport> reports;
-  for (const auto& each : answers) {
-    if (const auto* report = given<LockReport>(each)) reports.push_back(*report);
-  }
-  return merged(name, reports, nodes_.size());
-}
-
-Result<Listing> QuorumAdmin::list(const std::string& pattern, Listed which, Millis each_answer,
-                                  const CallLimit& limit) {
-  const auto answers = ask<Listing>(
-      [&](std::size_t node, const CallLimit& share) -> Result<Listing> {
-        auto listing = nodes_[node]->list(pattern, which, each_answer, share);
-        // A node that does not see all of itself would seem to have lost locks.
-        if (listing && listing->missing) return *std::move(listing->missing);
-        return listing;
-      },
-      limit);
-  const auto whole = count<Listing>(answers);
-  if (whole < majority(nodes_.size())) return summary(answers);
-  Listing result;
-  std::map<LockName, std::vector<LockReport>> by_name;
-  for (const auto& each : answers) {
-    const auto* listing = given<Listing>(each);
-    if (listing == nullptr) continue;
-    for (const auto& report : listing->locks) by_name[report.name].push_back(report);
-    if (!listing->doubt.empty()) result.doubt = listing->doubt;
-  }
-  for (const auto& [name, reports] : by_name) {
-    auto report = merged(name, reports, nodes_.size());
-    if (is_listed(report, which)) result.locks.push_back(std::move(report));
-  }
-  if (whole < nodes_.size()) {
-    result.doubt = summary(answers).why +
-                   ": locks and waiters that only a minority has may be shown, and some that only "
-                   "those servers know are missing";
-  }
-  return result;
-}
-
-Result<Removal> QuorumAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                           const std::string& by, const CallLimit& limit) {
-  const auto answers = ask<Removed, Removal>(
-      [&](std::size_t node, const CallLimit& share) {
-        return nodes_[node]->force_release(name, shown, by, share);
-      },
-      limit);
-  // With fewer than this many nodes left to them, the holders have no majority any more.
-  const auto needed = majority(nodes_.size());
-  if (count<Removed>(answers) > 0 && count<Removed>(answers) + count<Changed>(answers) >= needed) {
-    return Removal{Removed{}};
-  }
-  if (count<Changed>(answers) < needed) return summary(answers);
-  for (const auto& each : answers) {
-    const auto* changed = given<Changed>(each);
-    if (changed != nullptr && changed->holder) return Removal{*changed};
-  }
-  return Removal{Changed{}};
-}
-
-Result<std::size_t> QuorumAdmin::ask_to_stop(const LockName& name,
-                                             const std::vector<Token>& holders,
-                                             const std::string& why, const CallLimit& limit) {
-  const auto answers = ask<std::size_t>(
-      [&](std::size_t node, const CallLimit& share) {
-        return nodes_[node]->ask_to_stop(name, holders, why, share);
-      },
-      limit);
-  if (count<std::size_t>(answers) < majority(nodes_.size())) return summary(answers);
-  std::size_t most = 0;
-  for (const auto& each : answers) {
-    if (const auto* asked = given<std::size_t>(each)) most = std::max(most, *asked);
-  }
-  return most;
-}
-
-LastWord QuorumAdmin::await_last_word(const LockName& name, const CallLimit& limit) {
-  FanOut<LastWord> fan_out{all_, nodes_.size(),
-                           [&](std::size_t node, const CallLimit& share) {
-                             return nodes_[node]->await_last_word(name, share);
-                           },
-                           limit};
-  const auto heard = [](const auto& all) {
-    return std::find(all.begin(), all.end(), LastWord::stopped) != all.end();
-  };
-  return heard(fan_out.wait(heard)) ? LastWord::stopped : LastWord::silence;
-}
 
 bool any_fails(const Findings& findings) {
   return std::any_of(findings.begin(), findings.end(),

@@ -133,33 +133,215 @@ class QuorumStore final : public LockStore {
   explicit QuorumStore(std::vector<std::unique_ptr<QuorumNode>> nodes)
       : nodes_{std::move(nodes)}, settled_{nodes_.all()} {}
 
-  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
-  Turn await_turn(const Claim& claim, const CallLimit& limit) override;
-  void withdraw(const Claim& claim, const CallLimit& limit) override;
-  Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    if (settled_.size() < majority(nodes_.size())) {
+      return TokenExhausted{"too few servers have heard that an earlier try was given up"};
+    }
+    return claim.on_busy == OnBusy::queue ? bid(claim, limit) : try_alone(claim, limit);
+  }
+
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override {
+    const Claim now = token_.last(claim);
+    const auto granted = queue_wait_.to_give_back();
+    if (!granted.empty()) note_unsettled(claim, give_back(nodes_, granted, now, limit));
+    return queue_wait_.sleep(nodes_, now, limit);
+  }
+
+  void withdraw(const Claim& claim, const CallLimit& limit) override {
+    take_back(nodes_, token_.last(claim), limit);
+    token_.give_up();
+  }
+
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
+                const CallLimit& limit) override {
+    const Moment asked_at = base::now();
+    const auto answers = nodes_.ask<Renewed, Renewal>(
+        [&](std::size_t node, const CallLimit& share) {
+          return nodes_[node].renew(name, token, ttl, share);
+        },
+        for_a_refresh(ttl), limit);
+    const auto needed = majority(nodes_.size());
+    if (count<Renewed>(answers) >= needed) {
+      heal({name, token, ttl, OnBusy::give_up}, answers, limit);
+      return Renewed{validity(asked_at, ttl), asked_at};
+    }
+    if (count<NotOurs>(answers) > nodes_.size() - needed) {
+      return NotOurs{"a majority of the servers no longer has it"};
+    }
+    return summary(answers);
+  }
+
   Release release(const LockName& name, const Token& token, const Parting& parting,
-                  const CallLimit& limit) override;
-  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
-  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
-  void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
+                  const CallLimit& limit) override {
+    const auto needed = majority(nodes_.size());
+    // With fewer than this many nodes left to us, we have no majority any more.
+    const auto given_back = [&](const auto& all) {
+      return count<Released>(all) > 0 && count<Released>(all) + count<NotOurs>(all) >= needed;
+    };
+    auto answers = nodes_.ask<Release>(
+        [&](std::size_t node, const CallLimit& share) {
+          return nodes_[node].release(name, token, parting, share);
+        },
+        [&](const auto& all) {
+          return decided<Released>(all, late(all).size()) || given_back(all);
+        },
+        Millis{0}, limit);
+    if (is_last_grant(name, token)) {
+      // Asked once more, a node that heard it the first time has it no more.
+      for (const auto node : released_) answers[node].emplace(Released{});
+      for (const auto node : nodes_.all()) {
+        if (given<Released>(answers[node]) != nullptr) released_.push_back(node);
+      }
+    }
+    if (count<Released>(answers) < needed && count<NotOurs>(answers) > nodes_.size() - needed) {
+      return NotOurs{"a majority of the servers no longer has it"};
+    }
+    if (!given_back(answers)) return summary(answers);
+    released_.clear();
+    return Released{};
+  }
+
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
+    const auto answers = nodes_.ask<StillOurs, Standing>(
+        [&](std::size_t node, const CallLimit& share) {
+          return nodes_[node].check(name, token, share);
+        },
+        Millis{0}, limit);
+    if (const auto ours = standing(answers)) return *ours;
+    if (count<Elsewhere>(answers) <= nodes_.size() - majority(nodes_.size()))
+      return summary(answers);
+    for (const auto& each : answers) {
+      const auto* elsewhere = given<Elsewhere>(each);
+      if (elsewhere != nullptr && elsewhere->holder) return *elsewhere;
+    }
+    return Elsewhere{};
+  }
+
+  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
+    std::vector<std::unique_ptr<Listener>> listeners;
+    for (const auto node : nodes_.all()) listeners.push_back(nodes_[node].listener(name, token));
+    return std::make_unique<QuorumListener>(std::move(listeners));
+  }
+
+  void confirm_stopped(const LockName& name, const Notice& notice,
+                       const CallLimit& limit) override {
+    const auto [node, original] = unwrapped(notice);
+    if (node < nodes_.size()) nodes_[node].confirm_stopped(name, original, limit);
+  }
 
  private:
   /// A single attempt, or a few where claims of several clients share the nodes.
-  Attempt try_alone(const Claim& claim, const CallLimit& limit);
+  Attempt try_alone(const Claim& claim, const CallLimit& limit) {
+    for (int tries = 1;; ++tries) {
+      // A late server may take back the grant of a try after the next try has begun. So that one
+      // has another token, or does not ask this server.
+      Claim now = claim;
+      now.token = token_.for_single_try(claim);
+      auto round = acquire_round(nodes_, settled_, now, std::nullopt, limit);
+      note_grant(now, round);
+      if (claim.token_stays) stop_asking(round.unsettled);
+      const auto* busy = std::get_if<Busy>(&round.attempt);
+      const bool split =
+          busy != nullptr && !busy->holder && open_to_us(round.answers) >= majority(nodes_.size());
+      const bool too_few = settled_.size() < majority(nodes_.size());
+      if (!split || too_few || tries == most_splits || limit.until.passed(base::now())) {
+        return std::move(round.attempt);
+      }
+      const Millis pause{os::random_between(shortest_pause, longest_pause)};
+      os::wait_any({limit.interrupt}, Deadline::after(base::now(), pause));
+    }
+  }
+
   /// One round of a waiter, who is in the queues then.
-  Attempt bid(const Claim& claim, const CallLimit& limit);
-  void note_grant(const Claim& claim, const AcquireRound& round);
+  Attempt bid(const Claim& claim, const CallLimit& limit) {
+    Claim now = queue_wait_.in_queue(claim);
+    auto [token, given_up] = token_.for_bid(claim);
+    now.token = std::move(token);
+    const auto began = base::now();
+    auto round = acquire_round(nodes_, settled_, now, given_up, limit);
+    note_grant(now, round);
+    note_unsettled(claim, round.unsettled);
+    const auto* busy = std::get_if<Busy>(&round.attempt);
+    if (busy == nullptr) return std::move(round.attempt);
+    queue_wait_.note(round.answers, busy->holder.has_value(), began);
+    Queued queued{busy->holder, ahead(round.answers), std::nullopt};
+    for (const auto& each : round.answers) {
+      const auto* there = given<Queued>(each);
+      if (there != nullptr && there->typical_run) queued.typical_run = there->typical_run;
+    }
+    return queued;
+  }
+
+  void note_grant(const Claim& claim, const AcquireRound& round) {
+    const auto* granted = std::get_if<Granted>(&round.attempt);
+    if (granted == nullptr) return;
+    lease_ = granted->lease;
+    granted_ = claim;
+    released_.clear();
+    unconfirmed_ = round.unconfirmed;
+  }
+
   /// These nodes may hear at any time that the claim by the last token is off.
-  void note_unsettled(const Claim& claim, const std::vector<std::size_t>& unsettled);
-  void stop_asking(const std::vector<std::size_t>& unsettled);
+  void note_unsettled(const Claim& claim, const std::vector<std::size_t>& unsettled) {
+    if (claim.token_stays) stop_asking(unsettled);
+    if (!unsettled.empty()) token_.give_up();
+  }
+
+  void stop_asking(const std::vector<std::size_t>& unsettled) {
+    std::erase_if(settled_, [&](std::size_t node) {
+      return std::find(unsettled.begin(), unsettled.end(), node) != unsettled.end();
+    });
+  }
+
   /// Gives the lock to nodes that lost their data, or that never heard us. Only the holder of a
   /// majority may do that: otherwise a lost lock would come back to life node by node.
-  void heal(Claim claim, const Answers<Renewal>& answers, const CallLimit& limit);
+  void heal(Claim claim, const Answers<Renewal>& answers, const CallLimit& limit) {
+    std::vector<std::size_t> without;
+    for (const auto node : settled_) {
+      if (given<NotOurs>(answers[node]) != nullptr) without.push_back(node);
+    }
+    // The fence first: a node that is healed gives a number of its own.
+    std::vector<std::size_t> lower;
+    for (const auto node : unconfirmed_) {
+      if (given<Renewed>(answers[node]) != nullptr) lower.push_back(node);
+    }
+    if (without.empty() && lower.empty()) return;
+    const auto fence = fence_of(claim.name, claim.token, limit);
+    FanOut<Attempt> fan_out{
+        without, nodes_.size(),
+        [&](std::size_t node, const CallLimit& share) { return enter(nodes_[node], claim, share); },
+        limit};
+    fan_out.linger(Deadline::after(base::now(), for_healing));
+    const auto& healed = fan_out.end();
+    for (const auto node : without) {
+      if (given<Granted>(healed[node]) != nullptr) lower.push_back(node);
+    }
+    if (!fence) return;
+    const auto now = base::now();
+    Lease lease{claim.name, claim.token, claim.ttl, validity(now, claim.ttl), *fence, now};
+    if (is_last_grant(claim.name, claim.token)) {
+      // Only now: a node that has lost its data counts its runs for the slot anew.
+      claim.slot = granted_->slot;
+      claim.history = granted_->history;
+      lease.attempt = lease_->attempt;
+      lease.failures = lease_->failures;
+    }
+    raise(nodes_, claim, lease, lower, limit);
+    // A node that has a higher number keeps that.
+    for (const auto node : lower) std::erase(unconfirmed_, node);
+  }
+
   [[nodiscard]] bool is_last_grant(const LockName& name, const Token& token) const {
     return lease_ && lease_->name == name && lease_->token == token;
   }
+
   /// The fence of the token's grant; nothing if the servers do not say.
-  std::optional<Fence> fence_of(const LockName& name, const Token& token, const CallLimit& limit);
+  std::optional<Fence> fence_of(const LockName& name, const Token& token, const CallLimit& limit) {
+    if (is_last_grant(name, token)) return lease_->fence;
+    const auto ours = check(name, token, limit);
+    const auto* still = std::get_if<StillOurs>(&ours);
+    return still != nullptr ? still->fence : std::nullopt;
+  }
 
   Nodes nodes_;
   TriedToken token_;
@@ -170,203 +352,6 @@ class QuorumStore final : public LockStore {
   std::vector<std::size_t> unconfirmed_;  // the nodes that perhaps have a lower fence for it
   std::vector<std::size_t> released_;     // the nodes that it was given back to
 };
-
-Attempt QuorumStore::try_acquire(const Claim& claim, const CallLimit& limit) {
-  if (settled_.size() < majority(nodes_.size())) {
-    return TokenExhausted{"too few servers have heard that an earlier try was given up"};
-  }
-  return claim.on_busy == OnBusy::queue ? bid(claim, limit) : try_alone(claim, limit);
-}
-
-Attempt QuorumStore::try_alone(const Claim& claim, const CallLimit& limit) {
-  for (int tries = 1;; ++tries) {
-    // A late server may take back the grant of a try after the next try has begun. So that one has
-    // another token, or does not ask this server.
-    Claim now = claim;
-    now.token = token_.for_single_try(claim);
-    auto round = acquire_round(nodes_, settled_, now, std::nullopt, limit);
-    note_grant(now, round);
-    if (claim.token_stays) stop_asking(round.unsettled);
-    const auto* busy = std::get_if<Busy>(&round.attempt);
-    const bool split =
-        busy != nullptr && !busy->holder && open_to_us(round.answers) >= majority(nodes_.size());
-    const bool too_few = settled_.size() < majority(nodes_.size());
-    if (!split || too_few || tries == most_splits || limit.until.passed(base::now())) {
-      return std::move(round.attempt);
-    }
-    const Millis pause{os::random_between(shortest_pause, longest_pause)};
-    os::wait_any({limit.interrupt}, Deadline::after(base::now(), pause));
-  }
-}
-
-Attempt QuorumStore::bid(const Claim& claim, const CallLimit& limit) {
-  Claim now = queue_wait_.in_queue(claim);
-  auto [token, given_up] = token_.for_bid(claim);
-  now.token = std::move(token);
-  const auto began = base::now();
-  auto round = acquire_round(nodes_, settled_, now, given_up, limit);
-  note_grant(now, round);
-  note_unsettled(claim, round.unsettled);
-  const auto* busy = std::get_if<Busy>(&round.attempt);
-  if (busy == nullptr) return std::move(round.attempt);
-  queue_wait_.note(round.answers, busy->holder.has_value(), began);
-  Queued queued{busy->holder, ahead(round.answers), std::nullopt};
-  for (const auto& each : round.answers) {
-    const auto* there = given<Queued>(each);
-    if (there != nullptr && there->typical_run) queued.typical_run = there->typical_run;
-  }
-  return queued;
-}
-
-void QuorumStore::note_grant(const Claim& claim, const AcquireRound& round) {
-  const auto* granted = std::get_if<Granted>(&round.attempt);
-  if (granted == nullptr) return;
-  lease_ = granted->lease;
-  granted_ = claim;
-  released_.clear();
-  unconfirmed_ = round.unconfirmed;
-}
-
-void QuorumStore::note_unsettled(const Claim& claim, const std::vector<std::size_t>& unsettled) {
-  if (claim.token_stays) stop_asking(unsettled);
-  if (!unsettled.empty()) token_.give_up();
-}
-
-void QuorumStore::stop_asking(const std::vector<std::size_t>& unsettled) {
-  std::erase_if(settled_, [&](std::size_t node) {
-    return std::find(unsettled.begin(), unsettled.end(), node) != unsettled.end();
-  });
-}
-
-Turn QuorumStore::await_turn(const Claim& claim, const CallLimit& limit) {
-  const Claim now = token_.last(claim);
-  const auto granted = queue_wait_.to_give_back();
-  if (!granted.empty()) note_unsettled(claim, give_back(nodes_, granted, now, limit));
-  return queue_wait_.sleep(nodes_, now, limit);
-}
-
-void QuorumStore::withdraw(const Claim& claim, const CallLimit& limit) {
-  take_back(nodes_, token_.last(claim), limit);
-  token_.give_up();
-}
-
-Renewal QuorumStore::renew(const LockName& name, const Token& token, Ttl ttl,
-                           const CallLimit& limit) {
-  const Moment asked_at = base::now();
-  const auto answers = nodes_.ask<Renewed, Renewal>(
-      [&](std::size_t node, const CallLimit& share) {
-        return nodes_[node].renew(name, token, ttl, share);
-      },
-      for_a_refresh(ttl), limit);
-  const auto needed = majority(nodes_.size());
-  if (count<Renewed>(answers) >= needed) {
-    heal({name, token, ttl, OnBusy::give_up}, answers, limit);
-    return Renewed{validity(asked_at, ttl), asked_at};
-  }
-  if (count<NotOurs>(answers) > nodes_.size() - needed) {
-    return NotOurs{"a majority of the servers no longer has it"};
-  }
-  return summary(answers);
-}
-
-void QuorumStore::heal(Claim claim, const Answers<Renewal>& answers, const CallLimit& limit) {
-  std::vector<std::size_t> without;
-  for (const auto node : settled_) {
-    if (given<NotOurs>(answers[node]) != nullptr) without.push_back(node);
-  }
-  // The fence first: a node that is healed gives a number of its own.
-  std::vector<std::size_t> lower;
-  for (const auto node : unconfirmed_) {
-    if (given<Renewed>(answers[node]) != nullptr) lower.push_back(node);
-  }
-  if (without.empty() && lower.empty()) return;
-  const auto fence = fence_of(claim.name, claim.token, limit);
-  FanOut<Attempt> fan_out{
-      without, nodes_.size(),
-      [&](std::size_t node, const CallLimit& share) { return enter(nodes_[node], claim, share); },
-      limit};
-  fan_out.linger(Deadline::after(base::now(), for_healing));
-  const auto& healed = fan_out.end();
-  for (const auto node : without) {
-    if (given<Granted>(healed[node]) != nullptr) lower.push_back(node);
-  }
-  if (!fence) return;
-  const auto now = base::now();
-  Lease lease{claim.name, claim.token, claim.ttl, validity(now, claim.ttl), *fence, now};
-  if (is_last_grant(claim.name, claim.token)) {
-    // Only now: a node that has lost its data counts its runs for the slot anew.
-    claim.slot = granted_->slot;
-    claim.history = granted_->history;
-    lease.attempt = lease_->attempt;
-    lease.failures = lease_->failures;
-  }
-  raise(nodes_, claim, lease, lower, limit);
-  // A node that has a higher number keeps that.
-  for (const auto node : lower) std::erase(unconfirmed_, node);
-}
-
-std::optional<Fence> QuorumStore::fence_of(const LockName& name, const Token& token,
-                                           const CallLimit& limit) {
-  if (is_last_grant(name, token)) return lease_->fence;
-  const auto ours = check(name, token, limit);
-  const auto* still = std::get_if<StillOurs>(&ours);
-  return still != nullptr ? still->fence : std::nullopt;
-}
-
-Release QuorumStore::release(const LockName& name, const Token& token, const Parting& parting,
-                             const CallLimit& limit) {
-  const auto needed = majority(nodes_.size());
-  // With fewer than this many nodes left to us, we have no majority any more.
-  const auto given_back = [&](const auto& all) {
-    return count<Released>(all) > 0 && count<Released>(all) + count<NotOurs>(all) >= needed;
-  };
-  auto answers = nodes_.ask<Release>(
-      [&](std::size_t node, const CallLimit& share) {
-        return nodes_[node].release(name, token, parting, share);
-      },
-      [&](const auto& all) { return decided<Released>(all, late(all).size()) || given_back(all); },
-      Millis{0}, limit);
-  if (is_last_grant(name, token)) {
-    // Asked once more, a node that heard it the first time has it no more.
-    for (const auto node : released_) answers[node].emplace(Released{});
-    for (const auto node : nodes_.all()) {
-      if (given<Released>(answers[node]) != nullptr) released_.push_back(node);
-    }
-  }
-  if (count<Released>(answers) < needed && count<NotOurs>(answers) > nodes_.size() - needed) {
-    return NotOurs{"a majority of the servers no longer has it"};
-  }
-  if (!given_back(answers)) return summary(answers);
-  released_.clear();
-  return Released{};
-}
-
-Standing QuorumStore::check(const LockName& name, const Token& token, const CallLimit& limit) {
-  const auto answers = nodes_.ask<StillOurs, Standing>(
-      [&](std::size_t node, const CallLimit& share) {
-        return nodes_[node].check(name, token, share);
-      },
-      Millis{0}, limit);
-  if (const auto ours = standing(answers)) return *ours;
-  if (count<Elsewhere>(answers) <= nodes_.size() - majority(nodes_.size())) return summary(answers);
-  for (const auto& each : answers) {
-    const auto* elsewhere = given<Elsewhere>(each);
-    if (elsewhere != nullptr && elsewhere->holder) return *elsewhere;
-  }
-  return Elsewhere{};
-}
-
-std::unique_ptr<Listener> QuorumStore::listener(const LockName& name, const Token& token) {
-  std::vector<std::unique_ptr<Listener>> listeners;
-  for (const auto node : nodes_.all()) listeners.push_back(nodes_[node].listener(name, token));
-  return std::make_unique<QuorumListener>(std::move(listeners));
-}
-
-void QuorumStore::confirm_stopped(const LockName& name, const Notice& notice,
-                                  const CallLimit& limit) {
-  const auto [node, original] = unwrapped(notice);
-  if (node < nodes_.size()) nodes_[node].confirm_stopped(name, original, limit);
-}
 
 }  // namespace
 

@@ -38,31 +38,6 @@ struct Asking {
   }
 };
 
-class RedisAdmin final : public LockAdmin {
- public:
-  explicit RedisAdmin(const RedisServer& server) : access_{server.access}, client_{server} {}
-
-  Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override;
-  Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
-                       const CallLimit& limit) override;
-  Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
-                                const std::string& by, const CallLimit& limit) override;
-  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& whom,
-                                  const std::string& why, const CallLimit& limit) override;
-  LastWord await_last_word(const LockName& name, const CallLimit& limit) override;
-
- private:
-  Result<LockReport> inspect(const LockName& name, std::size_t runs, const CallLimit& limit);
-  /// And into `listing`, what is missing.
-  Result<std::set<LockName>> known_locks(const std::string& pattern, Listed which,
-                                         const Asking& asking, Listing& listing);
-
-  RedisServer::Access access_;
-  Client client_;
-  // Where a removed holder's last word arrives.
-  std::string reply_id_ = os::random_hex(20);
-};
-
 /// From the answer of inspect.lua.
 std::vector<HolderReport> holders_in(const Fields& lock) {
   const auto first = holder_in(lock["holder"]);
@@ -101,30 +76,6 @@ std::vector<Run> runs_in(const Fields& lock) {
   return runs;
 }
 
-Result<LockReport> RedisAdmin::inspect(const LockName& name, const CallLimit& limit) {
-  return inspect(name, rules::remembered_runs, limit);
-}
-
-Result<LockReport> RedisAdmin::inspect(const LockName& name, std::size_t runs,
-                                       const CallLimit& limit) {
-  auto answer = client_.run_script(scripts::inspect, name, {std::to_string(runs)}, limit);
-  if (!answer) return std::move(answer).error();
-  const Reply& reply = *answer;
-  if (reply[0].text() != "lock") return nonsense();
-  const Fields lock{reply, 1};
-  LockReport report{name, std::nullopt, holders_in(lock), unsigned_in(lock["fence"]), {}};
-  if (const auto mode = lock["mode"]; !mode.text().empty()) report.mode = mode_in(mode.text());
-  const Reply waiters = lock["waiters"];
-  for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
-    auto [token, mode] = waiter_in(waiters[i].text());
-    const bool is_known = waiters[i + 1].integer() >= 0;
-    report.waiters.push_back({std::move(token), mode,
-                              is_known ? std::optional{length_in(waiters[i + 1])} : std::nullopt});
-  }
-  report.runs = runs_in(lock);
-  return report;
-}
-
 Fault too_long() {
   return {Fault::Kind::unusable, "an implausibly long list of locks"};
 }
@@ -158,38 +109,6 @@ Result<base::Done> scan(Client& client, const std::string& pattern, Listed which
   return base::Done{};
 }
 
-Result<std::set<LockName>> RedisAdmin::known_locks(const std::string& pattern, Listed which,
-                                                   const Asking& asking, Listing& listing) {
-  std::set<LockName> names;
-  const auto asked_at = base::now();
-  auto masters = masters_of(client_, asking.one(asked_at));
-  if (!masters) {
-    Fault fault = std::move(masters).error();
-    say_limit(fault, asked_at, asking.one(asked_at).until);
-    return fault;
-  }
-  listing.missing = std::move(masters->missing);
-  if (masters->unknown) {
-    listing.doubt =
-        "not allowed to ask whether this is a Cluster (+cluster|slots): if it is one, the locks on "
-        "its other nodes are missing";
-  }
-  for (const auto& node : masters->nodes) {
-    Client client{RedisServer{RedisServer::Nodes{node}, access_}};
-    auto all = scan(client, pattern, which, names, asking);
-    if (all) continue;
-    Fault fault = named(node, std::move(all).error());
-    if (ended(asking.limit) || fault.kind == Fault::Kind::unusable) return fault;
-    // The others are worth showing: they may be all that there is for now.
-    listing.missing = std::move(fault);
-  }
-  if (masters->nodes.empty()) {
-    if (auto all = scan(client_, pattern, which, names, asking); !all)
-      return std::move(all).error();
-  }
-  return names;
-}
-
 std::size_t size_of(const LockReport& report) {
   std::size_t size = sizeof report;
   for (const auto& each : report.holders) size += sizeof each + each.holder.token.size();
@@ -198,63 +117,133 @@ std::size_t size_of(const LockReport& report) {
   return size;
 }
 
-Result<Listing> RedisAdmin::list(const std::string& pattern, Listed which, Millis each_answer,
-                                 const CallLimit& limit) {
-  const Asking asking{each_answer, limit};
-  Listing listing;
-  auto names = known_locks(pattern, which, asking, listing);
-  if (!names) return std::move(names).error();
-  std::size_t size = 0;
-  for (const LockName& name : *names) {
-    auto report = inspect(name, which == Listed::in_use ? 1 : rules::remembered_runs, asking.one());
-    if (!report) return std::move(report).error();
-    size += size_of(*report);
-    if (size > longest_list) return too_long();
-    if (is_listed(*report, which)) listing.locks.push_back(*std::move(report));
-  }
-  return listing;
-}
-
 void append(std::vector<std::string>& arguments, const std::vector<Token>& tokens) {
   for (const Token& token : tokens) arguments.push_back(token.text());
 }
 
-Result<Removal> RedisAdmin::force_release(const LockName& name, const std::vector<Token>& shown,
-                                          const std::string& by, const CallLimit& limit) {
-  // Only an rlock reads a mailbox.
-  const bool listens = std::any_of(shown.begin(), shown.end(),
-                                   [](const Token& token) { return token.parts().has_value(); });
-  std::vector<std::string> arguments{std::to_string(confirm_within.count()),
-                                     listens ? reply_id_ : "", by};
-  append(arguments, shown);
-  auto answer = client_.run_script(scripts::force_release, name, arguments, limit);
-  if (!answer) return std::move(answer).error();
-  const Reply& reply = *answer;
-  if (reply[0].text() == "removed") return Removal{Removed{}};
-  if (reply[0].text() == "changed") {
-    return Removal{Changed{holder_in(Fields{reply, 1}["holder"])}};
+class RedisAdmin final : public LockAdmin {
+ public:
+  explicit RedisAdmin(const RedisServer& server) : access_{server.access}, client_{server} {}
+
+  Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override {
+    return inspect(name, rules::remembered_runs, limit);
   }
-  return nonsense();
-}
 
-Result<std::size_t> RedisAdmin::ask_to_stop(const LockName& name, const std::vector<Token>& whom,
-                                            const std::string& why, const CallLimit& limit) {
-  std::vector<std::string> arguments{reply_id_, why};
-  append(arguments, whom);
-  auto answer = client_.run_script(scripts::ask_to_stop, name, arguments, limit);
-  if (!answer) return std::move(answer).error();
-  const Reply& reply = *answer;
-  if (!reply.is_integer()) return nonsense();
-  return static_cast<std::size_t>(std::max<std::int64_t>(reply.integer(), 0));
-}
+  Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
+                       const CallLimit& limit) override {
+    const Asking asking{each_answer, limit};
+    Listing listing;
+    auto names = known_locks(pattern, which, asking, listing);
+    if (!names) return std::move(names).error();
+    std::size_t size = 0;
+    for (const LockName& name : *names) {
+      auto report =
+          inspect(name, which == Listed::in_use ? 1 : rules::remembered_runs, asking.one());
+      if (!report) return std::move(report).error();
+      size += size_of(*report);
+      if (size > longest_list) return too_long();
+      if (is_listed(*report, which)) listing.locks.push_back(*std::move(report));
+    }
+    return listing;
+  }
 
-LastWord RedisAdmin::await_last_word(const LockName& name, const CallLimit& limit) {
-  const base::Millis length = limit.until.left(base::now());
-  const std::string mailbox = LockKeys{name}.mailbox + reply_id_;
-  // The server's timer is coarse: ours decides, and the connection goes with it.
-  const auto answer = client_.ask(blocking_pop(mailbox, length + Millis{1000}), limit);
-  return answer && (*answer)[1].text() == "stopped" ? LastWord::stopped : LastWord::silence;
-}
+  Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
+                                const std::string& by, const CallLimit& limit) override {
+    // Only an rlock reads a mailbox.
+    const bool listens = std::any_of(shown.begin(), shown.end(),
+                                     [](const Token& token) { return token.parts().has_value(); });
+    std::vector<std::string> arguments{std::to_string(confirm_within.count()),
+                                       listens ? reply_id_ : "", by};
+    append(arguments, shown);
+    auto answer = client_.run_script(scripts::force_release, name, arguments, limit);
+    if (!answer) return std::move(answer).error();
+    const Reply& reply = *answer;
+    if (reply[0].text() == "removed") return Removal{Removed{}};
+    if (reply[0].text() == "changed") {
+      return Removal{Changed{holder_in(Fields{reply, 1}["holder"])}};
+    }
+    return nonsense();
+  }
+
+  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& whom,
+                                  const std::string& why, const CallLimit& limit) override {
+    std::vector<std::string> arguments{reply_id_, why};
+    append(arguments, whom);
+    auto answer = client_.run_script(scripts::ask_to_stop, name, arguments, limit);
+    if (!answer) return std::move(answer).error();
+    const Reply& reply = *answer;
+    if (!reply.is_integer()) return nonsense();
+    return static_cast<std::size_t>(std::max<std::int64_t>(reply.integer(), 0));
+  }
+
+  LastWord await_last_word(const LockName& name, const CallLimit& limit) override {
+    const base::Millis length = limit.until.left(base::now());
+    const std::string mailbox = LockKeys{name}.mailbox + reply_id_;
+    // The server's timer is coarse: ours decides, and the connection goes with it.
+    const auto answer = client_.ask(blocking_pop(mailbox, length + Millis{1000}), limit);
+    return answer && (*answer)[1].text() == "stopped" ? LastWord::stopped : LastWord::silence;
+  }
+
+ private:
+  Result<LockReport> inspect(const LockName& name, std::size_t runs, const CallLimit& limit) {
+    auto answer = client_.run_script(scripts::inspect, name, {std::to_string(runs)}, limit);
+    if (!answer) return std::move(answer).error();
+    const Reply& reply = *answer;
+    if (reply[0].text() != "lock") return nonsense();
+    const Fields lock{reply, 1};
+    LockReport report{name, std::nullopt, holders_in(lock), unsigned_in(lock["fence"]), {}};
+    if (const auto mode = lock["mode"]; !mode.text().empty()) report.mode = mode_in(mode.text());
+    const Reply waiters = lock["waiters"];
+    for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
+      auto [token, mode] = waiter_in(waiters[i].text());
+      const bool is_known = waiters[i + 1].integer() >= 0;
+      report.waiters.push_back(
+          {std::move(token), mode,
+           is_known ? std::optional{length_in(waiters[i + 1])} : std::nullopt});
+    }
+    report.runs = runs_in(lock);
+    return report;
+  }
+
+  /// And into `listing`, what is missing.
+  Result<std::set<LockName>> known_locks(const std::string& pattern, Listed which,
+                                         const Asking& asking, Listing& listing) {
+    std::set<LockName> names;
+    const auto asked_at = base::now();
+    auto masters = masters_of(client_, asking.one(asked_at));
+    if (!masters) {
+      Fault fault = std::move(masters).error();
+      say_limit(fault, asked_at, asking.one(asked_at).until);
+      return fault;
+    }
+    listing.missing = std::move(masters->missing);
+    if (masters->unknown) {
+      listing.doubt =
+          "not allowed to ask whether this is a Cluster (+cluster|slots): if it is one, the locks "
+          "on "
+          "its other nodes are missing";
+    }
+    for (const auto& node : masters->nodes) {
+      Client client{RedisServer{RedisServer::Nodes{node}, access_}};
+      auto all = scan(client, pattern, which, names, asking);
+      if (all) continue;
+      Fault fault = named(node, std::move(all).error());
+      if (ended(asking.limit) || fault.kind == Fault::Kind::unusable) return fault;
+      // The others are worth showing: they may be all that there is for now.
+      listing.missing = std::move(fault);
+    }
+    if (masters->nodes.empty()) {
+      if (auto all = scan(client_, pattern, which, names, asking); !all)
+        return std::move(all).error();
+    }
+    return names;
+  }
+
+  RedisServer::Access access_;
+  Client client_;
+  // Where a removed holder's last word arrives.
+  std::string reply_id_ = os::random_hex(20);
+};
 
 }  // namespace
 

@@ -17,47 +17,6 @@ std::string count(Millis length) {
   return std::to_string(length.count());
 }
 
-class RedisStore final : public QuorumNode {
- public:
-  explicit RedisStore(const RedisServer& server) : server_{server}, client_{server} {}
-
-  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
-  Turn await_turn(const Claim& claim, const CallLimit& limit) override;
-  void withdraw(const Claim& claim, const CallLimit& limit) override;
-  Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
-  Release release(const LockName& name, const Token& token, const Parting& parting,
-                  const CallLimit& limit) override;
-  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
-  Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override;
-  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
-  void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
-
- private:
-  /// A script on a lock.
-  Result<Reply> run(const Script& script, const LockName& name,
-                    const std::vector<std::string>& arguments, const CallLimit& limit,
-                    const std::optional<Slot>& slot = std::nullopt);
-  [[nodiscard]] std::vector<std::string> claim_to_say(const Claim& claim, Moment asked_at) const;
-  Result<Reply> leave(const LockName& name, const std::string& id, const char* how,
-                      const Parting& parting, const CallLimit& limit);
-  /// What is wrong with what we have just written: too few replicas have it. Empty if enough do.
-  Result<std::string> missing_replicas(const CallLimit& limit);
-
-  RedisServer server_;
-  Client client_;
-
-  // The replicas that must confirm what the holder writes, and the master where they last did.
-  unsigned sync_replicas_ = 0;
-  std::string confirmed_at_;
-
-  // Of the queue: our ticket, and what the server told us last.
-  BlockingWait wait_{client_};
-  std::string ticket_;
-  std::optional<Moment>
-      lost_try_;  // the first one that the server may have heard, without our hearing it
-  Queued queued_{};
-};
-
 std::size_t count_in(const Reply& field) {
   return static_cast<std::size_t>(std::max<std::int64_t>(field.integer(), 0));
 }
@@ -89,92 +48,6 @@ Attempt done_in(const Fields& done) {
                   number_in(done["attempt"]), *how, length_in(done["ago"])};
 }
 
-Result<Reply> RedisStore::run(const Script& script, const LockName& name,
-                              const std::vector<std::string>& arguments, const CallLimit& limit,
-                              const std::optional<Slot>& slot) {
-  wait_.unblock();
-  return client_.run_script(script, name, arguments, limit, slot);
-}
-
-Attempt RedisStore::try_acquire(const Claim& claim, const CallLimit& limit) {
-  const Moment asked_at = base::now();
-  auto answer = run(scripts::enter, claim.name, claim_to_say(claim, asked_at), limit, claim.slot);
-  if (!answer) {
-    if (answer.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
-    return std::move(answer).error();
-  }
-  const Reply& reply = *answer;
-  const Fields fields{reply, 1};
-  const std::string_view outcome = reply[0].text();
-  if (outcome == "granted") {
-    auto lease = lease_in(fields, claim, asked_at);
-    if (!lease) return nonsense();
-    sync_replicas_ = claim.sync_replicas;
-    auto flaw = missing_replicas(limit);
-    if (!flaw) return std::move(flaw).error();
-    return Granted{*std::move(lease), *std::move(flaw), fields["again"].integer() == 1};
-  }
-  if (outcome == "busy") return Busy{holder_in(fields["holder"]), count_in(fields["waiting"])};
-  if (outcome == "queued") {
-    ticket_ = fields["ticket"].text();
-    queued_ = queued_in(fields);
-    return queued_;
-  }
-  if (outcome == "done") return done_in(fields);
-  if (outcome == "mismatch") {
-    return ModeConflict{mode_in(fields["mode"].text()),
-                        Token::foreign(std::string{fields["token"].text()})};
-  }
-  return nonsense();
-}
-
-std::vector<std::string> RedisStore::claim_to_say(const Claim& claim, Moment asked_at) const {
-  const Bid bid = claim.bid.value_or(Bid{});
-  // Once we are in the queue, those who came after us must not be sent away.
-  const bool first_time = ticket_.empty();
-  Arguments claimed;
-  claimed.say("id", queue_id(claim.token, claim.mode))
-      .say("ttl", claim.ttl.length())
-      .say("confirm_within", confirm_within);
-  if (claim.on_busy == OnBusy::queue) claimed.say("patience", patience);
-  if (bid.ticket) {
-    claimed.say("ticket", bid.ticket->number);
-  } else if (!first_time) {
-    claimed.say("ticket", ticket_);
-  }
-  if (bid.ticket && bid.ticket->from == Bid::Ticket::From::client) claimed.say("newcomer", 1);
-  if (bid.fence) claimed.say("fence", *bid.fence);
-  if (claim.max_waiters) claimed.say("max_waiters", *claim.max_waiters);
-  if (first_time && !claim.supersede.empty()) claimed.say("supersede", claim.supersede);
-  if (claim.spare_holders) claimed.say("spare_holders", 1);
-  if (lost_try_) {
-    claimed.say("tried", std::max(base::ceil<Millis>(asked_at - *lost_try_), Millis{1}));
-  }
-  if (claim.history > Millis{0}) claimed.say("history", claim.history);
-  claimed.say("run_begin", fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""));
-  if (!claim.reason.empty()) claimed.say("reason", claim.reason);
-  return claimed.take();
-}
-
-Result<std::string> RedisStore::missing_replicas(const CallLimit& limit) {
-  if (sync_replicas_ == 0) return std::string{};
-  const Millis time = std::min(replication, limit.until.left(base::now()) / 2);
-  auto answer =
-      client_.ask_same_connection({"WAIT", std::to_string(sync_replicas_), count(time)}, limit);
-  if (!answer) return std::move(answer).error();
-  const auto acknowledged = answer->integer();
-  if (acknowledged >= static_cast<std::int64_t>(sync_replicas_)) {
-    confirmed_at_ = client_.peer();
-    return std::string{};
-  }
-  return fmt::format("only {} of {} replicas have confirmed the lock", acknowledged,
-                     sync_replicas_);
-}
-
-Turn RedisStore::await_turn(const Claim& claim, const CallLimit& limit) {
-  return wait_.sleep(LockKeys{claim.name}.mailbox + claim.token.text(), queued_, limit);
-}
-
 const char* text_of(Parting::SlotEnd end) {
   switch (end) {
     case Parting::SlotEnd::done: return "done";
@@ -184,109 +57,218 @@ const char* text_of(Parting::SlotEnd end) {
   return "open";
 }
 
-Result<Reply> RedisStore::leave(const LockName& name, const std::string& id, const char* how,
-                                const Parting& parting, const CallLimit& limit) {
-  Arguments parted;
-  parted.say("id", id).say("confirm_within", confirm_within).say("how", how);
-  if (parting.min_hold > Millis{0}) parted.say("min_hold", parting.min_hold);
-  if (parting.history > Millis{0}) parted.say("history", parting.history);
-  if (parting.end) parted.say("run_end", fields_of_end(*parting.end));
-  if (parting.fence) parted.say("fence", *parting.fence);
-  std::optional<Slot> slot;
-  if (const auto& of_slot = parting.slot) {
-    slot = of_slot->slot;
-    if (parting.end) parted.say("slot_end", text_of(of_slot->end));
-    parted.say("retries", of_slot->slot.retries)
-        .say("attempt", of_slot->attempt)
-        .say("failures", of_slot->failures);
-  }
-  return run(scripts::leave, name, parted.take(), limit, slot);
-}
-
-void RedisStore::withdraw(const Claim& claim, const CallLimit& limit) {
-  // If it is not heard, our position ends with our patience, a lock granted unheard with its lease.
-  const auto cancel = [&](const CallLimit& share) {
-    return leave(claim.name, queue_id(claim.token, claim.mode), "cancel", no_run(claim), share);
-  };
-  // The connection may have died without a word: half of the time is for a new one.
-  const auto now = base::now();
-  const auto answer = cancel(limit.at_most(Deadline::after(now, limit.until.left(now) / 2)));
-  const bool unheard = !answer && answer.error().kind == Fault::Kind::silent;
-  if (unheard && !ended(limit)) (void)cancel(limit);
-}
-
 NotOurs not_ours(std::int64_t code) {
   if (code == -2) return {"a later fence was given"};
   return {code == 0 ? "the key is gone from the server" : "the key has another holder"};
 }
 
-Renewal RedisStore::renew(const LockName& name, const Token& token, Ttl ttl,
-                          const CallLimit& limit) {
-  // A master that was replaced would renew for ever what the new one grants to others.
-  client_.follow_master(limit);
-  const Moment asked_at = base::now();
-  auto answer = run(scripts::renew, name, {token.text(), count(ttl.length())}, limit);
-  if (!answer) return std::move(answer).error();
-  const Reply& reply = *answer;
-  if (!reply.is_integer()) return nonsense();
-  if (reply.integer() != 1) return not_ours(reply.integer());
-  auto flaw = missing_replicas(limit);
-  if (!flaw) return std::move(flaw).error();
-  // A master that had its replicas and has them no more may have been replaced. One that we have
-  // been led to since was a replica itself, and its own may take a while to come.
-  if (!flaw->empty() && client_.peer() == confirmed_at_) {
-    return Fault{Fault::Kind::unavailable, *std::move(flaw)};
+class RedisStore final : public QuorumNode {
+ public:
+  explicit RedisStore(const RedisServer& server) : server_{server}, client_{server} {}
+
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    const Moment asked_at = base::now();
+    auto answer = run(scripts::enter, claim.name, claim_to_say(claim, asked_at), limit, claim.slot);
+    if (!answer) {
+      if (answer.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
+      return std::move(answer).error();
+    }
+    const Reply& reply = *answer;
+    const Fields fields{reply, 1};
+    const std::string_view outcome = reply[0].text();
+    if (outcome == "granted") {
+      auto lease = lease_in(fields, claim, asked_at);
+      if (!lease) return nonsense();
+      sync_replicas_ = claim.sync_replicas;
+      auto flaw = missing_replicas(limit);
+      if (!flaw) return std::move(flaw).error();
+      return Granted{*std::move(lease), *std::move(flaw), fields["again"].integer() == 1};
+    }
+    if (outcome == "busy") return Busy{holder_in(fields["holder"]), count_in(fields["waiting"])};
+    if (outcome == "queued") {
+      ticket_ = fields["ticket"].text();
+      queued_ = queued_in(fields);
+      return queued_;
+    }
+    if (outcome == "done") return done_in(fields);
+    if (outcome == "mismatch") {
+      return ModeConflict{mode_in(fields["mode"].text()),
+                          Token::foreign(std::string{fields["token"].text()})};
+    }
+    return nonsense();
   }
-  return Renewed{validity(asked_at, ttl), asked_at};
-}
 
-Renewal RedisStore::raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) {
-  Arguments raised;
-  raised.say("token", lease.token.text())
-      .say("fence", lease.fence)
-      .say("ttl", lease.ttl.length())
-      .say("history", claim.history)
-      .say("attempt", lease.attempt)
-      .say("failures", lease.failures);
-  auto answer = run(scripts::raise, lease.name, raised.take(), limit, claim.slot);
-  if (!answer) return std::move(answer).error();
-  const Reply& reply = *answer;
-  if (!reply.is_integer()) return nonsense();
-  if (reply.integer() != 1) return not_ours(reply.integer());
-  return Renewed{lease.valid_until, lease.asked_at};
-}
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override {
+    return wait_.sleep(LockKeys{claim.name}.mailbox + claim.token.text(), queued_, limit);
+  }
 
-Release RedisStore::release(const LockName& name, const Token& token, const Parting& parting,
-                            const CallLimit& limit) {
-  auto answer = leave(name, token.text(), "release", parting, limit);
-  if (!answer) return std::move(answer).error();
-  const Reply& reply = *answer;
-  if (!reply.is_integer()) return nonsense();
-  if (reply.integer() != 1) return not_ours(reply.integer());
-  return Released{};
-}
+  void withdraw(const Claim& claim, const CallLimit& limit) override {
+    // If it is not heard, our position ends with our patience, a lock granted unheard with its
+    // lease.
+    const auto cancel = [&](const CallLimit& share) {
+      return leave(claim.name, queue_id(claim.token, claim.mode), "cancel", no_run(claim), share);
+    };
+    // The connection may have died without a word: half of the time is for a new one.
+    const auto now = base::now();
+    const auto answer = cancel(limit.at_most(Deadline::after(now, limit.until.left(now) / 2)));
+    const bool unheard = !answer && answer.error().kind == Fault::Kind::silent;
+    if (unheard && !ended(limit)) (void)cancel(limit);
+  }
 
-Standing RedisStore::check(const LockName& name, const Token& token, const CallLimit& limit) {
-  const Moment asked_at = base::now();
-  auto answer = run(scripts::check, name, {token.text()}, limit);
-  if (!answer) return std::move(answer).error();
-  const Reply& reply = *answer;
-  const Fields fields{reply, 1};
-  if (reply[0].text() == "elsewhere") return Elsewhere{holder_in(fields["holder"])};
-  const Millis left = length_in(fields["left"]);
-  if (reply[0].text() != "ours" || left == Millis{0}) return nonsense();
-  return StillOurs{validity(asked_at, left), unsigned_in(fields["fence"])};
-}
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
+                const CallLimit& limit) override {
+    // A master that was replaced would renew for ever what the new one grants to others.
+    client_.follow_master(limit);
+    const Moment asked_at = base::now();
+    auto answer = run(scripts::renew, name, {token.text(), count(ttl.length())}, limit);
+    if (!answer) return std::move(answer).error();
+    const Reply& reply = *answer;
+    if (!reply.is_integer()) return nonsense();
+    if (reply.integer() != 1) return not_ours(reply.integer());
+    auto flaw = missing_replicas(limit);
+    if (!flaw) return std::move(flaw).error();
+    // A master that had its replicas and has them no more may have been replaced. One that we have
+    // been led to since was a replica itself, and its own may take a while to come.
+    if (!flaw->empty() && client_.peer() == confirmed_at_) {
+      return Fault{Fault::Kind::unavailable, *std::move(flaw)};
+    }
+    return Renewed{validity(asked_at, ttl), asked_at};
+  }
 
-std::unique_ptr<Listener> RedisStore::listener(const LockName& name, const Token& token) {
-  return open_listener(server_, LockKeys{name}.mailbox + token.text());
-}
+  Release release(const LockName& name, const Token& token, const Parting& parting,
+                  const CallLimit& limit) override {
+    auto answer = leave(name, token.text(), "release", parting, limit);
+    if (!answer) return std::move(answer).error();
+    const Reply& reply = *answer;
+    if (!reply.is_integer()) return nonsense();
+    if (reply.integer() != 1) return not_ours(reply.integer());
+    return Released{};
+  }
 
-void RedisStore::confirm_stopped(const LockName& name, const Notice& notice,
-                                 const CallLimit& limit) {
-  if (notice.reply_to.empty()) return;
-  (void)run(scripts::tell, name, {notice.reply_to, "stopped"}, limit);
-}
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
+    const Moment asked_at = base::now();
+    auto answer = run(scripts::check, name, {token.text()}, limit);
+    if (!answer) return std::move(answer).error();
+    const Reply& reply = *answer;
+    const Fields fields{reply, 1};
+    if (reply[0].text() == "elsewhere") return Elsewhere{holder_in(fields["holder"])};
+    const Millis left = length_in(fields["left"]);
+    if (reply[0].text() != "ours" || left == Millis{0}) return nonsense();
+    return StillOurs{validity(asked_at, left), unsigned_in(fields["fence"])};
+  }
+
+  Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override {
+    Arguments raised;
+    raised.say("token", lease.token.text())
+        .say("fence", lease.fence)
+        .say("ttl", lease.ttl.length())
+        .say("history", claim.history)
+        .say("attempt", lease.attempt)
+        .say("failures", lease.failures);
+    auto answer = run(scripts::raise, lease.name, raised.take(), limit, claim.slot);
+    if (!answer) return std::move(answer).error();
+    const Reply& reply = *answer;
+    if (!reply.is_integer()) return nonsense();
+    if (reply.integer() != 1) return not_ours(reply.integer());
+    return Renewed{lease.valid_until, lease.asked_at};
+  }
+
+  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
+    return open_listener(server_, LockKeys{name}.mailbox + token.text());
+  }
+
+  void confirm_stopped(const LockName& name, const Notice& notice,
+                       const CallLimit& limit) override {
+    if (notice.reply_to.empty()) return;
+    (void)run(scripts::tell, name, {notice.reply_to, "stopped"}, limit);
+  }
+
+ private:
+  /// A script on a lock.
+  Result<Reply> run(const Script& script, const LockName& name,
+                    const std::vector<std::string>& arguments, const CallLimit& limit,
+                    const std::optional<Slot>& slot = std::nullopt) {
+    wait_.unblock();
+    return client_.run_script(script, name, arguments, limit, slot);
+  }
+
+  [[nodiscard]] std::vector<std::string> claim_to_say(const Claim& claim, Moment asked_at) const {
+    const Bid bid = claim.bid.value_or(Bid{});
+    // Once we are in the queue, those who came after us must not be sent away.
+    const bool first_time = ticket_.empty();
+    Arguments claimed;
+    claimed.say("id", queue_id(claim.token, claim.mode))
+        .say("ttl", claim.ttl.length())
+        .say("confirm_within", confirm_within);
+    if (claim.on_busy == OnBusy::queue) claimed.say("patience", patience);
+    if (bid.ticket) {
+      claimed.say("ticket", bid.ticket->number);
+    } else if (!first_time) {
+      claimed.say("ticket", ticket_);
+    }
+    if (bid.ticket && bid.ticket->from == Bid::Ticket::From::client) claimed.say("newcomer", 1);
+    if (bid.fence) claimed.say("fence", *bid.fence);
+    if (claim.max_waiters) claimed.say("max_waiters", *claim.max_waiters);
+    if (first_time && !claim.supersede.empty()) claimed.say("supersede", claim.supersede);
+    if (claim.spare_holders) claimed.say("spare_holders", 1);
+    if (lost_try_) {
+      claimed.say("tried", std::max(base::ceil<Millis>(asked_at - *lost_try_), Millis{1}));
+    }
+    if (claim.history > Millis{0}) claimed.say("history", claim.history);
+    claimed.say("run_begin", fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""));
+    if (!claim.reason.empty()) claimed.say("reason", claim.reason);
+    return claimed.take();
+  }
+
+  Result<Reply> leave(const LockName& name, const std::string& id, const char* how,
+                      const Parting& parting, const CallLimit& limit) {
+    Arguments parted;
+    parted.say("id", id).say("confirm_within", confirm_within).say("how", how);
+    if (parting.min_hold > Millis{0}) parted.say("min_hold", parting.min_hold);
+    if (parting.history > Millis{0}) parted.say("history", parting.history);
+    if (parting.end) parted.say("run_end", fields_of_end(*parting.end));
+    if (parting.fence) parted.say("fence", *parting.fence);
+    std::optional<Slot> slot;
+    if (const auto& of_slot = parting.slot) {
+      slot = of_slot->slot;
+      if (parting.end) parted.say("slot_end", text_of(of_slot->end));
+      parted.say("retries", of_slot->slot.retries)
+          .say("attempt", of_slot->attempt)
+          .say("failures", of_slot->failures);
+    }
+    return run(scripts::leave, name, parted.take(), limit, slot);
+  }
+
+  /// What is wrong with what we have just written: too few replicas have it. Empty if enough do.
+  Result<std::string> missing_replicas(const CallLimit& limit) {
+    if (sync_replicas_ == 0) return std::string{};
+    const Millis time = std::min(replication, limit.until.left(base::now()) / 2);
+    auto answer =
+        client_.ask_same_connection({"WAIT", std::to_string(sync_replicas_), count(time)}, limit);
+    if (!answer) return std::move(answer).error();
+    const auto acknowledged = answer->integer();
+    if (acknowledged >= static_cast<std::int64_t>(sync_replicas_)) {
+      confirmed_at_ = client_.peer();
+      return std::string{};
+    }
+    return fmt::format("only {} of {} replicas have confirmed the lock", acknowledged,
+                       sync_replicas_);
+  }
+
+  RedisServer server_;
+  Client client_;
+
+  // The replicas that must confirm what the holder writes, and the master where they last did.
+  unsigned sync_replicas_ = 0;
+  std::string confirmed_at_;
+
+  // Of the queue: our ticket, and what the server told us last.
+  BlockingWait wait_{client_};
+  std::string ticket_;
+  std::optional<Moment>
+      lost_try_;  // the first one that the server may have heard, without our hearing it
+  Queued queued_{};
+};
 
 }  // namespace
 

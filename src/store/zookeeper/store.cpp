@@ -60,159 +60,149 @@ class ZooKeeperStore final : public LockStore {
  public:
   explicit ZooKeeperStore(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
 
-  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override;
-  Turn await_turn(const Claim& claim, const CallLimit& limit) override;
-  void withdraw(const Claim& claim, const CallLimit& limit) override;
-  Renewal renew(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) override;
-  Release release(const LockName& name, const Token& token, const Parting& parting,
-                  const CallLimit& limit) override;
-  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override;
-  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
-  void confirm_stopped(const LockName& name, const Notice& notice, const CallLimit& limit) override;
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    if (auto there = connect(session_for(claim.ttl), limit); !there)
+      return std::move(there).error();
+    const Moment asked_at = base::now();  // a first server that hangs costs nothing of the lease
+    contender_.lock = path_of(ensemble_, claim.name);
+    contender_.slot.node = claim.slot ? slot_node_of(contender_.lock, *claim.slot) : "";
+    auto attempt = enter(*session_, claim, contender_, asked_at, limit);
+    unheard_ = std::holds_alternative<Fault>(attempt);
+    if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
+    return attempt;
+  }
+
+  Turn await_turn(const Claim& /*claim*/, const CallLimit& limit) override {
+    using State = Contender::Predecessor::State;
+    auto& predecessor = contender_.predecessor;
+    if (predecessor.state == State::none) return ClaimAgain{};
+    for (;;) {
+      auto before = Session::Change::none;
+      bool slot_changed = false;
+      const bool heard = session_->process(limit, [&] {
+        before = session_->change_of(predecessor.path);
+        slot_changed = !contender_.slot.node.empty() && session_->changed(contender_.slot.node);
+        return before != Session::Change::none || slot_changed || session_->expired();
+      });
+      if (!heard) return StillWaiting{};
+      if (before == Session::Change::gone && predecessor.state == State::last) {
+        predecessor.state = State::gone;
+      }
+      if (slot_changed && !session_->expired()) {
+        // Many hear that it is done, of whom each is to say but one word more.
+        const auto done = look_at_slot(*session_, contender_, limit);
+        if (done && !*done && before == Session::Change::none) return StillWaiting{};
+      }
+      if (session_->expired()) return ClaimAgain{"the session has expired"};
+      return ClaimAgain{};
+    }
+  }
+
+  void withdraw(const Claim& claim, const CallLimit& limit) override {
+    if (!session_) return;
+    if (!session_->expired()) (void)leave(*session_, contender_, claim.token, {}, limit);
+    // A node that was made unheard goes with the session, which ends with a goodbye that is heard.
+    if (unheard_) (void)session_->await_connection(limit);
+    session_.reset();
+    contender_ = {};
+  }
+
+  Renewal renew(const LockName& /*name*/, const Token& /*token*/, Ttl ttl,
+                const CallLimit& limit) override {
+    if (!session_ || contender_.own.path.empty())
+      return NotOurs{"it was not taken by this process"};
+    const Moment asked_at = base::now();
+    auto there = session_->confirm(contender_.own.path, limit);
+    if (session_->expired()) return NotOurs{"the session has expired"};
+    if (!there) return after_silence(std::move(there).error(), limit);
+    if (!*there) return NotOurs{"its node is gone"};
+    return Renewed{validity(asked_at, ttl), asked_at};
+  }
+
+  Release release(const LockName& /*name*/, const Token& token, const Parting& parting,
+                  const CallLimit& limit) override {
+    if (!session_ || contender_.own.path.empty())
+      return NotOurs{"it was not taken by this process"};
+    if (session_->expired()) return NotOurs{"the session has expired"};
+    const auto now = base::now();
+    const CallLimit half = limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
+    auto left = leave(*session_, contender_, token, parting, half);
+    const auto* fault = fault_in(left);
+    if (fault == nullptr || fault->kind == Fault::Kind::denied) return left;
+    // The other half is another server's. That our node is gone then was our doing.
+    session_->leave_server();
+    left = leave(*session_, contender_, token, parting, limit);
+    if (std::holds_alternative<NotOurs>(left)) return Released{};
+    return left;
+  }
+
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
+    if (auto there = connect(session_for(*Ttl::from(Ttl::shortest)), limit); !there) {
+      return std::move(there).error();
+    }
+    const std::string lock = path_of(ensemble_, name);
+    auto queue = read_queue(*session_, lock, limit);
+    if (!queue) return std::move(queue).error();
+    const auto position = position_of(*queue, token);
+    if (!position || *position >= holders_in(*queue)) {
+      return Elsewhere{first_holder(*session_, lock, *queue, limit)};
+    }
+    const std::string path = lock + "/" + (*queue)[*position].name;
+    auto node = session_->get(path, Session::Watch::no, limit);
+    if (!node) return std::move(node).error();
+    auto there = session_->confirm(path, limit);  // what was read may be old
+    if (!there) return std::move(there).error();
+    if (!*node || !*there) return Elsewhere{};
+    if (data_in((*node)->data).token != token) {  // a name carries only the end of a token
+      return Elsewhere{first_holder(*session_, lock, *queue, limit)};
+    }
+    // Only the ensemble knows how long the session of another process lasts; that process stops the
+    // job in time.
+    return StillOurs{Deadline::never(), static_cast<Fence>((*node)->stat.czxid)};
+  }
+
+  std::unique_ptr<Listener> listener(const LockName& /*name*/, const Token& token) override {
+    if (!session_ || contender_.own.path.empty()) return nullptr;
+    return std::make_unique<ZooKeeperListener>(session_, contender_.own.path,
+                                               last_word_of(ensemble_, token));
+  }
+
+  void confirm_stopped(const LockName& /*name*/, const Notice& notice,
+                       const CallLimit& limit) override {
+    // A client that asked us to stop watches our node; one that took it away has to be told. The
+    // word goes with the session, which ends soon.
+    if (notice.kind != Notice::Kind::lost || !session_ || notice.reply_to.empty()) return;
+    (void)session_->create(notice.reply_to, "", ZOO_EPHEMERAL, limit);
+  }
 
  private:
-  Result<base::Done> connect(Millis session, const CallLimit& limit);
-  Fault after_silence(Fault fault, const CallLimit& limit);
+  Result<base::Done> connect(Millis session, const CallLimit& limit) {
+    if (session_ && session_->expired()) {
+      session_.reset();
+      // What is left of us is the node of our run, if there is one.
+      Contender anew;
+      anew.run.node = std::move(contender_.run.node);
+      anew.run.is_refused = contender_.run.is_refused;
+      contender_ = std::move(anew);
+    }
+    if (session_) return base::Done{};
+    auto opened = Session::open(ensemble_, session, limit);
+    if (!opened) return std::move(opened).error();
+    session_ = *std::move(opened);
+    return base::Done{};
+  }
+
+  /// After a server that had all the time there was, the next question goes to another one.
+  Fault after_silence(Fault fault, const CallLimit& limit) {
+    if (session_ && limit.until.passed(base::now())) session_->leave_server();
+    return fault;
+  }
 
   ZooKeeper ensemble_;
   std::shared_ptr<Session> session_;
   Contender contender_;
   bool unheard_ = false;  // the outcome of the last claim
 };
-
-Result<base::Done> ZooKeeperStore::connect(Millis session, const CallLimit& limit) {
-  if (session_ && session_->expired()) {
-    session_.reset();
-    // What is left of us is the node of our run, if there is one.
-    Contender anew;
-    anew.run.node = std::move(contender_.run.node);
-    anew.run.is_refused = contender_.run.is_refused;
-    contender_ = std::move(anew);
-  }
-  if (session_) return base::Done{};
-  auto opened = Session::open(ensemble_, session, limit);
-  if (!opened) return std::move(opened).error();
-  session_ = *std::move(opened);
-  return base::Done{};
-}
-
-/// After a server that had all the time there was, the next question goes to another one.
-Fault ZooKeeperStore::after_silence(Fault fault, const CallLimit& limit) {
-  if (session_ && limit.until.passed(base::now())) session_->leave_server();
-  return fault;
-}
-
-Attempt ZooKeeperStore::try_acquire(const Claim& claim, const CallLimit& limit) {
-  if (auto there = connect(session_for(claim.ttl), limit); !there) return std::move(there).error();
-  const Moment asked_at = base::now();  // a first server that hangs costs nothing of the lease
-  contender_.lock = path_of(ensemble_, claim.name);
-  contender_.slot.node = claim.slot ? slot_node_of(contender_.lock, *claim.slot) : "";
-  auto attempt = enter(*session_, claim, contender_, asked_at, limit);
-  unheard_ = std::holds_alternative<Fault>(attempt);
-  if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
-  return attempt;
-}
-
-Turn ZooKeeperStore::await_turn(const Claim& /*claim*/, const CallLimit& limit) {
-  using State = Contender::Predecessor::State;
-  auto& predecessor = contender_.predecessor;
-  if (predecessor.state == State::none) return ClaimAgain{};
-  for (;;) {
-    auto before = Session::Change::none;
-    bool slot_changed = false;
-    const bool heard = session_->process(limit, [&] {
-      before = session_->change_of(predecessor.path);
-      slot_changed = !contender_.slot.node.empty() && session_->changed(contender_.slot.node);
-      return before != Session::Change::none || slot_changed || session_->expired();
-    });
-    if (!heard) return StillWaiting{};
-    if (before == Session::Change::gone && predecessor.state == State::last) {
-      predecessor.state = State::gone;
-    }
-    if (slot_changed && !session_->expired()) {
-      // Many hear that it is done, of whom each is to say but one word more.
-      const auto done = look_at_slot(*session_, contender_, limit);
-      if (done && !*done && before == Session::Change::none) return StillWaiting{};
-    }
-    if (session_->expired()) return ClaimAgain{"the session has expired"};
-    return ClaimAgain{};
-  }
-}
-
-void ZooKeeperStore::withdraw(const Claim& claim, const CallLimit& limit) {
-  if (!session_) return;
-  if (!session_->expired()) (void)leave(*session_, contender_, claim.token, {}, limit);
-  // A node that was made unheard goes with the session, which ends with a goodbye that is heard.
-  if (unheard_) (void)session_->await_connection(limit);
-  session_.reset();
-  contender_ = {};
-}
-
-Renewal ZooKeeperStore::renew(const LockName& /*name*/, const Token& /*token*/, Ttl ttl,
-                              const CallLimit& limit) {
-  if (!session_ || contender_.own.path.empty()) return NotOurs{"it was not taken by this process"};
-  const Moment asked_at = base::now();
-  auto there = session_->confirm(contender_.own.path, limit);
-  if (session_->expired()) return NotOurs{"the session has expired"};
-  if (!there) return after_silence(std::move(there).error(), limit);
-  if (!*there) return NotOurs{"its node is gone"};
-  return Renewed{validity(asked_at, ttl), asked_at};
-}
-
-Release ZooKeeperStore::release(const LockName& /*name*/, const Token& token,
-                                const Parting& parting, const CallLimit& limit) {
-  if (!session_ || contender_.own.path.empty()) return NotOurs{"it was not taken by this process"};
-  if (session_->expired()) return NotOurs{"the session has expired"};
-  const auto now = base::now();
-  const CallLimit half = limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
-  auto left = leave(*session_, contender_, token, parting, half);
-  const auto* fault = fault_in(left);
-  if (fault == nullptr || fault->kind == Fault::Kind::denied) return left;
-  // The other half is another server's. That our node is gone then was our doing.
-  session_->leave_server();
-  left = leave(*session_, contender_, token, parting, limit);
-  if (std::holds_alternative<NotOurs>(left)) return Released{};
-  return left;
-}
-
-Standing ZooKeeperStore::check(const LockName& name, const Token& token, const CallLimit& limit) {
-  if (auto there = connect(session_for(*Ttl::from(Ttl::shortest)), limit); !there) {
-    return std::move(there).error();
-  }
-  const std::string lock = path_of(ensemble_, name);
-  auto queue = read_queue(*session_, lock, limit);
-  if (!queue) return std::move(queue).error();
-  const auto position = position_of(*queue, token);
-  if (!position || *position >= holders_in(*queue)) {
-    return Elsewhere{first_holder(*session_, lock, *queue, limit)};
-  }
-  const std::string path = lock + "/" + (*queue)[*position].name;
-  auto node = session_->get(path, Session::Watch::no, limit);
-  if (!node) return std::move(node).error();
-  auto there = session_->confirm(path, limit);  // what was read may be old
-  if (!there) return std::move(there).error();
-  if (!*node || !*there) return Elsewhere{};
-  if (data_in((*node)->data).token != token) {  // a name carries only the end of a token
-    return Elsewhere{first_holder(*session_, lock, *queue, limit)};
-  }
-  // Only the ensemble knows how long the session of another process lasts; that process stops the
-  // job in time.
-  return StillOurs{Deadline::never(), static_cast<Fence>((*node)->stat.czxid)};
-}
-
-std::unique_ptr<Listener> ZooKeeperStore::listener(const LockName& /*name*/, const Token& token) {
-  if (!session_ || contender_.own.path.empty()) return nullptr;
-  return std::make_unique<ZooKeeperListener>(session_, contender_.own.path,
-                                             last_word_of(ensemble_, token));
-}
-
-void ZooKeeperStore::confirm_stopped(const LockName& /*name*/, const Notice& notice,
-                                     const CallLimit& limit) {
-  // A client that asked us to stop watches our node; one that took it away has to be told. The word
-  // goes with the session, which ends soon.
-  if (notice.kind != Notice::Kind::lost || !session_ || notice.reply_to.empty()) return;
-  (void)session_->create(notice.reply_to, "", ZOO_EPHEMERAL, limit);
-}
 
 }  // namespace
 
