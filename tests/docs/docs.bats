@@ -86,7 +86,7 @@ options_in_man() {
 variable_of_option() {
   local option=${1#RLOCK_}
   option=--${option//_/-}
-  sed -n 's/^ *Option{"\([a-z-]*\)".*/--\1/p' "$REPO/src/cmd/options.hpp" | grep -x -e "${option,,}" || true
+  sed -n 's/^ *Option{.name = "\([a-z-]*\)".*/--\1/p' "$REPO/src/cmd/options.hpp" | grep -x -e "${option,,}" || true
 }
 
 @test "commands that the README and CONTRIBUTING show exist" {
