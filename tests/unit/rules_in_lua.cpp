@@ -4,9 +4,9 @@
 #include <regex>
 
 #include "store/redis/scripts.hpp"
-#include "store/redis/wait.hpp"
 #include "store/rules/runs.hpp"
 #include "store/rules/slot.hpp"
+#include "store/rules/waiting.hpp"
 
 namespace unit::rules_in_lua {
 namespace {
@@ -30,8 +30,17 @@ TEST_CASE("the scripts have the numbers of the rules") {
   CHECK(number_in(scripts::enter, "'LRANGE', runs, 0, ") + 1 == rules::runs_for_typical_length);
   const auto a_day = rules::remembered_for(rules::SlotState::Kind::running, Millis{0});
   CHECK(number_in(scripts::leave, "local DAY\\w* = ") == static_cast<std::uint64_t>(a_day.count()));
-  CHECK(number_in(scripts::enter, "local HEARTBEAT\\w* = ") ==
-        static_cast<std::uint64_t>(redis::heartbeat.count()));
+  const std::vector<std::pair<const char*, base::Millis>> times{
+      {"local HEARTBEAT_MS *= ", rules::heartbeat},
+      {"local STAGGER_MS *= ", rules::stagger},
+      {"local MAIL_LIFE_MS *= ", rules::letter_life}};
+  for (const auto& [name, time] : times) {
+    CAPTURE(name);
+    CHECK(number_in(scripts::enter, name) == static_cast<std::uint64_t>(time.count()));
+  }
+  CHECK(number_in(scripts::enter, "local LOOKING_BEHIND *= ") == rules::looking_behind);
+  CHECK(number_in(scripts::enter, "local TOLD_AT_ONCE *= ") == rules::told_at_once);
+  CHECK(number_in(scripts::enter, "'ZRANGE', queue, 1, ") == rules::called_at_once);
 }
 
 }  // namespace unit::rules_in_lua

@@ -8,15 +8,15 @@
 #include "store/lock_store.hpp"
 #include "store/redis/client.hpp"
 #include "store/redis/server.hpp"
+#include "store/rules/waiting.hpp"
 
 namespace store::redis {
 
-/// The times of a waiter's life. They are arguments of the scripts, so clients with different ones
-/// get along.
-inline constexpr Millis heartbeat{12'000};  // a waiter's sign of life: two commands, 0.17 a second
-inline constexpr Millis patience{30'000};   // two and a half heartbeats: one may be lost
-inline constexpr Millis confirm_within{2'000};  // a reservation: many round trips, yet short
-inline constexpr Millis second_look{100};       // after `next`: by then the first one has confirmed
+// They are arguments of the scripts, so clients with different ones get along.
+using rules::confirm_within;
+using rules::heartbeat;
+using rules::patience;
+using rules::second_look;
 
 /// Sleeping in BLPOP: the server ends it after `server_timeout`, or we do after `cut`, by throwing
 /// the connection away, when the server's clock is too coarse.
