@@ -65,7 +65,7 @@ void bequeath(GuardianLine& line) {
     } else if (change.status == 0) {
       ::_exit(0);  // it has left in order
     } else {
-      urgency.emplace();
+      urgency.emplace(Urgency::Session::own);
     }
   };
   for (siginfo_t next{}; ::waitid(P_ALL, 0, &next, WEXITED | WSTOPPED | WNOWAIT) == 0;) {
@@ -105,7 +105,7 @@ class GuardianProcess {
   [[nodiscard]] base::Deadline due() const;
   void kill_tree();
   void be_urgent() {
-    if (!urgency_) urgency_.emplace();
+    if (!urgency_) urgency_.emplace(Urgency::Session::own);
   }
 
   GuardianLine line_;

@@ -187,10 +187,17 @@ std::vector<pid_t> Look::first_children_of(pid_t parent) {
 }
 
 std::vector<pid_t> first_in(const Fd& list) {
-  std::array<char, 4096> text{};
-  const ssize_t size = ::pread(list.number(), text.data(), text.size(), 0);
-  if (size <= 0) return {};
-  return pids_in({text.data(), static_cast<std::size_t>(size)});
+  constexpr std::size_t page = 4096;  // what the kernel gives at a time
+  constexpr std::size_t longest_number = 16;
+  std::string text;
+  for (std::size_t had = 0; had < 16 * page;) {
+    text.resize(had + page);
+    const ssize_t size = ::pread(list.number(), text.data() + had, page, static_cast<off_t>(had));
+    had += static_cast<std::size_t>(std::max<ssize_t>(size, 0));
+    text.resize(had);
+    if (size < static_cast<ssize_t>(page - longest_number)) break;
+  }
+  return pids_in(text);
 }
 
 // ---- what of /proc there is -------------------------------------------------------------------

@@ -79,8 +79,7 @@ class Look {
   int error_ = 0;
 };
 
-/// The first some hundred: the kernel reads a list of ten thousands in seconds. The others come
-/// first when these are dead.
+/// The first ten thousand. The others come first when these are dead.
 std::vector<pid_t> first_in(const Fd& list);
 
 // What of it is pure, for the unit tests.

@@ -1,5 +1,6 @@
 #include "os/process_tree.hpp"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -110,10 +111,23 @@ std::vector<pid_t> children_now() {
   return pids;
 }
 
+/// Where the kernel schedules session by session (autogroup, sched(7)), a process's nice value
+/// counts only within its own.
+void set_session_nice(int nice) {
+  const Fd file{::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC)};
+  if (!file) return;
+  const std::string text = std::to_string(nice);
+  (void)!::write(file.number(), text.data(), text.size());
+}
+
 // A slice of kill_children(), or a look for a first blow: then our own work goes on.
 constexpr base::Millis longest_kill{20};
 // What was killed can take so long to die, and its children come to us only then.
 constexpr base::Millis quiet_time{10};
+// A child of a storm lives for some ten microseconds, and to reap a dead one takes as long: fifteen
+// times as long as to kill it. So those who live do not wait until thousands of dead, from a moment
+// in which we had no turn, are reaped; but as the dead make each look longer, some go each time.
+constexpr int most_reaped = 64;
 // For those whom the lists of children do not show, when all are asked to end. Meanwhile nobody
 // listens to a signal that wants them killed; and who is not found is killed in the end.
 constexpr base::Millis longest_search{1'000};
@@ -132,13 +146,15 @@ std::string Reached::Refused::text(int signal) const {
          " of the job: " + describe(error);
 }
 
-Urgency::Urgency() : usual_{::getpriority(PRIO_PROCESS, 0)} {
+Urgency::Urgency(Session session) : session_{session}, usual_{::getpriority(PRIO_PROCESS, 0)} {
   constexpr int most_urgent = -20;
   (void)::setpriority(PRIO_PROCESS, 0, most_urgent);
+  if (session_ == Session::own) set_session_nice(most_urgent);
 }
 
 Urgency::~Urgency() {
   (void)::setpriority(PRIO_PROCESS, 0, usual_);
+  if (session_ == Session::own) set_session_nice(0);
 }
 
 ProcessTree::ProcessTree() : not_ours_{children_now()} {
@@ -278,17 +294,10 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
   const auto until = base::Deadline::after(base::now(), longest_kill);
   const pid_t self = ::getpid();
   const Fd children = Look{}.list_of_children(self, self);
-  // A child of the storm lives for some ten microseconds. A round is as short only if the dead are
-  // taken off the list.
   std::unordered_set<pid_t> killed;
   for (auto quiet = base::Deadline::after(base::now(), quiet_time);;) {
     const auto now = base::now();  // before the look: we may get no turn for longer than that
     if (until.passed(now)) return false;
-    while (const auto change = reap()) {
-      killed.erase(change->pid);
-      on_change(*change);
-      if (until.passed(base::now())) return false;
-    }
     const auto pids = first_in(children);
     if (pids.empty()) return true;
     bool grown = false;
@@ -299,6 +308,12 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
     }
     if (grown) quiet = base::Deadline::after(base::now(), quiet_time);
     if (quiet.passed(now)) return true;
+    for (int reaped = 0; reaped < most_reaped; ++reaped) {
+      const auto change = reap();
+      if (!change) break;
+      killed.erase(change->pid);
+      on_change(*change);
+    }
   }
 }
 

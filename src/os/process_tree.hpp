@@ -34,15 +34,18 @@ struct Reached {
 };
 
 /// While it lives, its thread goes before others, if it may (CAP_SYS_NICE): each process of a storm
-/// of forks has as many turns as we, and we have to outrun them all.
+/// of forks has as many turns as we, and we have to outrun them all. So does the whole session, if
+/// it is `own`: led by this process, which is alone in it.
 class Urgency {
  public:
-  Urgency();
+  enum class Session { shared, own };
+  explicit Urgency(Session session = Session::shared);
   Urgency(const Urgency&) = delete;
   Urgency& operator=(const Urgency&) = delete;
   ~Urgency();
 
  private:
+  Session session_;
   int usual_;  // the nice value before
 };
 

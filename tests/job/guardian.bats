@@ -423,6 +423,7 @@ calm() {
   local killed
   storm holder --ttl 60s
   launch bystander sleep 60
+  wait_until grep -qx sleep "/proc/${PIDS[bystander]}/comm" # teardown finds it from then on
   kill -STOP "${PIDS[bystander]}"
   killed=$(now_us)
   signal KILL holder

@@ -1,7 +1,10 @@
 #include "os/process_tree.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <string>
 
 namespace unit::os_process_tree {
@@ -85,6 +88,35 @@ TEST_CASE("children from before are not of the tree, nor their descendants") {
   CHECK(pids(descendants(all, 1, {2})) == std::vector<pid_t>{3, 5});
   CHECK(pids(descendants(all, 1, {2, 3})) == std::vector<pid_t>{});
   CHECK(pids(descendants(all, 1, {4})) == std::vector<pid_t>{2, 3, 4, 5});  // no child of ours
+}
+
+TEST_CASE("who lives is killed before the many dead are reaped") {
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    for (int i = 0; i < 1'000; ++i) {
+      if (::vfork() == 0) ::_exit(0);  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+    }
+    const pid_t alive = ::fork();
+    if (alive == 0) {
+      for (;;) ::pause();
+    }
+    bool first = true;
+    bool killed = false;
+    (void)os::ProcessTree::kill_children([&](const os::Change&) {
+      for (int ms = 0; first && !killed && ms < 1'000; ++ms) {
+        siginfo_t end{};
+        const auto id = static_cast<id_t>(alive);
+        killed = ::waitid(P_PID, id, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == alive;
+        ::usleep(1'000);
+      }
+      first = false;
+    });
+    (void)::kill(alive, SIGKILL);  // of a test that fails
+    ::_exit(killed ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(parent, &status, 0) == parent);
+  CHECK(status == 0);
 }
 
 }  // namespace unit::os_process_tree
