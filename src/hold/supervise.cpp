@@ -174,7 +174,7 @@ void Supervisor::look_at(const os::Change& change) {
   look_at_clock();
   if (change.kind == os::Change::Kind::stopped) {
     // Told late, after fg: the stop is over, and nobody would continue us once more.
-    if (guardian_.job_runs_again()) return;
+    if (!guardian_.job_is_stopped()) return;
     const bool has_terminal = guardian_.job_has_terminal();
     carry_out(policy_.on_job_stopped(change.stop_signal(), has_terminal));
   } else {

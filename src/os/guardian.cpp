@@ -199,9 +199,10 @@ bool Guardian::job_is_in_our_group() const {
   return group == -1 || group == ::getpgrp();
 }
 
-bool Guardian::job_runs_again() const {
+bool Guardian::job_is_stopped() const {
   const auto job = Look{}.at(job_);
-  return job && (job->state == 'R' || job->state == 'S' || job->state == 'D');
+  if (job) return job->state == 'T' || job->state == 't';
+  return ::kill(job_, 0) == 0 || errno == EPERM;  // hidden: the report is all that we have
 }
 
 bool Guardian::job_has_terminal() const {

@@ -56,8 +56,8 @@ class Guardian {
   /// Whether its own process runs, in our process group: then a signal of the terminal reaches
   /// both.
   [[nodiscard]] bool job_is_in_our_group() const;
-  /// Whether the job was continued after it had been reported to be stopped.
-  [[nodiscard]] bool job_runs_again() const;
+  /// Whether the job, once reported to be stopped, still is: not continued, nor ended since.
+  [[nodiscard]] bool job_is_stopped() const;
   /// Whether the job's group is in the foreground of our terminal, and our parent is a shell that
   /// sees us stop.
   [[nodiscard]] bool job_has_terminal() const;

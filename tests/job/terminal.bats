@@ -106,6 +106,25 @@ logger_line() {
   assert_equal "$status" 5
 }
 
+@test "a stop of the job that rlock hears of only after the job's end does not stop it" {
+  interactive_shell
+  cat >"$T/stop" <<'SH'
+job=$(<"$T/pid")
+kill -STOP "$(pgrep -of -- "-k $K --ttl ")"
+kill -TSTP "$job"
+until grep -q "^State:.T" "/proc/$job/status"; do sleep 0.02; done
+sleep 0.1 # its guardian is told
+kill -CONT "$job"
+touch "$T/go"
+while [[ -e /proc/$job ]]; do sleep 0.02; done
+SH
+  run in_terminal 'expect ready>' \
+    "send \$RLOCK_BIN -k \$K --ttl 60s -- bash -c 'echo \$\$ >\$T/pid; exec \$LIB/until-file \$T/go 7'\\r" 'expect started' \
+    "run timeout 20 bash '$T/stop'" 'expect Stopped' 'expect ready>' 'send fg\r' 'expect ready>' 'send exit $?\r' -- "${SHELL_THERE[@]}"
+  assert_equal "$status" 7
+  free "$K"
+}
+
 @test "a hangup reaches the job, and the lock is released" {
   run in_terminal "until grep -qs started '$T/job.log'" hangup "until grep -qs HUP '$T/job.log'" "run touch '$T/job.end'" -- \
     "$RLOCK_BIN" -k "$K" -- "$LIB/log-signals" "$T/job.log" "$T/job.end" 7
