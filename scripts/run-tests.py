@@ -286,9 +286,9 @@ class Run:
         shutil.rmtree(reports, ignore_errors=True)
         os.makedirs(reports)
         env = {"RLOCK_BIN": os.path.abspath(f"build/{preset}/rlock"), "BATS_TEST_TIMEOUT": str(limit),
-               "ASAN_OPTIONS": f"log_path={reports}/asan:detect_stack_use_after_return=1",
+               "ASAN_OPTIONS": f"log_path={reports}/asan:detect_stack_use_after_return=1:disable_coredump=0",
                "UBSAN_OPTIONS": f"log_path={reports}/ubsan:print_stacktrace=1:halt_on_error=1",
-               "TSAN_OPTIONS": f"log_path={reports}/tsan:second_deadlock_stack=1", **env}
+               "TSAN_OPTIONS": f"log_path={reports}/tsan:second_deadlock_stack=1:disable_coredump=0", **env}
         jobs = [unit.job(personality(preset), options, env) for unit in units]
         self.tally(f"suite-{preset}", *jobs, at_a_time=each * CORES)
         self.files += [(job.seconds, job.name, job.good + job.bad, preset) for job in jobs if job.seconds > 0]

@@ -108,10 +108,11 @@ older_is_sent_away() {
   start first -k "$K" --shared -w 60s --ttl 60s --grace 30s -- sh -c 'trap "" TERM; "$LIB/until-file" "$T/first.go"'
   wait_queued "$K" 1
   queue_up older "$K" 2 --shared -- touch "$T/ran"
+  wait_until listening 3 # it is stopped while it listens, and not before
   signal STOP older
   let_go holder
   wait_until says "$T/first.out" started
-  wait_until listening 2 # the stopped one listened the last time it asked
+  wait_until listening 2
   start newest -k "$K" -w 60s --supersede -- echo ran
   wait_until says "$T/newest.err" 'waiting for'
   signal CONT older
