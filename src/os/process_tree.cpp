@@ -127,7 +127,7 @@ constexpr base::Millis quiet_time{10};
 // A child of a storm lives for some ten microseconds, and to reap a dead one takes as long: fifteen
 // times as long as to kill it. So those who live do not wait until thousands of dead, from a moment
 // in which we had no turn, are reaped; but as the dead make each look longer, some go each time.
-constexpr int most_reaped = 64;
+constexpr int reaped_a_look = 64;
 // For those whom the lists of children do not show, when all are asked to end. Meanwhile nobody
 // listens to a signal that wants them killed; and who is not found is killed in the end.
 constexpr base::Millis longest_search{1'000};
@@ -308,7 +308,7 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
     }
     if (grown) quiet = base::Deadline::after(base::now(), quiet_time);
     if (quiet.passed(now)) return true;
-    for (int reaped = 0; reaped < most_reaped; ++reaped) {
+    for (int reaped = 0; reaped < reaped_a_look; ++reaped) {
       const auto change = reap();
       if (!change) break;
       killed.erase(change->pid);

@@ -12,7 +12,7 @@ class Leaving {
  public:
   Leaving(LockState& state, const Token& token, const Mode& mode, const Parting& parting,
           Facts facts)
-      : state_{state}, token_{token}, mode_{mode}, parting_{parting}, turns_{state, facts} {
+      : state_{state}, token_{token}, parting_{parting}, turns_{state, facts} {
     turns_.purge();
     turns_.tear_up_letters(token);
     if (const Wait* wait = turns_.waiter(token, mode)) {
@@ -55,7 +55,6 @@ class Leaving {
 
   LockState& state_;
   const Token& token_;
-  const Mode& mode_;
   const Parting& parting_;
   Turns turns_;
   std::optional<std::size_t> rank_;
