@@ -71,6 +71,10 @@ bool is_readable(int fd) {
   return fd >= 0 && poll_once(&polled, 1, base::Deadline::at(base::now()));
 }
 
+bool ended(const CallLimit& limit) {
+  return limit.until.passed(base::now()) || is_readable(limit.interrupt);
+}
+
 bool is_hung_up(int socket) {
   pollfd polled{socket, POLLRDHUP, 0};
   return poll_once(&polled, 1, base::Deadline::at(base::now()));

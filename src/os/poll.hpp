@@ -42,6 +42,9 @@ Ready wait_for(int fd, Want want, const CallLimit& limit);
 /// Whether it can be read from now; never for -1.
 bool is_readable(int fd);
 
+/// Whether there is no time for another question: the limit has passed, or was interrupted.
+bool ended(const CallLimit& limit);
+
 /// Whether the other end of a socket has closed it for writing, or altogether, even if there is
 /// still data to read.
 bool is_hung_up(int socket);

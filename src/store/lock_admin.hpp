@@ -33,6 +33,17 @@ struct LockReport {
   std::vector<Run> runs{};  // that are remembered, the newest first; at most rules::remembered_runs
 };
 
+/// What it takes of our memory, about.
+inline std::size_t size_of(const LockReport& report) {
+  std::size_t size = sizeof report;
+  for (const auto& each : report.holders) size += sizeof each + each.holder.token.size();
+  for (const auto& each : report.waiters) size += sizeof each + each.token.text().size();
+  for (const auto& each : report.runs) size += sizeof each + each.token.text().size();
+  return size;
+}
+/// What a list may take: a hundred thousand locks.
+inline constexpr std::size_t longest_list = std::size_t{64} << 20;
+
 /// Which locks a list has.
 enum class Listed {
   in_use,      // those that are held or waited for, each with its last run

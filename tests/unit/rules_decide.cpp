@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "store/rules/posts.hpp"
 #include "store/rules/waiting.hpp"
 
 namespace unit::rules_decide {
@@ -656,6 +657,25 @@ TEST_CASE("a report of a lock that is reserved") {
   REQUIRE(report.waiters.size() == 1);
   CHECK(report.waiters[0].token == named("c"));
   CHECK(rules::report(*LockName::from("k"), {}, lock.now()).holders.empty());
+}
+
+TEST_CASE("a notice says lost or stop, to whom to answer, and why") {
+  const auto lost = notice_in("lost abc app@web1");
+  REQUIRE(lost);
+  CHECK(lost->kind == Notice::Kind::lost);
+  CHECK(lost->reply_to == "abc");
+  CHECK(lost->why == "force-released by app@web1");
+  const auto stop = notice_in("stop - superseded by\na newer run");
+  REQUIRE(stop);
+  CHECK(stop->kind == Notice::Kind::stop);
+  CHECK(stop->reply_to.empty());
+  CHECK(stop->why == "superseded by\\na newer run");
+  CHECK(notice_in("stop ")->why.empty());
+  CHECK(notice_in("stop abc")->reply_to == "abc");
+  CHECK(notice_in("stop - " + std::string(1000, 'x'))->why.size() < 360);
+  CHECK_FALSE(notice_in("wake"));
+  CHECK_FALSE(notice_in("next"));
+  CHECK_FALSE(notice_in(""));
 }
 
 }  // namespace unit::rules_decide

@@ -164,25 +164,6 @@ TEST_CASE("a place in the queue says how the lock is wanted, and by whom") {
   CHECK(mode_in("permits=x").kind == Mode::Kind::permits);
 }
 
-TEST_CASE("a notice says lost or stop, to whom to answer, and why") {
-  const auto lost = notice_in("lost abc app@web1");
-  REQUIRE(lost);
-  CHECK(lost->kind == Notice::Kind::lost);
-  CHECK(lost->reply_to == "abc");
-  CHECK(lost->why == "force-released by app@web1");
-  const auto stop = notice_in("stop - superseded by\na newer run");
-  REQUIRE(stop);
-  CHECK(stop->kind == Notice::Kind::stop);
-  CHECK(stop->reply_to.empty());
-  CHECK(stop->why == "superseded by\\na newer run");
-  CHECK(notice_in("stop ")->why.empty());
-  CHECK(notice_in("stop abc")->reply_to == "abc");
-  CHECK(notice_in("stop - " + std::string(1000, 'x'))->why.size() < 360);
-  CHECK_FALSE(notice_in("wake"));
-  CHECK_FALSE(notice_in("next"));
-  CHECK_FALSE(notice_in(""));
-}
-
 TEST_CASE("an error of the server is sorted by whether asking again can help") {
   using Kind = Fault::Kind;
   const auto kind = [](std::string_view error) { return classify(error).kind; };

@@ -16,8 +16,6 @@ namespace {
 
 // Keys a SCAN step looks at: some hundred µs of the server's time.
 constexpr const char* scan_step = "1000";
-// What a list may take of our memory: a hundred thousand locks.
-constexpr std::size_t longest_list = std::size_t{64} << 20;
 
 /// Of many questions, each with its own limit.
 struct Asking {
@@ -107,14 +105,6 @@ Result<base::Done> scan(Client& client, const std::string& pattern, Listed which
     }
   } while (!cursor.empty() && cursor != "0");
   return base::Done{};
-}
-
-std::size_t size_of(const LockReport& report) {
-  std::size_t size = sizeof report;
-  for (const auto& each : report.holders) size += sizeof each + each.holder.token.size();
-  for (const auto& each : report.waiters) size += sizeof each + each.token.text().size();
-  for (const auto& each : report.runs) size += sizeof each + each.token.text().size();
-  return size;
 }
 
 void append(std::vector<std::string>& arguments, const std::vector<Token>& tokens) {

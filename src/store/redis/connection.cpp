@@ -115,10 +115,6 @@ void ReplyLimits::rule(redisReader& reader) {
   reader.privdata = this;
 }
 
-bool ended(const CallLimit& limit) {
-  return limit.until.passed(base::now()) || os::is_readable(limit.interrupt);
-}
-
 Fault classify(std::string_view error) {
   // Our own scripts' words, which name the key.
   static constexpr std::string_view ours = "RLOCK ";

@@ -128,9 +128,6 @@ class Connection {
   bool may_want_tls_ = false;       // a port in plain text that has never said anything
 };
 
-/// Whether there is no time for another question.
-bool ended(const CallLimit& limit);
-
 /// What an error answer of the server means.
 Fault classify(std::string_view error);
 /// Whether the server does not let us use a command: by an ACL, or because it does not know it, as

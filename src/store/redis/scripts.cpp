@@ -16,8 +16,6 @@ constexpr std::string_view permits = "permits=";
 constexpr std::string_view one_of = "one-of=";
 // An id ends its mode with a blank, and a tab is in no name.
 constexpr char blank_in_name = '\t';
-// The text of a notice is cut there: a name, and a reason of 200 bytes.
-constexpr std::size_t longest_word = 340;
 
 // Others may write any number on a server. A century is as good as forever to every waiter, and
 // does not overflow in nanoseconds.
@@ -116,24 +114,6 @@ std::pair<Token, Mode> waiter_in(std::string_view id) {
   const Mode mode = mode_in(id.substr(0, std::min(space, id.size())));
   const auto token = mode == Mode{} ? id : id.substr(space + 1);
   return {Token::foreign(std::string{token}), mode};
-}
-
-std::optional<Notice> notice_in(std::string_view message) {
-  Notice notice{};
-  if (message.starts_with("lost ")) {
-    notice.kind = Notice::Kind::lost;
-    notice.why = "force-released by ";
-  } else if (message.starts_with("stop ")) {
-    notice.kind = Notice::Kind::stop;
-  } else {
-    return std::nullopt;
-  }
-  message.remove_prefix(5);
-  const auto space = std::min(message.find(' '), message.size());
-  if (const auto reply = message.substr(0, space); reply != "-") notice.reply_to = reply;
-  message.remove_prefix(std::min(space + 1, message.size()));
-  notice.why += base::printable(message, longest_word);
-  return notice;
 }
 
 Fault nonsense() {

@@ -71,8 +71,6 @@ Mode mode_in(std::string_view text);
 std::string queue_id(const Token& token, const Mode& mode);
 /// The inverse of queue_id().
 std::pair<Token, Mode> waiter_in(std::string_view id);
-/// "lost REPLY WHO" and "stop REPLY TEXT", as they stand in a mailbox; nothing for a mere wake.
-std::optional<Notice> notice_in(std::string_view message);
 /// For an answer that a script of ours never gives.
 Fault nonsense();
 

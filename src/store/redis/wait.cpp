@@ -2,6 +2,7 @@
 
 #include "os/host.hpp"
 #include "store/redis/scripts.hpp"
+#include "store/rules/posts.hpp"
 
 namespace store::redis {
 namespace {
@@ -64,7 +65,7 @@ class RedisListener final : public Listener {
       redirection_ = std::min(redirection_ * 2, reconnect);
       return std::nullopt;
     }
-    auto notice = notice_in((**answer)[1].text());
+    auto notice = rules::notice_in((**answer)[1].text());
     if (notice) return notice;
     // A minute without any, or a wake from when we were waiting. A server that answers each wait at
     // once would have us ask as fast as it answers.
@@ -150,7 +151,7 @@ Turn BlockingWait::sleep(const std::string& mailbox, const Queued& place, const 
     return ClaimAgain{std::move(fault.why)};
   }
   const std::string_view message = reply[1].text();
-  if (auto notice = notice_in(message)) return *std::move(notice);
+  if (auto notice = rules::notice_in(message)) return *std::move(notice);
   if (message == "next" && block(mailbox, {second_look, std::nullopt}, limit)) {
     return StillWaiting{};
   }

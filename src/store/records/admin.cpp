@@ -1,0 +1,110 @@
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "os/host.hpp"
+#include "store/records/change.hpp"
+#include "store/rules/runs.hpp"
+
+namespace store::records {
+namespace {
+
+class RecordAdmin final : public LockAdmin {
+ public:
+  explicit RecordAdmin(std::unique_ptr<Records> records) : records_{std::move(records)} {}
+
+  Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override {
+    return report(name, rules::remembered_runs, limit);
+  }
+
+  Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
+                       const CallLimit& limit) override {
+    const auto one = [&] { return limit.at_most(Deadline::after(base::now(), each_answer)); };
+    auto names = records_->names(one());
+    if (!names) return std::move(names).error();
+    std::sort(names->begin(), names->end());
+    Listing listing;
+    std::size_t size = 0;
+    for (const LockName& name : *names) {
+      if (::fnmatch(pattern.c_str(), name.text().c_str(), 0) != 0) continue;
+      auto found = report(name, which == Listed::in_use ? 1 : rules::remembered_runs, one());
+      if (!found) return std::move(found).error();
+      if (!is_listed(*found, which)) continue;
+      size += size_of(*found);
+      if (size > longest_list) {
+        return Fault{Fault::Kind::unusable, "an implausibly long list of locks"};
+      }
+      listing.locks.push_back(*std::move(found));
+    }
+    return listing;
+  }
+
+  Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
+                                const std::string& by, const CallLimit& limit) override {
+    auto ready = listen(name, limit);
+    if (!ready) return std::move(ready).error();
+    auto removed = change(*records_, name, rules::ForceRelease{shown, by, reply_id_}, limit);
+    if (!removed) return std::move(removed).error();
+    return std::move(removed->answer);
+  }
+
+  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& whom,
+                                  const std::string& why, const CallLimit& limit) override {
+    auto ready = listen(name, limit);
+    if (!ready) return std::move(ready).error();
+    auto asked = change(*records_, name, rules::AskToStop{whom, why, reply_id_}, limit);
+    if (!asked) return std::move(asked).error();
+    return asked->answer;
+  }
+
+  LastWord await_last_word(const LockName& name, const CallLimit& limit) override {
+    // A post may be lost, and then the word is still in the record: there is time for a look at
+    // the end.
+    auto look_at = limit.until.earlier_by(limit.until.left(base::now()) / 4);
+    for (;;) {
+      auto post = records_->take();
+      if (post && *post && **post == "stopped") return LastWord::stopped;
+      if (!post || look_at.passed(base::now())) {
+        if (has_letter(name, limit)) return LastWord::stopped;
+        if (!post) return LastWord::silence;
+        look_at = Deadline::never();
+      }
+      if (os::ended(limit)) return LastWord::silence;
+      if (*post) continue;
+      (void)os::wait_for(records_->descriptor(), os::Want::read, limit.at_most(look_at));
+    }
+  }
+
+ private:
+  /// Before the question, so that no answer comes too early.
+  Result<base::Done> listen(const LockName& name, const CallLimit& limit) {
+    return records_->listen(name, reply_id_, limit);
+  }
+
+  bool has_letter(const LockName& name, const CallLimit& limit) {
+    const auto seen = records::look_at(*records_, name, limit);
+    if (!seen) return false;
+    const auto& letters = seen->record.state.letters;
+    return std::any_of(letters.begin(), letters.end(),
+                       [&](const auto& each) { return each.to == reply_id_; });
+  }
+
+  Result<LockReport> report(const LockName& name, std::size_t runs, const CallLimit& limit) {
+    auto seen = look_at(*records_, name, limit);
+    if (!seen) return std::move(seen).error();
+    rules::settle(seen->record.state, seen->facts);
+    return rules::report(name, seen->record.state, seen->facts, runs);
+  }
+
+  std::unique_ptr<Records> records_;
+  // Where a holder's last word arrives.
+  std::string reply_id_ = os::random_hex(20);
+};
+
+}  // namespace
+
+std::unique_ptr<LockAdmin> open_admin(const OpenRecords& open) {
+  return std::make_unique<RecordAdmin>(open());
+}
+
+}  // namespace store::records

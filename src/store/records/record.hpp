@@ -1,0 +1,30 @@
+// A lock as text, one record of it: what a server keeps that has no rules of its own.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/rules/lock_state.hpp"
+
+namespace store::records {
+
+/// A line for each part of the lock, with tabs between its fields. The first one is the version. A
+/// later version of rlock adds lines, which this one keeps, and fields at the end of a line only
+/// with a higher number, which this one does not overwrite.
+struct Record {
+  rules::LockState state{};
+  std::vector<std::string> unknown{};  // lines of a later version
+};
+
+/// What a server may take of our memory: some eight thousand waiters.
+inline constexpr std::size_t longest_record = std::size_t{1} << 20;
+
+std::string text_of(const Record& record);
+/// An empty text is a lock that nobody has used. Nothing: it is too long, no record, or one that
+/// only a later version understands.
+std::optional<Record> record_in(std::string_view text);
+
+}  // namespace store::records

@@ -1,0 +1,63 @@
+// What a server has to do for the rules to work on it: keep a record for each lock, change it by
+// compare-and-swap, and carry words to those who listen.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/lock_store.hpp"
+#include "store/rules/decide.hpp"
+
+namespace store::records {
+
+/// A record as it stood at one instant.
+struct Snapshot {
+  std::string text{};         // empty: there is none
+  std::uint64_t version = 0;  // greater with each change, also of a record that was away meanwhile
+  std::uint64_t now_us = 0;   // since 1970, by the server's clock, looked at after the record
+};
+
+/// A change of a record, if nobody was quicker.
+struct Swap {
+  std::uint64_t version;  // that it has now
+  std::string text;       // empty: it goes
+  std::vector<rules::Post> posts;
+  bool must_last;  // a grant or a refresh: whoever has it trusts in it also after a crash of the
+                   // server
+};
+
+/// A connection to such a server. One thread at a time; each call is bounded by its limit.
+class Records {
+ public:
+  Records() = default;
+  Records(const Records&) = delete;
+  Records& operator=(const Records&) = delete;
+  virtual ~Records() = default;
+
+  virtual Result<Snapshot> read(const LockName& name, const CallLimit& limit) = 0;
+  /// False: the record has another version, and nothing was done. The posts go out with the change
+  /// or not at all, in their order.
+  virtual Result<bool> swap(const LockName& name, const Swap& swap, const CallLimit& limit) = 0;
+  /// The locks that have a record.
+  virtual Result<std::vector<LockName>> names(const CallLimit& limit) = 0;
+
+  /// From now on the posts of that lock to `whom` arrive at this connection, and no others.
+  virtual Result<base::Done> listen(const LockName& name, const std::string& whom,
+                                    const CallLimit& limit) = 0;
+  /// Readable when take() may have something to say; -1 without a connection.
+  [[nodiscard]] virtual int descriptor() const = 0;
+  /// A post; nothing if none has come. Never blocks. A fault: listen again.
+  virtual Result<std::optional<std::string>> take() = 0;
+};
+
+using OpenRecords = std::function<std::unique_ptr<Records>()>;
+
+/// The contract of a store, kept by the rules above such a server.
+std::unique_ptr<LockStore> open_store(OpenRecords open);
+std::unique_ptr<LockAdmin> open_admin(const OpenRecords& open);
+
+}  // namespace store::records

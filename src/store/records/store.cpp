@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "store/records/change.hpp"
+#include "store/rules/posts.hpp"
+#include "store/rules/waiting.hpp"
+
+namespace store::records {
+namespace {
+
+using rules::Own;
+
+// Between attempts to connect: a refresh would find out the same, so there is no hurry.
+constexpr Millis reconnect{1'000};
+
+NotOurs not_ours(Own what) {
+  return {what == Own::nobodys ? "nobody has the lock any more" : "the lock has another holder"};
+}
+
+Lease lease_of(const rules::Grant& grant, const Claim& claim, Moment asked_at) {
+  Lease lease{claim.name,  claim.token, claim.ttl, validity(asked_at, claim.ttl),
+              grant.fence, asked_at};
+  lease.attempt = grant.number.attempt;
+  lease.failures = grant.number.failures;
+  lease.permit = grant.permit;
+  lease.resource = claim.mode.name_of(grant.permit);
+  return lease;
+}
+
+/// How long one at that place may sleep if it hears nothing.
+Millis sleep_at(const Queued& place) {
+  if (!place.holder) return rules::second_look;
+  const Millis look_in = place.look_in.value_or(rules::heartbeat);
+  return std::min(rules::heartbeat, look_in + Millis{1});
+}
+
+/// The words for somebody that are in the record.
+std::vector<std::string> letters_for(const rules::LockState& state, const std::string& whom,
+                                     rules::Facts facts) {
+  std::vector<std::string> texts;
+  const auto now = static_cast<rules::TimeMs>(facts.now_us / 1000);
+  for (const auto& each : state.letters) {
+    if (each.to == whom && each.ends > now) texts.push_back(each.text);
+  }
+  return texts;
+}
+
+/// Hears what is for one holder. The record has it as well for a minute, for one that was away.
+class RecordListener final : public Listener {
+ public:
+  RecordListener(std::unique_ptr<Records> records, LockName name, Token token)
+      : records_{std::move(records)}, name_{std::move(name)}, token_{std::move(token)} {}
+
+  [[nodiscard]] int descriptor() const override { return records_->descriptor(); }
+  [[nodiscard]] Deadline due() const override { return due_; }
+
+  void listen(const CallLimit& limit) override {
+    due_ = Deadline::after(base::now(), reconnect);
+    if (!records_->listen(name_, token_.text(), limit)) return;
+    const auto seen = look_at(*records_, name_, limit);
+    if (!seen) return;
+    for (auto& each : letters_for(seen->record.state, token_.text(), seen->facts)) {
+      missed_.push_back(std::move(each));
+    }
+    due_ = Deadline::never();
+  }
+
+  std::optional<Notice> take() override {
+    while (auto word = next()) {
+      auto notice = rules::notice_in(*word);
+      if (!notice || std::count(heard_.begin(), heard_.end(), *word) > 0) continue;
+      heard_.push_back(*std::move(word));
+      if (heard_.size() > most_heard) heard_.pop_front();
+      return notice;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t most_heard = 16;
+
+  std::optional<std::string> next() {
+    if (!missed_.empty()) {
+      auto word = std::move(missed_.front());
+      missed_.pop_front();
+      return word;
+    }
+    if (records_->descriptor() < 0) return std::nullopt;
+    auto post = records_->take();
+    if (post) return *std::move(post);
+    due_ = Deadline::after(base::now(), reconnect);
+    return std::nullopt;
+  }
+
+  std::unique_ptr<Records> records_;
+  LockName name_;
+  Token token_;
+  Deadline due_ = Deadline::at(base::now());
+  std::deque<std::string> missed_{};  // that were in the record
+  std::deque<std::string> heard_{};   // so that none is heard twice, from there and as a post
+};
+
+class RecordStore final : public LockStore {
+ public:
+  explicit RecordStore(OpenRecords open) : open_{std::move(open)}, records_{open_()} {}
+
+  Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
+    const Moment asked_at = base::now();
+    rules::Enter enter{claim, ticket_, {}};
+    // Once we are in the queue, those who came after us must not be sent away.
+    if (ticket_) enter.claim.supersede.clear();
+    if (lost_try_) {
+      enter.tried = std::max(base::ceil<Millis>(asked_at - *lost_try_), Millis{1});
+    }
+    const auto is_grant = [](const auto& entered) {
+      return std::holds_alternative<rules::Grant>(entered);
+    };
+    auto entered = change(*records_, claim.name, enter, is_grant, limit);
+    if (!entered) {
+      if (entered.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
+      return std::move(entered).error();
+    }
+    const auto answered_at = entered->asked_at;
+    const auto as_of = entered->version;
+    return base::match(
+        std::move(entered->answer),
+        [&](const rules::Grant& grant) -> Attempt {
+          return Granted{lease_of(grant, claim, answered_at), {}, grant.again};
+        },
+        [&](const Queued& queued) -> Attempt {
+          ticket_ = queued.ticket;
+          look_at_ = Deadline::after(base::now(), sleep_at(queued));
+          seen_version_ = as_of;
+          return queued;
+        },
+        [](const Busy& busy) -> Attempt { return busy; },
+        [](const ModeConflict& conflict) -> Attempt { return conflict; },
+        [](const SlotDone& done) -> Attempt { return done; },
+        [](const rules::NoHigherFence& none) -> Attempt {
+          return Fault{Fault::Kind::misconfigured,
+                       fmt::format("the fence {} leaves no room for a higher one", none.fence)};
+        });
+  }
+
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override {
+    if (!is_listening_) {
+      auto heard = records_->listen(claim.name, claim.token.text(), limit);
+      if (!heard) return cut_off(std::move(heard).error(), limit);
+      is_listening_ = true;
+      auto missed = look_for_missed(claim, limit);
+      if (!missed) return cut_off(std::move(missed).error(), limit);
+      if (*missed) return **std::move(missed);
+    }
+    for (;;) {
+      auto post = records_->take();
+      if (!post) return cut_off(std::move(post).error(), limit);
+      if (*post) {
+        if (auto notice = rules::notice_in(**post)) return *std::move(notice);
+        if (**post != "next") return ClaimAgain{};
+        look_at_ = std::min(look_at_, Deadline::after(base::now(), rules::second_look));
+      }
+      if (look_at_.passed(base::now())) return ClaimAgain{};
+      if (os::ended(limit)) return StillWaiting{};
+      (void)os::wait_for(records_->descriptor(), os::Want::read, limit.at_most(look_at_));
+    }
+  }
+
+  void withdraw(const Claim& claim, const CallLimit& limit) override {
+    // If it is not heard, our position ends with our patience, a lock granted unheard with its
+    // lease. The connection may have died without a word: half of the time is for a new one.
+    const auto now = base::now();
+    const CallLimit first = limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
+    const auto answer = change(*records_, claim.name, rules::Cancel{claim}, first);
+    const bool unheard = !answer && answer.error().kind == Fault::Kind::silent;
+    if (unheard && !os::ended(limit)) {
+      (void)change(*records_, claim.name, rules::Cancel{claim}, limit);
+    }
+  }
+
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
+                const CallLimit& limit) override {
+    const auto is_ours = [](Own own) { return own == Own::ours; };
+    auto refreshed = change(*records_, name, rules::Refresh{token, ttl}, is_ours, limit);
+    if (!refreshed) return std::move(refreshed).error();
+    if (refreshed->answer != Own::ours) return not_ours(refreshed->answer);
+    return Renewed{validity(refreshed->asked_at, ttl), refreshed->asked_at};
+  }
+
+  Release release(const LockName& name, const Token& token, const Parting& parting,
+                  const CallLimit& limit) override {
+    auto left = change(*records_, name, rules::Leave{token, parting}, limit);
+    if (!left) return std::move(left).error();
+    if (left->answer != Own::ours) return not_ours(left->answer);
+    return Released{};
+  }
+
+  Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
+    auto seen = look_at(*records_, name, limit);
+    if (!seen) return std::move(seen).error();
+    rules::settle(seen->record.state, seen->facts);
+    const auto held = rules::check(seen->record.state, token, seen->facts);
+    if (!held) return Elsewhere{rules::holder_of(seen->record.state, seen->facts)};
+    return StillOurs{validity(seen->asked_at, held->left), held->fence};
+  }
+
+  std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
+    return std::make_unique<RecordListener>(open_(), name, token);
+  }
+
+  void confirm_stopped(const LockName& name, const Notice& notice,
+                       const CallLimit& limit) override {
+    if (notice.reply_to.empty()) return;
+    (void)change(*records_, name, rules::LastWordTo{notice.reply_to}, limit);
+  }
+
+ private:
+  /// The line to the posts is gone, or the time is up.
+  Turn cut_off(Fault fault, const CallLimit& limit) {
+    is_listening_ = false;
+    if (os::ended(limit)) return StillWaiting{};
+    if (fault.kind == Fault::Kind::denied) return fault;
+    return ClaimAgain{std::move(fault.why)};
+  }
+
+  /// What came before we listened: a letter is in the record, and any other word came with a
+  /// change.
+  Result<std::optional<Turn>> look_for_missed(const Claim& claim, const CallLimit& limit) {
+    auto seen = look_at(*records_, claim.name, limit);
+    if (!seen) return std::move(seen).error();
+    for (const auto& each : letters_for(seen->record.state, claim.token.text(), seen->facts)) {
+      if (auto notice = rules::notice_in(each)) return std::optional<Turn>{*std::move(notice)};
+    }
+    if (seen->version != seen_version_) return std::optional<Turn>{ClaimAgain{}};
+    return std::optional<Turn>{};
+  }
+
+  OpenRecords open_;
+  std::unique_ptr<Records> records_;
+
+  // Of the queue: our ticket, the record as we stood in it last, and when to look at it again.
+  std::optional<std::uint64_t> ticket_{};
+  std::uint64_t seen_version_ = 0;
+  Deadline look_at_ = Deadline::never();
+  bool is_listening_ = false;
+  // The first try that the server may have heard, without our hearing it.
+  std::optional<Moment> lost_try_{};
+};
+
+}  // namespace
+
+std::unique_ptr<LockStore> open_store(OpenRecords open) {
+  return std::make_unique<RecordStore>(std::move(open));
+}
+
+}  // namespace store::records

@@ -1,0 +1,369 @@
+// A lock as a record: its text, and the rules above read and swap.
+#include <doctest/doctest.h>
+
+#include <variant>
+
+#include "record_server.hpp"
+#include "store/records/record.hpp"
+
+namespace unit::records_store {
+namespace {
+
+using namespace store;
+using namespace store::records;
+using rules::LockState;
+
+CallLimit soon(std::int64_t ms = 200) {
+  return {Deadline::after(base::now(), Millis{ms})};
+}
+
+const LockName name = *LockName::from("k");
+
+Claim claim(const std::string& token, OnBusy on_busy = OnBusy::queue) {
+  Claim claim{name, Token::foreign(token), *Ttl::from(Millis{30'000}), on_busy};
+  claim.history = Millis{1'000'000};
+  return claim;
+}
+
+/// A server, and clients of it.
+struct Fleet {
+  fake::RecordServer server{};
+  std::unique_ptr<LockStore> one = open_store(fake::opener(server));
+  std::unique_ptr<LockStore> other = open_store(fake::opener(server));
+  std::unique_ptr<LockAdmin> admin = open_admin(fake::opener(server));
+
+  static Lease granted(LockStore& store, const Claim& claim) {
+    const auto attempt = store.try_acquire(claim, soon());
+    REQUIRE(std::holds_alternative<Granted>(attempt));
+    return std::get<Granted>(attempt).lease;
+  }
+  static Queued queued(LockStore& store, const Claim& claim) {
+    const auto attempt = store.try_acquire(claim, soon());
+    REQUIRE(std::holds_alternative<Queued>(attempt));
+    return std::get<Queued>(attempt);
+  }
+  [[nodiscard]] std::vector<std::string> holders() const {
+    std::vector<std::string> tokens;
+    const auto report = admin->inspect(name, soon());
+    REQUIRE(report);
+    for (const auto& each : report->holders) tokens.push_back(each.holder.token);
+    return tokens;
+  }
+};
+
+using Tokens = std::vector<std::string>;
+
+template <class Outcome, class Variant>
+bool is(const Variant& outcome) {
+  return std::holds_alternative<Outcome>(outcome);
+}
+
+/// One with everything in it.
+LockState full_state() {
+  LockState state;
+  state.last_fence = 1'795'000'000'000'007;
+  state.last_token = Token::foreign("ann@web1:7/job \\ \t\n#1");
+  state.fence_ends = 1'795'000'086'400;
+  state.mode = {Mode::Kind::permits, 2, {"gpu 0", "gpu1"}};
+  state.holders = {{Token::foreign("a"), 5, 1'795'000'000'001, 1, 0},
+                   {Token::foreign("b"), 7, 1'795'000'000'002, 2, 1'795'000'000'009}};
+  state.reservation = rules::Reservation{Token::foreign("c"), {Mode::Kind::shared}, 12};
+  state.queue = {{Token::foreign("c"), {Mode::Kind::shared}, 1'795'000'000'000'001, 17},
+                 {Token::foreign("d"), {Mode::Kind::permits, 3}, 1'795'000'000'000'002, 18},
+                 {Token::foreign("e"), {}, 1'795'000'000'000'003, 19}};
+  state.letters = {{"a", "stop - tab\there\nand a line", 20}, {"b", "", 21}};
+  state.runs_end = 22;
+  state.runs = {{Token::foreign("a"), 5, 23, Millis{24}, "2026-11-26", 3, "a deploy",
+                 rules::RememberedRun::End{25, {RunOutcome::Kind::exited, 7}, "for \\t a reason"}},
+                {Token::foreign("b"), 7, 26, Millis{0}}};
+  rules::SlotState done;
+  done.kind = rules::SlotState::Kind::done;
+  done.runs = {2, 1};
+  done.token = "a";
+  done.outcome = {RunOutcome::Kind::signalled, 9};
+  done.fence = 5;
+  done.ended_ms = 27;
+  state.slots = {{"2026-11-26", done, 28}, {"x", {}, 29}};
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("a record that is written can be read") {
+  const LockState state = full_state();
+  const auto text = text_of(Record{state});
+  const auto again = record_in(text);
+  REQUIRE(again);
+  CHECK(again->state == state);
+  CHECK(again->unknown.empty());
+  CHECK(record_in("")->state == LockState{});
+  CHECK(text_of(*again) == text);
+}
+
+TEST_CASE("lines of a later version are kept, and what only it understands is not read") {
+  const std::string later = "rlock\t1\nweather\tfine\t3\nfence\t5\ta\t6";
+  const auto record = record_in(later);
+  REQUIRE(record);
+  CHECK(record->state.last_fence == 5);
+  CHECK(record->unknown == Tokens{"weather\tfine\t3"});
+  CHECK(text_of(*record).find("\nweather\tfine\t3") != std::string::npos);
+  CHECK_FALSE(record_in("rlock\t2"));
+  CHECK_FALSE(record_in("rlock\t1\nfence\t5\ta\t6\tmore"));
+  CHECK_FALSE(record_in("something else"));
+  CHECK_FALSE(record_in("rlock\t1\n" + std::string(longest_record, 'x')));
+}
+
+TEST_CASE("of a record that is cut or changed anywhere, nothing is read that is not there") {
+  const auto text = text_of(Record{full_state()});
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    for (const char each : {'\t', '\n', 'x', '-', '9'}) {
+      auto changed = text;
+      changed[i] = each;
+      if (const auto record = record_in(changed)) {
+        const auto again = record_in(text_of(*record));
+        REQUIRE(again);
+        CHECK(again->state == record->state);
+      } else {
+        ++refused;
+      }
+    }
+    (void)record_in(text.substr(0, i));
+  }
+  CHECK(refused > text.size());
+  for (const auto* line :
+       {"fence\t-1\ta\t0", "fence\t18446744073709551616\ta\t0", "fence\t1\ta\t-1",
+        "hold\ta\t1\t99999999999999999\t0\t0", "wait\ta\tpermits=1\t1\t1",
+        "wait\ta\tpermits=\t1\t1", "wait\ta\tone-of=a,a\t1\t1", "mode\tall",
+        "slot\ts\t1\thalf\t0\t0\t\t\tlost 0\t0\t0", "run\ta\t1\t1\t1\t\t0\t\t5\tflew 3\t"}) {
+    CAPTURE(line);
+    CHECK_FALSE(record_in(std::string{"rlock\t1\n"} + line));
+  }
+}
+
+TEST_CASE("one holds it, the next one waits, is woken by the release, and has a higher fence") {
+  Fleet fleet;
+  const auto first = Fleet::granted(*fleet.one, claim("a"));
+  const auto place = Fleet::queued(*fleet.other, claim("b"));
+  CHECK(place.ahead == 0);
+  CHECK(is<StillWaiting>(fleet.other->await_turn(claim("b"), soon(20))));
+  CHECK(is<Released>(fleet.one->release(name, first.token, {}, soon())));
+  CHECK(is<ClaimAgain>(fleet.other->await_turn(claim("b"), soon())));
+  const auto second = Fleet::granted(*fleet.other, claim("b"));
+  CHECK(second.fence > first.fence);
+  CHECK(fleet.holders() == Tokens{"b"});
+}
+
+TEST_CASE("a wake that comes before the waiter listens is not missed") {
+  Fleet fleet;
+  const auto first = Fleet::granted(*fleet.one, claim("a"));
+  (void)Fleet::queued(*fleet.other, claim("b"));
+  CHECK(is<Released>(fleet.one->release(name, first.token, {}, soon())));
+  CHECK(is<ClaimAgain>(fleet.other->await_turn(claim("b"), soon())));
+}
+
+TEST_CASE("a word to a waiter that comes before it listens is not missed") {
+  Fleet fleet;
+  (void)Fleet::granted(*fleet.one, claim("a"));
+  (void)Fleet::queued(*fleet.other, claim("b"));
+  REQUIRE(*fleet.admin->ask_to_stop(name, {Token::foreign("b")}, "cancelled by ann", soon()) == 1);
+  const auto turn = fleet.other->await_turn(claim("b"), soon());
+  REQUIRE(is<Notice>(turn));
+  CHECK(std::get<Notice>(turn).why == "cancelled by ann");
+}
+
+TEST_CASE("who was quicker keeps the lock, and the other one looks again") {
+  Fleet fleet;
+  fleet.server.before_swap = [&] { (void)Fleet::granted(*fleet.other, claim("b")); };
+  const auto attempt = fleet.one->try_acquire(claim("a", OnBusy::give_up), soon());
+  CHECK(is<Busy>(attempt));
+  CHECK(fleet.holders() == Tokens{"b"});
+}
+
+TEST_CASE("a release that was decided on an older record gives back no newer grant") {
+  Fleet fleet;
+  const auto first = Fleet::granted(*fleet.one, claim("a"));
+  Fence second = 0;
+  fleet.server.before_swap = [&] {
+    REQUIRE(fleet.admin->force_release(name, {first.token}, "ann", soon()));
+    second = Fleet::granted(*fleet.other, claim("b")).fence;
+  };
+  CHECK(is<NotOurs>(fleet.one->release(name, first.token, {}, soon())));
+  CHECK(fleet.holders() == Tokens{"b"});
+  CHECK(second > first.fence);
+}
+
+TEST_CASE("a grant whose answer was lost is found by asking again") {
+  Fleet fleet;
+  fleet.server.swaps = {fake::RecordServer::Swapped::answer_lost};
+  REQUIRE(is<Fault>(fleet.one->try_acquire(claim("a"), soon())));
+  const auto attempt = fleet.one->try_acquire(claim("a"), soon());
+  REQUIRE(is<Granted>(attempt));
+  CHECK(std::get<Granted>(attempt).again);
+  CHECK(fleet.holders() == Tokens{"a"});
+}
+
+TEST_CASE("one that supersedes and whose answer was lost asks nobody who came later to stop") {
+  Fleet fleet;
+  auto newest = claim("a");
+  newest.supersede = "superseded by a";
+  auto newer = claim("b");
+  newer.supersede = "superseded by b";
+  fleet.server.swaps = {fake::RecordServer::Swapped::answer_lost};
+  REQUIRE(is<Fault>(fleet.one->try_acquire(newest, soon())));
+  fleet.server.pass(50);
+  (void)Fleet::queued(*fleet.other, newer);
+  const auto listener = fleet.other->listener(name, newer.token);
+  listener->listen(soon());
+  ::usleep(60'000);
+  fleet.server.pass(60);
+  (void)fleet.one->try_acquire(newest, soon());
+  CHECK_FALSE(listener->take());
+}
+
+TEST_CASE("a withdrawal that is not heard is said once more") {
+  Fleet fleet;
+  (void)Fleet::granted(*fleet.one, claim("a"));
+  (void)Fleet::queued(*fleet.other, claim("b"));
+  fleet.server.swaps = {fake::RecordServer::Swapped::never_arrived};
+  fleet.other->withdraw(claim("b"), soon());
+  CHECK(fleet.admin->inspect(name, soon())->waiters.empty());
+}
+
+TEST_CASE("a lease is reckoned from before the question that was answered") {
+  Fleet fleet;
+  const auto before = base::now();
+  fleet.server.before_swap = [&] {
+    ::usleep(30'000);
+    (void)fleet.other->try_acquire(claim("b", OnBusy::give_up), soon());
+    REQUIRE(is<Released>(fleet.other->release(name, Token::foreign("b"), {}, soon())));
+  };
+  const auto lease = Fleet::granted(*fleet.one, claim("a"));
+  CHECK(lease.asked_at >= before + std::chrono::milliseconds{30});
+  CHECK(lease.valid_until.moment() <= lease.asked_at + std::chrono::milliseconds{30'000});
+  const auto renewal = fleet.one->renew(name, lease.token, lease.ttl, soon());
+  REQUIRE(is<Renewed>(renewal));
+  CHECK(std::get<Renewed>(renewal).asked_at > lease.asked_at);
+}
+
+TEST_CASE("a lease that has ended is nobody's, and who comes late to refresh it hears that") {
+  Fleet fleet;
+  const auto lease = Fleet::granted(*fleet.one, claim("a"));
+  CHECK(is<StillOurs>(fleet.one->check(name, lease.token, soon())));
+  fleet.server.pass(30'001);
+  CHECK(is<Elsewhere>(fleet.one->check(name, lease.token, soon())));
+  CHECK(is<NotOurs>(fleet.one->renew(name, lease.token, lease.ttl, soon())));
+  (void)Fleet::granted(*fleet.other, claim("b"));
+  const auto standing = fleet.one->check(name, lease.token, soon());
+  REQUIRE(is<Elsewhere>(standing));
+  CHECK(std::get<Elsewhere>(standing).holder->token == "b");
+}
+
+TEST_CASE("a holder hears a word once, whether it is posted, in the record, or both") {
+  Fleet fleet;
+  const auto lease = Fleet::granted(*fleet.one, claim("a"));
+  const auto early = fleet.one->listener(name, lease.token);
+  early->listen(soon());
+  REQUIRE(*fleet.admin->ask_to_stop(name, {lease.token}, "cancelled by ann", soon()) == 1);
+  const auto notice = early->take();
+  REQUIRE(notice);
+  CHECK(notice->kind == Notice::Kind::stop);
+  CHECK(notice->why == "cancelled by ann");
+  early->listen(soon());  // after a lost connection, it is in the record
+  CHECK_FALSE(early->take());
+  const auto late = fleet.one->listener(name, lease.token);
+  late->listen(soon());
+  CHECK(late->take());
+  CHECK_FALSE(late->take());
+}
+
+TEST_CASE("who cancels hears the holder's last word, also where the post was lost") {
+  for (const bool loses_posts : {false, true}) {
+    CAPTURE(loses_posts);
+    Fleet fleet;
+    const auto lease = Fleet::granted(*fleet.one, claim("a"));
+    const auto listener = fleet.one->listener(name, lease.token);
+    listener->listen(soon());
+    REQUIRE(*fleet.admin->ask_to_stop(name, {lease.token}, "x", soon()) == 1);
+    const auto notice = listener->take();
+    REQUIRE(notice);
+    fleet.server.loses_posts = loses_posts;
+    fleet.one->confirm_stopped(name, *notice, soon());
+    CHECK(fleet.admin->await_last_word(name, soon(20)) == LastWord::stopped);
+  }
+}
+
+TEST_CASE("a line that cannot be had is told, and no reason to give up") {
+  Fleet fleet;
+  (void)Fleet::granted(*fleet.one, claim("a"));
+  (void)Fleet::queued(*fleet.other, claim("b"));
+  fleet.server.refuses_to_listen = true;
+  const auto turn = fleet.other->await_turn(claim("b"), soon());
+  REQUIRE(is<ClaimAgain>(turn));
+  CHECK(std::get<ClaimAgain>(turn).cut == "connection refused");
+  const auto listener = fleet.one->listener(name, Token::foreign("a"));
+  listener->listen(soon());
+  CHECK_FALSE(listener->take());
+  CHECK_FALSE(listener->due().is_never());
+}
+
+TEST_CASE("a server that says the same word without end holds no waiter beyond its limit") {
+  Fleet fleet;
+  (void)Fleet::granted(*fleet.one, claim("a"));
+  (void)Fleet::queued(*fleet.other, claim("b"));
+  CHECK(is<StillWaiting>(fleet.other->await_turn(claim("b"), soon(1))));
+  for (int i = 0; i < 1'000'000; ++i) fleet.server.lines[0].lock()->posts.emplace_back("next");
+  const auto begin = base::now();
+  (void)fleet.other->await_turn(claim("b"), soon(20));
+  CHECK(base::now() - begin < std::chrono::milliseconds{200});
+}
+
+TEST_CASE("a record that is none is never overwritten") {
+  Fleet fleet;
+  fleet.server.records["k"] = {"rlock\t2\nnew\tthings", 3};
+  const auto attempt = fleet.one->try_acquire(claim("a"), soon());
+  REQUIRE(is<Fault>(attempt));
+  CHECK(std::get<Fault>(attempt).kind == Fault::Kind::unusable);
+  CHECK_FALSE(fleet.admin->inspect(name, soon()));
+  CHECK(fleet.server.records["k"].text == "rlock\t2\nnew\tthings");
+  CHECK(fleet.server.writes == 0);
+}
+
+TEST_CASE("what a later version has added to a record outlives our changes") {
+  Fleet fleet;
+  fleet.server.records["k"] = {"rlock\t1\nweather\tfine", 3};
+  const auto lease = Fleet::granted(*fleet.one, claim("a"));
+  REQUIRE(is<Released>(fleet.one->release(name, lease.token, {}, soon())));
+  CHECK(fleet.server.records["k"].text.find("\nweather\tfine") != std::string::npos);
+}
+
+TEST_CASE(
+    "a lock that others change all the time is asked for as long as there is time, and no longer") {
+  Fleet fleet;
+  std::function<void()> meddle = [&] {
+    ++fleet.server.records["k"].version;
+    fleet.server.before_swap = meddle;
+  };
+  fleet.server.before_swap = meddle;
+  const auto begin = base::now();
+  const auto attempt = fleet.one->try_acquire(claim("a"), soon(100));
+  REQUIRE(is<Fault>(attempt));
+  CHECK(std::get<Fault>(attempt).kind == Fault::Kind::unavailable);
+  CHECK(base::now() - begin < std::chrono::milliseconds{1'000});
+  CHECK(fleet.server.reads < 100);  // it paused in between
+  CHECK(fleet.holders().empty());
+}
+
+TEST_CASE("a list has the locks that match, and those in use") {
+  Fleet fleet;
+  const auto lease = Fleet::granted(*fleet.one, claim("a"));
+  fleet.server.records["other"] = {"rlock\t1", 1};
+  auto all = fleet.admin->list("*", Listed::in_use, Millis{100}, soon());
+  REQUIRE(all);
+  REQUIRE(all->locks.size() == 1);
+  CHECK(all->locks[0].name == name);
+  CHECK(fleet.admin->list("o*", Listed::in_use, Millis{100}, soon())->locks.empty());
+  CHECK(fleet.admin->list("*", Listed::remembered, Millis{100}, soon())->locks.size() == 1);
+}
+
+}  // namespace unit::records_store
