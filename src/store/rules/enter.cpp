@@ -120,9 +120,8 @@ std::optional<Entered> Entering::no_higher_fence() const {
 
 std::optional<Entered> Entering::mismatch() const {
   std::optional<ModeConflict> others;
-  if (state_.is_several()) {
-    others = {state_.mode, state_.holders.front().token};
-  } else if (!state_.queue.empty() && !is_first_mine()) {
+  const bool first_counts = !state_.is_several() && !state_.queue.empty();
+  if (first_counts && !is_first_mine()) {
     others = {state_.queue.front().mode, state_.queue.front().token};
   } else if (!state_.holders.empty()) {
     others = {state_.mode, state_.holders.front().token};
