@@ -323,6 +323,8 @@ class Run:
             aside.wait()
             self.script("simulate", "scripts/simulate", "--seed", "1", "--seeds", "12000", preset="release")
             self.script("rules", "scripts/simulate", "--shape", "rules", "--seed", "1", "--seeds", "3000", preset="release")
+            self.script("records", "scripts/simulate", "--shape", "records", "--seed", "1", "--seeds", "3000",
+                        preset="release")
         for preset in "asan", "tsan":
             if self.build(preset):
                 self.unit(preset)
@@ -344,6 +346,7 @@ class Run:
         self.script("simulate-asan", "scripts/simulate", "--seed", "1", "--seeds", "3000", preset="asan")
         self.script("mutants", "scripts/simulate", "--mutants", "--seed", "1", preset="release")
         self.script("rules", "scripts/simulate", "--shape", "rules", "--seeds", "200000", preset="release")
+        self.script("records", "scripts/simulate", "--shape", "records", "--seeds", "100000", preset="release")
         self.script("rules-mutants", "scripts/simulate", "--shape", "rules", "--mutants", "--seed", "1", preset="release")
         self.suite("release", units_named(["kills"]), KILLS="1000")
         self.script("chaos", "scripts/chaos", "--for", "15s", preset="release")

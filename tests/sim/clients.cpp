@@ -30,7 +30,9 @@ store::RedisServer redis_at(std::size_t server) {
 
 std::unique_ptr<store::LockStore> Run::open_store() const {
   std::unique_ptr<store::LockStore> opened;
-  if (plan_.servers == 1) {
+  if (plan_.records) {
+    opened = store::records::open_store(records_on(redis_at(0), sabotage_.records));
+  } else if (plan_.servers == 1) {
     opened = store::redis::open_store(redis_at(0));
   } else {
     std::vector<std::unique_ptr<store::QuorumNode>> nodes;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "plan.hpp"
+#include "records_on_redis.hpp"
 #include "script_engine.hpp"
 #include "store/quorum_node.hpp"
 
@@ -22,6 +23,7 @@ struct Sabotage {
   std::function<std::unique_ptr<store::QuorumNode>(std::unique_ptr<store::QuorumNode>,
                                                    std::size_t number)>
       node;
+  BadRecords records{};          // where the server keeps records
   bool nobody_kills = false;     // KILL does not reach the job
   bool no_guardian = false;      // nobody kills the job of who is stopped or dead
   bool deaf_policy = false;      // what is asked of the holder is not told to the policy

@@ -92,6 +92,8 @@ void Judge::executed(Server& server, const Words& all_words, const Reply& reply,
   if (known && words.size() < all_words.size()) {
     see_rules(server, all_words[slot_key], script, words, reply, now);
   }
+  if (script == nullptr && !reply.is_error() && !reply.text.empty())
+    recorded(server, all_words, now);
   if (!known || reply.is_error()) return;
   Lock& lock = locks_[{server.number, words[3]}];
   std::map<std::string, Nanos> before;

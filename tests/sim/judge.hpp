@@ -212,6 +212,7 @@ class Judge final : public Observer {
                                                         Nanos idle_since) const;
   void see_order(const Lock& lock, const std::string& id);
   void see_pace(int client);
+  void recorded(Server& server, const Words& words, Micros now);
   [[nodiscard]] bool is_excused(const Job& job) const;
   void note(const std::string& text);
 

@@ -183,7 +183,7 @@ void Judge::dismissed(int client, const std::string& why) {
 }
 
 void Judge::gave_up_busy(const std::string& key, Nanos since) {
-  if (!plan_.is_still() || plan_.servers > 1) return;
+  if (!plan_.is_still() || plan_.servers > 1 || plan_.records) return;
   const Lock& lock = locks_[{0, key}];
   const bool free = !lock.taken && lock.idle_since < since && lock.waiters.empty();
   if (free) throw Violation{"somebody gave up a lock that nobody had"};

@@ -326,6 +326,12 @@ Sabotage in_nodes(std::size_t from) {
   return sabotage;
 }
 
+Sabotage on_records(bool BadRecords::*mistake) {
+  Sabotage sabotage;
+  sabotage.records.*mistake = true;
+  return sabotage;
+}
+
 Sabotage with(bool Sabotage::*mistake) {
   Sabotage sabotage;
   sabotage.*mistake = true;
@@ -543,6 +549,17 @@ const std::vector<Mutant>& mutants() {
        with(&Sabotage::deaf_policy)},
       {"the lock is released before the job ends", "", "", "", with(&Sabotage::releases_before)},
       {"all tokens have the same digits", "", "", "", with(&Sabotage::same_random)},
+      {"on records a lease counts from the answer", "records", "", "",
+       in_store<CountsFromTheAnswer>()},
+      {"on records a refresh that was not heard counts", "records", "", "",
+       in_store<RenewsUnheard>()},
+      {"on records nobody refreshes", "records", "", "", in_store<NeverRefreshes>()},
+      {"a record is swapped whatever its version", "records", "", "",
+       on_records(&BadRecords::swaps_blindly)},
+      {"a record comes with a time that has gone by", "records", "", "",
+       on_records(&BadRecords::tells_old_time)},
+      {"the words that a record sends are lost", "records", "", "",
+       on_records(&BadRecords::loses_posts)},
       {"the policy takes leases for longer", "", "", "", with(&Sabotage::late_policy)},
   };
   return all;

@@ -1,5 +1,7 @@
 #include "plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -397,6 +399,14 @@ const std::vector<Shape> all_shapes{
      }},
 };
 
+// On a server that keeps records, those of which the judge sees all that it has to at the clients:
+// who holds, until when, with which fence. What such a server does, the rules do; they are compared
+// with the scripts by compare-rules.
+constexpr std::string_view on_records = "records";
+const std::vector<std::string> shapes_on_records{"exclusive", "crowd",     "shared", "permits",
+                                                 "several",   "supersede", "modes",  "max-waiters",
+                                                 "min-hold",  "steps"};
+
 std::vector<Shape>::const_iterator shape_at(std::string_view name) {
   return std::find_if(all_shapes.begin(), all_shapes.end(),
                       [&](const Shape& each) { return each.name == name; });
@@ -443,12 +453,24 @@ const std::vector<std::string>& shapes() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> result;
     for (const Shape& each : all_shapes) result.emplace_back(each.name);
+    result.emplace_back(on_records);
     return result;
   }();
   return all;
 }
 
 Plan plan_of(std::uint64_t seed, const std::string& shape) {
+  if (shape == on_records) {
+    Plan plan = plan_of(seed, shapes_on_records[seed % shapes_on_records.size()]);
+    plan.shape = fmt::format("{} of {}", plan.shape, on_records);
+    plan.records = true;
+    plan.history = Millis{0};
+    for (Incident& each : plan.incidents) {
+      // Such a server writes for a refresh, too: one that cannot is as good as away.
+      if (each.kind == Kind::out_of_memory) each.kind = Kind::stop_server;
+    }
+    return plan;
+  }
   Random random{seed * 0x2545F4914F6CDD1DU + 1};
   Plan plan;
   plan.seed = seed;

@@ -68,6 +68,7 @@ struct Plan {
   std::uint64_t seed = 0;
   std::string shape;
   std::size_t servers = 1;
+  bool records = false;        // they keep records, and have no scripts
   std::vector<Micros> clocks;  // of the servers, by how much they differ from the first; or none
   std::vector<Micros> client_clocks;  // the same, by the client's number
   std::vector<ClientPlan> clients;

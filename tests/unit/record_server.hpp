@@ -63,8 +63,9 @@ class Records final : public store::records::Records {
     return store::records::Snapshot{kept.text, kept.version, server_.now_us};
   }
 
-  store::Result<bool> swap(const store::LockName& name, const store::records::Swap& swap,
-                           const store::CallLimit& /*limit*/) override {
+  store::Result<std::optional<std::uint64_t>> swap(const store::LockName& name,
+                                                   const store::records::Swap& swap,
+                                                   const store::CallLimit& /*limit*/) override {
     using Swapped = RecordServer::Swapped;
     if (const auto meanwhile = std::exchange(server_.before_swap, {})) meanwhile();
     auto becomes = Swapped::answered;
@@ -75,13 +76,13 @@ class Records final : public store::records::Records {
     const store::Fault silent{store::Fault::Kind::silent, "no answer"};
     if (becomes == Swapped::never_arrived) return silent;
     auto& kept = server_.records[name.text()];
-    if (kept.version != swap.version) return false;
+    if (kept.version != swap.version) return std::optional<std::uint64_t>{};
     kept.text = swap.text;
     ++kept.version;
     ++server_.writes;
     for (const auto& each : swap.posts) server_.post(each);
     if (becomes == Swapped::answer_lost) return silent;
-    return true;
+    return std::optional{kept.version};
   }
 
   store::Result<std::vector<store::LockName>> names(const store::CallLimit& /*limit*/) override {

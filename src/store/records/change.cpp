@@ -39,8 +39,9 @@ Result<bool> write(Records& records, const LockName& name, Seen& seen,
     return Fault{Fault::Kind::unavailable, "too many wait for this lock: its record is full"};
   }
   auto written = records.swap(name, swap, limit);
-  if (written && *written) ++seen.version;
-  return written;
+  if (!written) return std::move(written).error();
+  if (*written) seen.version = **written;
+  return written->has_value();
 }
 
 bool pause_after(int tried, const CallLimit& limit) {

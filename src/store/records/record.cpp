@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
+#include <utility>
 
 #include "base/fields.hpp"
 

@@ -39,9 +39,10 @@ class Records {
   virtual ~Records() = default;
 
   virtual Result<Snapshot> read(const LockName& name, const CallLimit& limit) = 0;
-  /// False: the record has another version, and nothing was done. The posts go out with the change
-  /// or not at all, in their order.
-  virtual Result<bool> swap(const LockName& name, const Swap& swap, const CallLimit& limit) = 0;
+  /// The version that it has now. Nothing: the record had another one, and nothing was done. The
+  /// posts go out with the change or not at all, in their order.
+  virtual Result<std::optional<std::uint64_t>> swap(const LockName& name, const Swap& swap,
+                                                    const CallLimit& limit) = 0;
   /// The locks that have a record.
   virtual Result<std::vector<LockName>> names(const CallLimit& limit) = 0;
 

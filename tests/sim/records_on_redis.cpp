@@ -1,0 +1,127 @@
+#include "records_on_redis.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/fields.hpp"
+#include "script_engine.hpp"
+#include "store/redis/client.hpp"
+#include "store/redis/keys.hpp"
+#include "store/redis/scripts.hpp"
+
+namespace sim {
+namespace {
+
+using namespace store;
+
+// The record is in the place of the fence, which may stay for a day, with its version before it;
+// the mailboxes are where they are.
+constexpr std::string_view read_body = R"lua(
+local now = redis.call('TIME')
+return {redis.call('GET', KEYS[4]) or '0\n', string.format('%.0f', now[1] * 1000000 + now[2])}
+)lua";
+constexpr std::string_view swap_body = R"lua(
+local mailbox, before, text = ARGV[1], ARGV[2], ARGV[3]
+local now = redis.call('TIME')
+local version = string.match(redis.call('GET', KEYS[4]) or '0', '^%d+')
+if before ~= 'any' and version ~= before then return '' end
+local after = string.format('%.0f', math.max(version + 1, now[1] * 1000000 + now[2]))
+redis.call('SET', KEYS[4], after .. '\n' .. text, 'PX', 86400000)
+for i = 4, #ARGV, 2 do
+  redis.call('RPUSH', mailbox .. ARGV[i], ARGV[i + 1])
+  redis.call('PEXPIRE', mailbox .. ARGV[i], 60000)
+end
+return after
+)lua";
+
+constexpr Millis listening{60'000};
+
+const redis::Script& script_of(std::string_view body) {
+  static const std::string read_sha1 = sha1(read_body);
+  static const std::string swap_sha1 = sha1(swap_body);
+  static const redis::Script read{read_sha1, read_body};
+  static const redis::Script swap{swap_sha1, swap_body};
+  return body == read_body ? read : swap;
+}
+
+class RecordsOnRedis final : public records::Records {
+ public:
+  RecordsOnRedis(const RedisServer& server, const BadRecords& bad)
+      : client_{server}, ear_{server}, bad_{bad} {}
+
+  Result<records::Snapshot> read(const LockName& name, const CallLimit& limit) override {
+    auto answer = client_.run_script(script_of(read_body), name, {}, limit);
+    if (!answer) return std::move(answer).error();
+    const std::string_view text = (*answer)[0].text();
+    const auto end = std::min(text.find('\n'), text.size());
+    const auto version = base::number_in<std::uint64_t>(text.substr(0, end));
+    const auto now_us = base::number_in<std::uint64_t>((*answer)[1].text());
+    if (!version || !now_us || end == text.size()) return redis::nonsense();
+    const std::uint64_t late = bad_.tells_old_time ? 3'000'000 : 0;
+    return records::Snapshot{std::string{text.substr(end + 1)}, *version, *now_us - late};
+  }
+
+  Result<std::optional<std::uint64_t>> swap(const LockName& name, const records::Swap& swap,
+                                            const CallLimit& limit) override {
+    std::vector<std::string> arguments{bad_.swaps_blindly ? "any" : std::to_string(swap.version),
+                                       swap.text};
+    for (const auto& each : swap.posts) {
+      if (bad_.loses_posts) continue;
+      arguments.push_back(each.to);
+      arguments.push_back(each.message);
+    }
+    auto answer = client_.run_script(script_of(swap_body), name, arguments, limit);
+    if (!answer) return std::move(answer).error();
+    return base::number_in<std::uint64_t>(answer->text());
+  }
+
+  Result<std::vector<LockName>> names(const CallLimit& /*limit*/) override {
+    return std::vector<LockName>{};  // no client of the world makes a list
+  }
+
+  Result<base::Done> listen(const LockName& name, const std::string& whom,
+                            const CallLimit& limit) override {
+    ear_.drop();
+    mailbox_ = redis::LockKeys{name}.mailbox + whom;
+    // What came before is not heard.
+    auto emptied = ear_.ask({"DEL", mailbox_}, limit);
+    if (!emptied) return std::move(emptied).error();
+    return ear_.send(redis::blocking_pop(mailbox_, listening), limit);
+  }
+  [[nodiscard]] int descriptor() const override { return ear_.descriptor(); }
+  Result<std::optional<std::string>> take() override {
+    if (ear_.descriptor() < 0) return Fault{Fault::Kind::unreachable, "no connection"};
+    const CallLimit at_once{Deadline::at(base::now())};
+    auto answer = ear_.receive(at_once);
+    if (answer && !*answer) return std::optional<std::string>{};
+    if (!answer || (*answer)->is_error()) {
+      ear_.drop();
+      return Fault{Fault::Kind::silent, "the connection is gone"};
+    }
+    const std::string word{(**answer)[1].text()};
+    if (!ear_.send(redis::blocking_pop(mailbox_, listening), at_once)) ear_.drop();
+    return word.empty() ? std::optional<std::string>{} : std::optional{word};
+  }
+
+ private:
+  redis::Client client_;
+  redis::Client ear_;
+  BadRecords bad_;
+  std::string mailbox_;
+};
+
+}  // namespace
+
+records::OpenRecords records_on(const RedisServer& server, const BadRecords& bad) {
+  return [server, bad] { return std::make_unique<RecordsOnRedis>(server, bad); };
+}
+
+std::optional<RecordWritten> record_written_by(const Words& words) {
+  constexpr std::size_t lock = 3;
+  constexpr std::size_t text = 12;  // behind seven keys, where the mailboxes are, and the version
+  const auto& swap = script_of(swap_body);
+  if (words.size() <= text || (words[1] != swap.sha1 && words[1] != swap.body)) return std::nullopt;
+  return RecordWritten{words[lock], words[text]};
+}
+
+}  // namespace sim

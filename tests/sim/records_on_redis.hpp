@@ -1,0 +1,30 @@
+// A server of records, in the world of the simulator: each is a hash of a Redis there, which a
+// script reads and another one swaps. So everything that can happen to a Redis happens to it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "resp.hpp"
+#include "store/records/records.hpp"
+#include "store/redis/server.hpp"
+
+namespace sim {
+
+/// What can be wrong with such a server.
+struct BadRecords {
+  bool swaps_blindly = false;  // whatever version the record has
+  bool tells_old_time = false;
+  bool loses_posts = false;
+};
+
+/// What a command that such a server was sent writes, if it does.
+struct RecordWritten {
+  std::string lock;
+  std::string text;
+};
+std::optional<RecordWritten> record_written_by(const Words& words);
+
+store::records::OpenRecords records_on(const store::RedisServer& server, const BadRecords& bad);
+
+}  // namespace sim
