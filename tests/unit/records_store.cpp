@@ -315,7 +315,33 @@ TEST_CASE("a line that cannot be had is told, and no reason to give up") {
   const auto listener = fleet.one->listener(name, Token::foreign("a"));
   listener->listen(soon());
   CHECK_FALSE(listener->take());
-  CHECK_FALSE(listener->due().is_never());
+  CHECK(listener->due().left(base::now()) <= Millis{1'000});
+}
+
+TEST_CASE("a word that was lost on its way is found at the next sign of life") {
+  Fleet fleet;
+  (void)Fleet::granted(*fleet.one, claim("a"));
+  (void)Fleet::queued(*fleet.other, claim("b"));
+  CHECK(is<StillWaiting>(fleet.other->await_turn(claim("b"), soon(1))));
+  fleet.server.loses_posts = true;
+  REQUIRE(*fleet.admin->ask_to_stop(name, {Token::foreign("b")}, "cancelled by ann", soon()) == 1);
+  CHECK(is<StillWaiting>(fleet.other->await_turn(claim("b"), soon(1))));
+  (void)Fleet::queued(*fleet.other, claim("b"));
+  const auto turn = fleet.other->await_turn(claim("b"), soon());
+  REQUIRE(is<Notice>(turn));
+  CHECK(std::get<Notice>(turn).why == "cancelled by ann");
+}
+
+TEST_CASE("a claim with another token hears its own words") {
+  Fleet fleet;
+  const auto first = Fleet::granted(*fleet.one, claim("a"));
+  (void)Fleet::queued(*fleet.other, claim("b"));
+  CHECK(is<StillWaiting>(fleet.other->await_turn(claim("b"), soon(1))));
+  fleet.other->withdraw(claim("b"), soon());
+  (void)Fleet::queued(*fleet.other, claim("c"));
+  CHECK(is<StillWaiting>(fleet.other->await_turn(claim("c"), soon(1))));
+  CHECK(is<Released>(fleet.one->release(name, first.token, {}, soon())));
+  CHECK(is<ClaimAgain>(fleet.other->await_turn(claim("c"), soon(20))));
 }
 
 TEST_CASE("a server that says the same word without end holds no waiter beyond its limit") {

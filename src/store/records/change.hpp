@@ -19,12 +19,11 @@ struct Seen {
 };
 Result<Seen> look_at(Records& records, const LockName& name, const CallLimit& limit);
 
-/// An answer, with the moment before the question whose answer it was decided by.
+/// An answer, and the lock as it is with that.
 template <typename Answer>
 struct Changed {
   Answer answer;
-  Moment asked_at;
-  std::uint64_t version;  // of the record, with the change
+  Seen after;
 };
 
 /// Writes what was decided. False: somebody was quicker. `seen` has the lock as it is to be.
@@ -62,8 +61,7 @@ auto change(Records& records, const LockName& name, const Request& request, cons
         continue;
       }
     }
-    return Changed<decltype(decision.answer)>{std::move(decision.answer), seen->asked_at,
-                                              seen->version};
+    return Changed<decltype(decision.answer)>{std::move(decision.answer), *std::move(seen)};
   }
 }
 

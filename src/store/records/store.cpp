@@ -14,6 +14,8 @@ using rules::Own;
 
 // Between attempts to connect: a refresh would find out the same, so there is no hurry.
 constexpr Millis reconnect{1'000};
+// After so long a holder looks whether it has missed a word: a connection may die unnoticed.
+constexpr Millis listening{30'000};
 
 NotOurs not_ours(Own what) {
   return {what == Own::nobodys ? "nobody has the lock any more" : "the lock has another holder"};
@@ -37,14 +39,20 @@ Millis sleep_at(const Queued& place) {
 }
 
 /// The words for somebody that are in the record.
-std::vector<std::string> letters_for(const rules::LockState& state, const std::string& whom,
-                                     rules::Facts facts) {
+std::vector<std::string> letters_for(const Token& whom, const Seen& seen) {
   std::vector<std::string> texts;
-  const auto now = static_cast<rules::TimeMs>(facts.now_us / 1000);
-  for (const auto& each : state.letters) {
-    if (each.to == whom && each.ends > now) texts.push_back(each.text);
+  const auto now = static_cast<rules::TimeMs>(seen.facts.now_us / 1000);
+  for (const auto& each : seen.record.state.letters) {
+    if (each.to == whom.text() && each.ends > now) texts.push_back(each.text);
   }
   return texts;
+}
+
+std::optional<Notice> notice_for(const Token& whom, const Seen& seen) {
+  for (const auto& each : letters_for(whom, seen)) {
+    if (auto notice = rules::notice_in(each)) return notice;
+  }
+  return std::nullopt;
 }
 
 /// Hears what is for one holder. The record has it as well for a minute, for one that was away.
@@ -61,10 +69,8 @@ class RecordListener final : public Listener {
     if (!records_->listen(name_, token_.text(), limit)) return;
     const auto seen = look_at(*records_, name_, limit);
     if (!seen) return;
-    for (auto& each : letters_for(seen->record.state, token_.text(), seen->facts)) {
-      missed_.push_back(std::move(each));
-    }
-    due_ = Deadline::never();
+    for (auto& each : letters_for(token_, *seen)) missed_.push_back(std::move(each));
+    due_ = Deadline::after(base::now(), listening);
   }
 
   std::optional<Notice> take() override {
@@ -122,17 +128,18 @@ class RecordStore final : public LockStore {
       if (entered.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
       return std::move(entered).error();
     }
-    const auto answered_at = entered->asked_at;
-    const auto as_of = entered->version;
+    const Seen& after = entered->after;
     return base::match(
         std::move(entered->answer),
         [&](const rules::Grant& grant) -> Attempt {
-          return Granted{lease_of(grant, claim, answered_at), {}, grant.again};
+          return Granted{lease_of(grant, claim, after.asked_at), {}, grant.again};
         },
         [&](const Queued& queued) -> Attempt {
           ticket_ = queued.ticket;
           look_at_ = Deadline::after(base::now(), sleep_at(queued));
-          seen_version_ = as_of;
+          seen_version_ = after.version;
+          // A word that was lost on its way is here.
+          notice_ = notice_for(claim.token, after);
           return queued;
         },
         [](const Busy& busy) -> Attempt { return busy; },
@@ -145,10 +152,11 @@ class RecordStore final : public LockStore {
   }
 
   Turn await_turn(const Claim& claim, const CallLimit& limit) override {
-    if (!is_listening_) {
+    if (notice_) return *std::exchange(notice_, std::nullopt);
+    if (listens_for_ != claim.token) {
       auto heard = records_->listen(claim.name, claim.token.text(), limit);
       if (!heard) return cut_off(std::move(heard).error(), limit);
-      is_listening_ = true;
+      listens_for_ = claim.token;
       auto missed = look_for_missed(claim, limit);
       if (!missed) return cut_off(std::move(missed).error(), limit);
       if (*missed) return **std::move(missed);
@@ -185,7 +193,8 @@ class RecordStore final : public LockStore {
     auto refreshed = change(*records_, name, rules::Refresh{token, ttl}, is_ours, limit);
     if (!refreshed) return std::move(refreshed).error();
     if (refreshed->answer != Own::ours) return not_ours(refreshed->answer);
-    return Renewed{validity(refreshed->asked_at, ttl), refreshed->asked_at};
+    const Moment asked_at = refreshed->after.asked_at;
+    return Renewed{validity(asked_at, ttl), asked_at};
   }
 
   Release release(const LockName& name, const Token& token, const Parting& parting,
@@ -218,7 +227,7 @@ class RecordStore final : public LockStore {
  private:
   /// The line to the posts is gone, or the time is up.
   Turn cut_off(Fault fault, const CallLimit& limit) {
-    is_listening_ = false;
+    listens_for_.reset();
     if (os::ended(limit)) return StillWaiting{};
     if (fault.kind == Fault::Kind::denied) return fault;
     return ClaimAgain{std::move(fault.why)};
@@ -229,9 +238,7 @@ class RecordStore final : public LockStore {
   Result<std::optional<Turn>> look_for_missed(const Claim& claim, const CallLimit& limit) {
     auto seen = look_at(*records_, claim.name, limit);
     if (!seen) return std::move(seen).error();
-    for (const auto& each : letters_for(seen->record.state, claim.token.text(), seen->facts)) {
-      if (auto notice = rules::notice_in(each)) return std::optional<Turn>{*std::move(notice)};
-    }
+    if (auto notice = notice_for(claim.token, *seen)) return std::optional<Turn>{*notice};
     if (seen->version != seen_version_) return std::optional<Turn>{ClaimAgain{}};
     return std::optional<Turn>{};
   }
@@ -243,7 +250,8 @@ class RecordStore final : public LockStore {
   std::optional<std::uint64_t> ticket_{};
   std::uint64_t seen_version_ = 0;
   Deadline look_at_ = Deadline::never();
-  bool is_listening_ = false;
+  std::optional<Token> listens_for_{};  // whose words arrive here
+  std::optional<Notice> notice_{};      // found in the record
   // The first try that the server may have heard, without our hearing it.
   std::optional<Moment> lost_try_{};
 };
