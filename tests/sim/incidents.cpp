@@ -92,6 +92,7 @@ void Run::happen(const Incident& incident) {
 }
 
 std::unique_ptr<store::LockAdmin> Run::open_admin() const {
+  if (plan_.records) return store::records::open_admin(records_on(redis_at(0), sabotage_.records));
   if (plan_.servers == 1) return store::redis::open_admin(redis_at(0));
   std::vector<std::unique_ptr<store::LockAdmin>> nodes;
   for (std::size_t i = 0; i < plan_.servers; ++i) {

@@ -115,8 +115,9 @@ class Judge final : public Observer {
   };
   /// One lock on one server.
   struct Lock {
-    std::map<std::string, Waiter> waiters;       // by id
-    std::map<std::string, store::Fence> fences;  // by token
+    std::map<std::string, Waiter> waiters;                  // by id
+    std::map<std::string, store::Fence> fences;             // by token
+    std::set<std::pair<std::string, std::string>> letters;  // of a record: to whom, what
     store::Fence last_fence = 0;
     std::map<std::string, Nanos> leases;   // until when, by token
     std::map<std::string, Nanos> granted;  // when, by token
@@ -213,6 +214,7 @@ class Judge final : public Observer {
   void see_order(const Lock& lock, const std::string& id);
   void see_pace(int client);
   void recorded(Server& server, const Words& words, Micros now);
+  void told(Server& server, Lock& lock, const std::string& to, const std::string& text);
   [[nodiscard]] bool is_excused(const Job& job) const;
   void note(const std::string& text);
 

@@ -45,6 +45,11 @@ void Judge::recorded(Server& server, const Words& words, Micros now) {
     if (plan_.is_calm()) see_order(lock, id);
     if (plan_.is_calm() && id == token) see_idle(lock, id);
   }
+  for (const auto& letter : state.letters) {
+    if (lock.letters.emplace(letter.to, letter.text).second) {
+      told(server, lock, letter.to, letter.text);
+    }
+  }
   Nanos ends = 0;
   for (const auto& [token, until] : lock.holders) lock.given_back.insert(token);
   lock.holders.clear();
@@ -77,6 +82,21 @@ void Judge::recorded(Server& server, const Words& words, Micros now) {
     waiters.insert_or_assign(id, waiter);
   }
   lock.waiters = std::move(waiters);
+}
+
+/// A word that a record has now, and must not be lost.
+void Judge::told(Server& server, Lock& lock, const std::string& to, const std::string& text) {
+  if (text == "stopped") last_words_.insert(to);
+  if (text.starts_with("stop ")) {
+    told_to_stop_.emplace(to, world_.now());
+    const auto reply_ends = std::min(text.find(' ', 5), text.size() - 1);
+    answers_[text.substr(reply_ends + 1)].insert(text.substr(5, reply_ends - 5));
+  }
+  if (!text.starts_with("lost ")) return;
+  forced_.emplace(to, world_.now());
+  forced_at_[to].insert(server.number);
+  forced_last_ = lock.idle_since = world_.now();
+  lock.ended.insert(to);
 }
 
 }  // namespace sim

@@ -403,9 +403,9 @@ const std::vector<Shape> all_shapes{
 // who holds, until when, with which fence. What such a server does, the rules do; they are compared
 // with the scripts by compare-rules.
 constexpr std::string_view on_records = "records";
-const std::vector<std::string> shapes_on_records{"exclusive", "crowd",     "shared", "permits",
-                                                 "several",   "supersede", "modes",  "max-waiters",
-                                                 "min-hold",  "steps"};
+const std::vector<std::string> shapes_on_records{
+    "exclusive", "crowd",       "shared",   "permits", "several", "supersede",
+    "modes",     "max-waiters", "min-hold", "steps",   "cancel",  "force-release"};
 
 std::vector<Shape>::const_iterator shape_at(std::string_view name) {
   return std::find_if(all_shapes.begin(), all_shapes.end(),

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/fields.hpp"
+#include "os/host.hpp"
 #include "script_engine.hpp"
 #include "store/redis/client.hpp"
 #include "store/redis/keys.hpp"
@@ -28,10 +29,19 @@ if before ~= 'any' and version ~= before then return '' end
 local after = string.format('%.0f', math.max(version + 1, now[1] * 1000000 + now[2]))
 redis.call('SET', KEYS[4], after .. '\n' .. text, 'PX', 86400000)
 for i = 4, #ARGV, 2 do
-  redis.call('RPUSH', mailbox .. ARGV[i], ARGV[i + 1])
-  redis.call('PEXPIRE', mailbox .. ARGV[i], 60000)
+  for _, ear in ipairs(redis.call('ZRANGE', mailbox .. ARGV[i], 0, -1)) do
+    redis.call('RPUSH', mailbox .. ear, ARGV[i + 1])
+    redis.call('PEXPIRE', mailbox .. ear, 60000)
+  end
 end
 return after
+)lua";
+// Who listens, by whose words: each connection hears all of them.
+constexpr std::string_view listen_body = R"lua(
+local mailbox, whom, ear = ARGV[1], ARGV[2], ARGV[3]
+redis.call('ZADD', mailbox .. whom, 0, ear)
+redis.call('PEXPIRE', mailbox .. whom, 3600000)
+return 1
 )lua";
 
 constexpr Millis listening{60'000};
@@ -41,7 +51,9 @@ const redis::Script& script_of(std::string_view body) {
   static const std::string swap_sha1 = sha1(swap_body);
   static const redis::Script read{read_sha1, read_body};
   static const redis::Script swap{swap_sha1, swap_body};
-  return body == read_body ? read : swap;
+  static const std::string listen_sha1 = sha1(listen_body);
+  static const redis::Script listen{listen_sha1, listen_body};
+  return body == read_body ? read : body == swap_body ? swap : listen;
 }
 
 class RecordsOnRedis final : public records::Records {
@@ -82,10 +94,10 @@ class RecordsOnRedis final : public records::Records {
   Result<base::Done> listen(const LockName& name, const std::string& whom,
                             const CallLimit& limit) override {
     ear_.drop();
-    mailbox_ = redis::LockKeys{name}.mailbox + whom;
-    // What came before is not heard.
-    auto emptied = ear_.ask({"DEL", mailbox_}, limit);
-    if (!emptied) return std::move(emptied).error();
+    const std::string ear = os::random_hex(20);
+    mailbox_ = redis::LockKeys{name}.mailbox + ear;
+    auto added = ear_.run_script(script_of(listen_body), name, {whom, ear}, limit);
+    if (!added) return std::move(added).error();
     return ear_.send(redis::blocking_pop(mailbox_, listening), limit);
   }
   [[nodiscard]] int descriptor() const override { return ear_.descriptor(); }
