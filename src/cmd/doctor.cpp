@@ -84,24 +84,29 @@ std::string findings_as_json(const std::string& server, const store::Findings& f
 }
 
 /// Of this host, not of the server: whether the processes of a job can be found and signalled.
-Finding processes() {
+store::Findings processes() {
   using Verdict = Finding::Verdict;
   constexpr const char* subject = "processes";
   try {
     os::require_proc();
   } catch (const std::system_error& error) {
-    return {Verdict::fail, subject, error.what(), "no job can be run here"};
+    return {{Verdict::fail, subject, error.what(), "no job can be run here"}};
   }
+  store::Findings found;
   if (!os::can_signal_exactly()) {
-    return {Verdict::warn, subject, "pidfd_send_signal is refused: signals go by number",
-            "use Linux 5.1 or newer, and a container profile that allows pidfd_send_signal"};
+    found.push_back(
+        {Verdict::warn, subject, "pidfd_send_signal is refused: signals go by number",
+         "use Linux 5.1 or newer, and a container profile that allows pidfd_send_signal"});
   }
   if (os::proc_hides_processes()) {
-    return {Verdict::warn, subject,
-            "/proc is mounted with hidepid: what hides is killed, but may miss SIGTERM",
-            "run rlock as a user in the group of that mount's gid="};
+    found.push_back({Verdict::warn, subject,
+                     "/proc is mounted with hidepid: what hides is killed, but may miss SIGTERM",
+                     "run rlock as a user in the group of that mount's gid="});
   }
-  return {Verdict::ok, subject, "those of a job are found and signalled", ""};
+  if (found.empty()) {
+    found.push_back({Verdict::ok, subject, "those of a job are found and signalled", ""});
+  }
+  return found;
 }
 
 int execute(const DoctorPlan& plan) {
@@ -113,7 +118,7 @@ int execute(const DoctorPlan& plan) {
                         "each host has its own: set one server for all, in RLOCK_SERVER or "
                         "/etc/rlock.conf"});
   }
-  findings.push_back(processes());
+  for (Finding& each : processes()) findings.push_back(std::move(each));
   const bool fit = std::none_of(findings.begin(), findings.end(), [](const Finding& each) {
     return each.verdict == Finding::Verdict::fail;
   });

@@ -1,5 +1,6 @@
 #include "os/witness.hpp"
 
+#include <dirent.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -11,7 +12,9 @@
 #include <cerrno>
 #include <csignal>
 #include <system_error>
+#include <vector>
 
+#include "base/fields.hpp"
 #include "os/process_name.hpp"
 #include "os/signals.hpp"
 
@@ -20,6 +23,22 @@ namespace {
 
 constexpr const char* witness_name = "witness";
 
+/// Where close_range(2) is refused, by /proc.
+bool close_each_but(int one, int other) {
+  DIR* const open = ::opendir("/proc/self/fd");
+  if (open == nullptr) return false;
+  std::vector<int> others;
+  while (const dirent* const entry = ::readdir(open)) {
+    const auto number = base::number_in<int>(entry->d_name);
+    if (number && *number != one && *number != other && *number != ::dirfd(open)) {
+      others.push_back(*number);
+    }
+  }
+  ::closedir(open);
+  for (const int each : others) ::close(each);
+  return true;
+}
+
 /// Every descriptor but these two. Whatever waits for rlock to close one must not wait for us.
 bool close_all_but(int one, int other) {
   const auto low = static_cast<unsigned>(std::min(one, other));
@@ -27,8 +46,9 @@ bool close_all_but(int one, int other) {
   const auto close_between = [](unsigned first, unsigned last) {
     return first > last || ::close_range(first, last, 0) == 0;
   };
-  return (low == 0 || close_between(0, low - 1)) && close_between(low + 1, high - 1) &&
-         close_between(high + 1, ~0U);
+  const bool closed = (low == 0 || close_between(0, low - 1)) && close_between(low + 1, high - 1) &&
+                      close_between(high + 1, ~0U);
+  return closed || close_each_but(one, other);
 }
 
 void answer(GuardianLine& line, Signals& signals) {

@@ -149,7 +149,7 @@ asks_all() {
 }
 
 limit_memory() {
-  grep -qa __asan_init "$RLOCK_BIN" || ulimit -v 1000000
+  grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN" || ulimit -v 1000000
 }
 
 # is_refused: the run was refused, and the message names the place
