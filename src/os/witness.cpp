@@ -1,6 +1,5 @@
 #include "os/witness.hpp"
 
-#include <dirent.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -11,10 +10,12 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "base/fields.hpp"
+#include "os/file.hpp"
 #include "os/process_name.hpp"
 #include "os/signals.hpp"
 
@@ -25,18 +26,13 @@ constexpr const char* witness_name = "witness";
 
 /// Where close_range(2) is refused, by /proc.
 bool close_each_but(int one, int other) {
-  DIR* const open = ::opendir("/proc/self/fd");
-  if (open == nullptr) return false;
   std::vector<int> others;
-  while (const dirent* const entry = ::readdir(open)) {
-    const auto number = base::number_in<int>(entry->d_name);
-    if (number && *number != one && *number != other && *number != ::dirfd(open)) {
-      others.push_back(*number);
-    }
-  }
-  ::closedir(open);
-  for (const int each : others) ::close(each);
-  return true;
+  const auto read = for_each_name("/proc/self/fd", [&](std::string_view name) {
+    const auto number = base::number_in<int>(name);
+    if (number && *number != one && *number != other) others.push_back(*number);
+  });
+  for (const int each : others) ::close(each);  // that of the look is closed already
+  return bool{read};
 }
 
 /// Every descriptor but these two. Whatever waits for rlock to close one must not wait for us.

@@ -83,10 +83,7 @@ class RecordAdmin final : public LockAdmin {
 
   bool has_letter(const LockName& name, const CallLimit& limit) {
     const auto seen = records::look_at(*records_, name, limit);
-    if (!seen) return false;
-    const auto& letters = seen->record.state.letters;
-    return std::any_of(letters.begin(), letters.end(),
-                       [&](const auto& each) { return each.to == reply_id_; });
+    return seen && !letters_for(reply_id_, *seen).empty();
   }
 
   Result<LockReport> report(const LockName& name, std::size_t runs, const CallLimit& limit) {

@@ -31,6 +31,15 @@ Result<Seen> look_at(Records& records, const LockName& name, const CallLimit& li
   return Seen{*std::move(record), read->version, {read->now_us}, asked_at};
 }
 
+std::vector<std::string> letters_for(const std::string& whom, const Seen& seen) {
+  std::vector<std::string> texts;
+  const auto now = static_cast<rules::TimeMs>(seen.facts.now_us / 1000);
+  for (const auto& each : seen.record.state.letters) {
+    if (each.to == whom && each.ends > now) texts.push_back(each.text);
+  }
+  return texts;
+}
+
 Result<bool> write(Records& records, const LockName& name, Seen& seen,
                    std::vector<rules::Post> posts, bool must_last, const CallLimit& limit) {
   Swap swap{seen.version, is_forgotten(seen.record) ? std::string{} : text_of(seen.record),
@@ -57,4 +66,5 @@ bool pause_after(int tried, const CallLimit& limit) {
 Fault always_late() {
   return {Fault::Kind::unavailable, "others change this lock all the time"};
 }
+
 }  // namespace store::records

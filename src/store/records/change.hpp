@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "store/records/record.hpp"
 #include "store/records/records.hpp"
@@ -18,6 +19,8 @@ struct Seen {
   Moment asked_at;  // before the question
 };
 Result<Seen> look_at(Records& records, const LockName& name, const CallLimit& limit);
+/// The words for somebody that are in the record, and not over.
+std::vector<std::string> letters_for(const std::string& whom, const Seen& seen);
 
 /// An answer, and the lock as it is with that.
 template <typename Answer>

@@ -38,18 +38,8 @@ Millis sleep_at(const Queued& place) {
   return std::min(rules::heartbeat, look_in + Millis{1});
 }
 
-/// The words for somebody that are in the record.
-std::vector<std::string> letters_for(const Token& whom, const Seen& seen) {
-  std::vector<std::string> texts;
-  const auto now = static_cast<rules::TimeMs>(seen.facts.now_us / 1000);
-  for (const auto& each : seen.record.state.letters) {
-    if (each.to == whom.text() && each.ends > now) texts.push_back(each.text);
-  }
-  return texts;
-}
-
 std::optional<Notice> notice_for(const Token& whom, const Seen& seen) {
-  for (const auto& each : letters_for(whom, seen)) {
+  for (const auto& each : letters_for(whom.text(), seen)) {
     if (auto notice = rules::notice_in(each)) return notice;
   }
   return std::nullopt;
@@ -69,7 +59,7 @@ class RecordListener final : public Listener {
     if (!records_->listen(name_, token_.text(), limit)) return;
     const auto seen = look_at(*records_, name_, limit);
     if (!seen) return;
-    for (auto& each : letters_for(token_, *seen)) missed_.push_back(std::move(each));
+    for (auto& each : letters_for(token_.text(), *seen)) missed_.push_back(std::move(each));
     due_ = Deadline::after(base::now(), listening);
   }
 
