@@ -60,9 +60,9 @@ Label Label::tamed(std::string_view text) {
 }
 
 std::optional<std::vector<std::string>> permit_names_in(std::string_view list) {
-  constexpr std::size_t longest_list = 1024;
+  constexpr std::size_t longest_text = 1024;
   constexpr std::size_t longest_name = 64;
-  if (list.size() > longest_list) return std::nullopt;
+  if (list.size() > longest_text) return std::nullopt;
   std::vector<std::string> names;
   for (;;) {
     const auto comma = std::min(list.find(','), list.size());
