@@ -36,6 +36,27 @@ else()
   set(built_tls "no")
 endif()
 
+# PostgreSQL: only the header, as OpenSSL's: the first URL of a database loads the library.
+find_path(POSTGRES_INCLUDE libpq-fe.h PATH_SUFFIXES postgresql)
+if(POSTGRES_INCLUDE)
+  set(built_postgres "yes, with libpq of the host")
+  set(postgres_sources
+    store/postgres/connection.cpp
+    store/postgres/database.cpp
+    store/postgres/doctor.cpp
+    store/postgres/postgres.cpp
+    store/postgres/table.cpp)
+  set(libpq_sources store/postgres/libpq.cpp)
+  set(without_libpq_sources store/postgres/without_libpq.cpp)
+else()
+  leave_out("PostgreSQL (postgresql://)" "install libpq's header (libpq-dev)")
+  set(built_postgres "no")
+  set(postgres_sources store/postgres/without_postgres.cpp)
+  set(libpq_sources "")
+  set(without_libpq_sources "")
+  set(POSTGRES_INCLUDE "")
+endif()
+
 # ZooKeeper: the single-threaded client, as a static archive, whose threads cannot be there when a job
 # is forked, and which costs nobody a shared library.
 find_path(ZOOKEEPER_INCLUDE zookeeper/zookeeper.h)

@@ -24,7 +24,7 @@ struct Command {
 
 extern const Command run_command, inspect_command, list_command, cancel_command,
     force_release_command, acquire_command, refresh_command, release_command, check_command,
-    doctor_command, log_command, overdue_command, metrics_command;
+    doctor_command, log_command, overdue_command, metrics_command, schema_command;
 
 /// What a lock of `acquire` is labelled where nothing else is said.
 inline constexpr std::string_view acquire_label = "acquire";

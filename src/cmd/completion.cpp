@@ -58,8 +58,8 @@ Words values_of(const Option& option) {
   if (option.name == "wait" && option.letter != 0) return {"forever"};
   if (option.name == "slot") return {"@day", "@hour", "@week", "@month"};
   if (option.name == "server") {
-    return {"redis://",           "rediss://", "unix:///", "redis+sentinel://",
-            "rediss+sentinel://", "zk://",     "file:"};
+    return {"redis://",     "rediss://", "unix:///", "redis+sentinel://", "rediss+sentinel://",
+            "postgresql://", "zk://",     "file:"};
   }
   Words values;
   std::string_view left = option.argument;
@@ -151,6 +151,7 @@ Completion of_subcommand(const Command& command, Words before, const std::string
   const Typed typed{command.bit, operands, settings, word, keys};
   if (auto option = typed.option()) return *std::move(option);
   if (command.bit == of::acquire) return {};
+  if (command.bit == of::schema) return only({"postgresql"}, word);
   const bool many = (command.bit & (of::steps | of::list | of::metrics)) != 0;
   return many || operands.words.size() == 1 ? typed.key() : Completion{};
 }

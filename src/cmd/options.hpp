@@ -15,7 +15,7 @@ using Commands = unsigned;
 namespace of {
 inline constexpr Commands run = 1, acquire = 2, refresh = 4, release = 8, check = 16, inspect = 32,
                           list = 64, cancel = 128, force_release = 256, doctor = 512, log = 1024,
-                          overdue = 2048, metrics = 4096;
+                          overdue = 2048, metrics = 4096, schema = 8192;
 inline constexpr Commands claims = run | acquire, steps = refresh | release | check,
                           tables = inspect | list | force_release | doctor | log,
                           all = claims | steps | inspect | list | cancel | force_release | doctor |
@@ -238,7 +238,7 @@ inline constexpr std::array options{
            .from = From::anywhere, .group = Group::general, .commands = of::all,
            .help = "print each line on stderr as a JSON object"},
     Option{.name = "help", .letter = 'h',
-           .group = Group::general, .commands = of::all,
+           .group = Group::general, .commands = of::all | of::schema,
            .help = "print this help"},
     Option{.name = "version", .letter = 'V',
            .group = Group::general, .commands = of::run,

@@ -93,20 +93,21 @@ using Parsed = base::Result<store::ServerSpec, store::BadUrl>;
 /// first, while all that was done is to read, and a password file may be a pipe.
 void fetch_libraries(const std::vector<Parsed>& servers) {
   if (os::loads_libraries()) return;
-  bool is_tls = false;
+  std::string_view taker;
   std::vector<std::string> hosts;
   for (const Parsed& each : servers) {
     if (!each) return;
-    is_tls = is_tls || store::takes_tls(*each);
+    if (taker.empty()) taker = store::what_takes_libraries(*each);
     for (auto& host : store::hosts_of(*each)) hosts.push_back(std::move(host));
   }
-  if (!is_tls && !os::plugins_may_be_asked(hosts)) return;
+  if (taker.empty() && !os::plugins_may_be_asked(hosts)) return;
   const auto why_not = os::become_other_program();
   // A name may be found without them.
-  if (!is_tls) return;
+  if (taker.empty()) return;
   throw UsageError{
       ExitCode::bad_config,
-      "TLS needs shared libraries, which this program cannot load by itself: " + why_not.text()};
+      fmt::format("{} needs shared libraries, which this program cannot load by itself: {}", taker,
+                  why_not.text())};
 }
 
 /// What to write in place of a URL that is none. What "host", "host:port" and "/path" were meant to

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/timerfd.h>
 
 #include <array>
@@ -69,6 +70,11 @@ Ready wait_for(int fd, Want want, const CallLimit& limit) {
 bool is_readable(int fd) {
   pollfd polled{fd, POLLIN, 0};
   return fd >= 0 && poll_once(&polled, 1, base::Deadline::at(base::now()));
+}
+
+std::size_t readable_bytes(int fd) {
+  int bytes = 0;
+  return ::ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 bool ended(const CallLimit& limit) {

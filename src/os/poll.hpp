@@ -42,6 +42,9 @@ Ready wait_for(int fd, Want want, const CallLimit& limit);
 /// Whether it can be read from now; never for -1.
 bool is_readable(int fd);
 
+/// How much of a socket or a pipe can be read at once; 0 for what has no such number.
+std::size_t readable_bytes(int fd);
+
 /// Whether there is no time for another question: the limit has passed, or was interrupted.
 bool ended(const CallLimit& limit);
 

@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "store/gate/gated_store.hpp"
 #include "store/local/local.hpp"
+#include "store/postgres/postgres.hpp"
 #include "store/quorum/quorum.hpp"
 #include "store/redis/redis.hpp"
 #include "store/trace/traced_store.hpp"
@@ -35,7 +36,7 @@ struct Scheme {
   Parsed (*parse)(const Url&);
   std::string_view form;  // for messages; empty: the row above says it
 };
-constexpr std::array<Scheme, 7> schemes{{
+constexpr std::array<Scheme, 9> schemes{{
     {"redis", parsed_by<redis::tcp_server_in>,
      "redis[s]://[[user]:password@]host[:port][,...][/db]"},
     {"rediss", parsed_by<redis::tls_server_in>, ""},
@@ -43,6 +44,9 @@ constexpr std::array<Scheme, 7> schemes{{
     {"redis+sentinel", parsed_by<redis::sentinel_master_in>,
      "redis[s]+sentinel://[user:password@]host[:port],.../master-name[/db]"},
     {"rediss+sentinel", parsed_by<redis::tls_sentinel_master_in>, ""},
+    {"postgresql", parsed_by<postgres::database_in>,
+     "postgresql://[user[:password]@][host[:port]][,...][/database][?option=value]"},
+    {"postgres", parsed_by<postgres::database_in>, ""},
     {"zk", parsed_by<zookeeper::ensemble_in>, "zk://[user:password@]host[:port][,...][/path]"},
     {"file", parsed_by<local::directory_in>, "file:[///directory]"},
 }};
@@ -142,21 +146,30 @@ void default_password(ServerSpec& server, const base::Secret& password, const st
       [&](ZooKeeper& ensemble) {
         if (lacks_password(ServerSpec{ensemble})) ensemble.password = password;
       },
+      [&](PostgreSql& database) {
+        // REDISCLI_AUTH is for Redis: libpq has PGPASSWORD.
+        if (!file.empty()) database.password = password;
+      },
       [](const LocalDirectory&) {});
 }
 
 bool lacks_password(const ServerSpec& server) {
   const auto servers = redis_servers_in(server);
   const auto* ensemble = std::get_if<ZooKeeper>(&server);
+  const auto* database = std::get_if<PostgreSql>(&server);
   return std::any_of(servers.begin(), servers.end(),
                      [](const auto& each) { return each.access.login.password.empty(); }) ||
+         (database != nullptr && !database->has_password) ||
          (ensemble != nullptr && !ensemble->user.empty() && ensemble->password.empty());
 }
 
-bool takes_tls(const ServerSpec& server) {
+std::string_view what_takes_libraries(const ServerSpec& server) {
+  if (std::holds_alternative<PostgreSql>(server)) return "PostgreSQL";
   const auto servers = redis_servers_in(server);
-  return std::any_of(servers.begin(), servers.end(),
-                     [](const RedisServer& each) { return each.access.tls.has_value(); });
+  const bool is_tls = std::any_of(servers.begin(), servers.end(), [](const RedisServer& each) {
+    return each.access.tls.has_value();
+  });
+  return is_tls ? "TLS" : "";
 }
 
 std::vector<std::string> hosts_of(const ServerSpec& server) {
@@ -177,6 +190,7 @@ std::unique_ptr<LockStore> open(const ServerSpec& server) {
         return redis::open_store(redis);
       },
       [](const Quorum& quorum) { return quorum::open_store(open_nodes(quorum)); },
+      [](const PostgreSql& database) { return postgres::open_store(database); },
       [](const ZooKeeper& ensemble) { return zookeeper::open_store(ensemble); },
       [](const LocalDirectory& local) { return local::open_store(local); }));
 }
@@ -189,14 +203,21 @@ std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server) {
   return base::match(
       server, [](const RedisServer& redis) { return redis::open_admin(redis); },
       [](const Quorum& quorum) { return quorum::open_admin(open_admins(quorum)); },
+      [](const PostgreSql& database) { return postgres::open_admin(database); },
       [](const ZooKeeper& ensemble) { return zookeeper::open_admin(ensemble); },
       [](const LocalDirectory& local) { return local::open_admin(local); });
+}
+
+std::optional<std::string> schema_of(std::string_view kind) {
+  if (kind == "postgresql") return postgres::schema_for_people();
+  return std::nullopt;
 }
 
 bool can(const ServerSpec& server, Feature feature) {
   const Features features = base::match(
       server, [](const RedisServer&) { return redis::features; },
       [](const Quorum&) { return quorum::features; },
+      [](const PostgreSql&) { return postgres::features; },
       [](const ZooKeeper&) { return zookeeper::features; },
       [](const LocalDirectory&) { return local::features; });
   return std::find(features.begin(), features.end(), feature) != features.end();
@@ -211,6 +232,7 @@ Findings examine(const ServerSpec& server, const LockName& name, const CallLimit
         };
         return quorum::examine(open_nodes(quorum), examine_node, name, limit);
       },
+      [&](const PostgreSql& database) { return postgres::examine(database, name, limit); },
       [&](const ZooKeeper& ensemble) { return zookeeper::examine(ensemble, name, limit); },
       [&](const LocalDirectory& local) { return local::examine(local, name, limit); });
 }

@@ -12,6 +12,7 @@
 #include "store/local/directory.hpp"
 #include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"
+#include "store/postgres/database.hpp"
 #include "store/quorum/servers.hpp"
 #include "store/redis/server.hpp"
 #include "store/server_url.hpp"
@@ -21,7 +22,7 @@
 namespace store {
 
 /// A server of any kind.
-using ServerSpec = std::variant<RedisServer, Quorum, ZooKeeper, LocalDirectory>;
+using ServerSpec = std::variant<RedisServer, Quorum, PostgreSql, ZooKeeper, LocalDirectory>;
 
 /// For a message that says what was expected.
 std::string accepted_servers();
@@ -40,8 +41,8 @@ void default_password(ServerSpec& server, const base::Secret& password,
 /// Whether it would take a password, and its URL gave none.
 bool lacks_password(const ServerSpec& server);
 
-/// Whether it is talked to over TLS.
-bool takes_tls(const ServerSpec& server);
+/// What of it takes shared libraries, "TLS" or "PostgreSQL"; empty: nothing.
+std::string_view what_takes_libraries(const ServerSpec& server);
 /// The names and addresses that its URL has; a server may bring others up later.
 std::vector<std::string> hosts_of(const ServerSpec& server);
 
@@ -51,6 +52,10 @@ std::unique_ptr<LockStore> open(const ServerSpec& server);
 /// at the server, whose name is `shown`.
 std::unique_ptr<LockStore> open_gated(const ServerSpec& server, std::string_view shown);
 std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server);
+
+/// What has to be there before the first lock, for a kind of server whose name is `kind`, as its
+/// administrator runs it; nothing: there is no such kind, or it needs nothing.
+std::optional<std::string> schema_of(std::string_view kind);
 
 /// Whether locks of that kind of server can do this.
 bool can(const ServerSpec& server, Feature feature);

@@ -141,6 +141,9 @@ std::vector<TextRange> secrets_in(std::string_view word) {
     if (option.secrecy != UrlOption::Secrecy::password) continue;
     const std::string name = std::string{option.name} + '=';
     for (auto found = word.find(name); found != word.npos; found = word.find(name, found + 1)) {
+      // Not the end of another name.
+      const char before = found == 0 ? '?' : word[found - 1];
+      if (before == '-' || letters.find(before) != letters.npos) continue;
       const auto begin = found + name.size();
       secrets.push_back({begin, std::min(word.find('&', begin), word.size())});
     }

@@ -66,6 +66,7 @@ std::optional<Url> cut_url(std::string_view url) {
   // "host:port" is no URL, "file:" and "file:/path" are.
   if (!rest.empty() && rest.front() != '/') return std::nullopt;
   Url parts;
+  parts.whole = url;
   parts.has_host = rest.starts_with("//");
   if (parts.has_host) rest.remove_prefix(2);
   parts.scheme = url.substr(0, colon);

@@ -18,6 +18,7 @@ struct BadUrl {
 
 /// One URL, cut but not yet understood. Views into the text it was cut from.
 struct Url {
+  std::string_view whole;
   std::string_view scheme;
   std::string_view user_info;
   bool has_user_info = false;
@@ -66,9 +67,10 @@ struct UrlOption {
     key,
     server_name,
     skip_verify,
+    of_libpq,  // which reads it
   } id;
   std::string_view name;
-  enum class Group { unix_socket, sentinel, tls } group;  // the URLs that take it
+  enum class Group { unix_socket, sentinel, tls, libpq } group;  // the URLs that take it
   enum class Secrecy {
     none,
     user_name,  // left out of what is shown, but visible in argv
@@ -76,7 +78,12 @@ struct UrlOption {
   } secrecy;
 };
 
-inline constexpr std::array<UrlOption, 8> url_options{{
+constexpr UrlOption of_libpq(std::string_view name,
+                             UrlOption::Secrecy secrecy = UrlOption::Secrecy::none) {
+  return {UrlOption::Id::of_libpq, name, UrlOption::Group::libpq, secrecy};
+}
+
+inline constexpr std::array<UrlOption, 29> url_options{{
     {UrlOption::Id::database, "db", UrlOption::Group::unix_socket, UrlOption::Secrecy::none},
     {UrlOption::Id::sentinel_user, "sentinel-user", UrlOption::Group::sentinel,
      UrlOption::Secrecy::user_name},
@@ -88,6 +95,28 @@ inline constexpr std::array<UrlOption, 8> url_options{{
     {UrlOption::Id::server_name, "sni", UrlOption::Group::tls, UrlOption::Secrecy::none},
     {UrlOption::Id::skip_verify, "insecure-skip-verify", UrlOption::Group::tls,
      UrlOption::Secrecy::none},
+    // libpq takes more than these, which are shown where a URL is.
+    of_libpq("user", UrlOption::Secrecy::user_name),
+    of_libpq("password", UrlOption::Secrecy::password),
+    of_libpq("sslpassword", UrlOption::Secrecy::password),
+    of_libpq("host"),
+    of_libpq("hostaddr"),
+    of_libpq("port"),
+    of_libpq("dbname"),
+    of_libpq("service"),
+    of_libpq("passfile"),
+    of_libpq("sslmode"),
+    of_libpq("sslrootcert"),
+    of_libpq("sslcert"),
+    of_libpq("sslkey"),
+    of_libpq("sslcrl"),
+    of_libpq("sslsni"),
+    of_libpq("channel_binding"),
+    of_libpq("target_session_attrs"),
+    of_libpq("application_name"),
+    of_libpq("tcp_user_timeout"),
+    of_libpq("gssencmode"),
+    of_libpq("krbsrvname"),
 }};
 
 /// nullptr if there is no option of that name.

@@ -87,18 +87,21 @@ class RecordsOnRedis final : public records::Records {
     return base::number_in<std::uint64_t>(answer->text());
   }
 
-  Result<std::vector<LockName>> names(const CallLimit& /*limit*/) override {
-    return std::vector<LockName>{};  // no client of the world makes a list
+  Result<std::vector<records::Named>> page(const std::string& /*after*/,
+                                           const CallLimit& /*limit*/) override {
+    return std::vector<records::Named>{};  // no client of the world makes a list
   }
 
-  Result<base::Done> listen(const LockName& name, const std::string& whom,
-                            const CallLimit& limit) override {
+  Result<records::Posts> listen(const LockName& name, const std::string& whom,
+                                const CallLimit& limit) override {
     ear_.drop();
     const std::string ear = os::random_hex(20);
     mailbox_ = redis::LockKeys{name}.mailbox + ear;
     auto added = ear_.run_script(script_of(listen_body), name, {whom, ear}, limit);
     if (!added) return std::move(added).error();
-    return ear_.send(redis::blocking_pop(mailbox_, listening), limit);
+    auto sent = ear_.send(redis::blocking_pop(mailbox_, listening), limit);
+    if (!sent) return std::move(sent).error();
+    return records::Posts::arrive;
   }
   [[nodiscard]] int descriptor() const override { return ear_.descriptor(); }
   Result<std::optional<std::string>> take() override {

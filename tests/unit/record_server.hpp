@@ -37,6 +37,7 @@ struct RecordServer {
   std::deque<Swapped> swaps{};          // what becomes of the next ones
   std::function<void()> before_swap{};  // what else happens between a read and its swap
   bool loses_posts = false;
+  bool has_pooler = false;  // as loses_posts, and a listener learns of it
   bool refuses_to_listen = false;
   std::size_t reads = 0;
   std::size_t writes = 0;
@@ -45,7 +46,7 @@ struct RecordServer {
   void post(const store::rules::Post& post) {
     for (const auto& each : lines) {
       const auto line = each.lock();
-      if (loses_posts || !line || line->whom != post.to) continue;
+      if (loses_posts || has_pooler || !line || line->whom != post.to) continue;
       line->posts.push_back(post.message);
       (void)!::eventfd_write(line->bell.number(), 1);
     }
@@ -85,22 +86,27 @@ class Records final : public store::records::Records {
     return std::optional{kept.version};
   }
 
-  store::Result<std::vector<store::LockName>> names(const store::CallLimit& /*limit*/) override {
-    std::vector<store::LockName> names;
-    for (const auto& [name, kept] : server_.records) {
-      if (!kept.text.empty()) names.push_back(*store::LockName::from(name));
+  store::Result<std::vector<store::records::Named>> page(
+      const std::string& after, const store::CallLimit& /*limit*/) override {
+    constexpr std::size_t longest = 2;
+    std::vector<store::records::Named> page;
+    for (auto each = server_.records.upper_bound(after);
+         each != server_.records.end() && page.size() < longest; ++each) {
+      const auto& [name, kept] = *each;
+      if (!kept.text.empty()) page.push_back({name, {kept.text, kept.version, server_.now_us}});
     }
-    return names;
+    return page;
   }
 
-  store::Result<base::Done> listen(const store::LockName& /*name*/, const std::string& whom,
+  store::Result<store::records::Posts> listen(const store::LockName& /*name*/, const std::string& whom,
                                    const store::CallLimit& /*limit*/) override {
     if (server_.refuses_to_listen) {
       return store::Fault{store::Fault::Kind::unreachable, "connection refused"};
     }
     line_ = std::make_shared<RecordServer::Line>(RecordServer::Line{whom});
     server_.lines.push_back(line_);
-    return base::Done{};
+    return server_.has_pooler ? store::records::Posts::do_not_arrive
+                              : store::records::Posts::arrive;
   }
   [[nodiscard]] int descriptor() const override { return line_ ? line_->bell.number() : -1; }
   store::Result<std::optional<std::string>> take() override {

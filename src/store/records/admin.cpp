@@ -1,6 +1,6 @@
 #include <fnmatch.h>
 
-#include <algorithm>
+#include <fmt/format.h>
 
 #include "os/host.hpp"
 #include "store/records/change.hpp"
@@ -8,6 +8,9 @@
 
 namespace store::records {
 namespace {
+
+// Where no word arrives: for who waits for one.
+constexpr Millis second_look{500};
 
 class RecordAdmin final : public LockAdmin {
  public:
@@ -20,23 +23,31 @@ class RecordAdmin final : public LockAdmin {
   Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
                        const CallLimit& limit) override {
     const auto one = [&] { return limit.at_most(Deadline::after(base::now(), each_answer)); };
-    auto names = records_->names(one());
-    if (!names) return std::move(names).error();
-    std::sort(names->begin(), names->end());
     Listing listing;
     std::size_t size = 0;
-    for (const LockName& name : *names) {
-      if (::fnmatch(pattern.c_str(), name.text().c_str(), 0) != 0) continue;
-      auto found = report(name, which == Listed::in_use ? 1 : rules::remembered_runs, one());
-      if (!found) return std::move(found).error();
-      if (!is_listed(*found, which)) continue;
-      size += size_of(*found);
-      if (size > longest_list) {
-        return Fault{Fault::Kind::unusable, "an implausibly long list of locks"};
+    for (std::string after;;) {
+      auto page = records_->page(after, one());
+      if (!page) return std::move(page).error();
+      if (page->empty()) return listing;
+      for (const Named& each : *page) {
+        if (each.name <= after) return implausible();  // a server that never ends
+        after = each.name;
+        const auto name = LockName::from(each.name);
+        if (!name || ::fnmatch(pattern.c_str(), each.name.c_str(), 0) != 0) continue;
+        auto found = report_of(*name, seen_in(each.snapshot, {}),
+                               which == Listed::in_use ? 1 : rules::remembered_runs);
+        if (!found) {
+          // One record that cannot be read hides none of the others.
+          listing.missing = Fault{found.error().kind, fmt::format("'{}': {}", name->text(),
+                                                                  found.error().why)};
+          continue;
+        }
+        if (!is_listed(*found, which)) continue;
+        size += size_of(*found);
+        if (size > longest_list) return implausible();
+        listing.locks.push_back(*std::move(found));
       }
-      listing.locks.push_back(*std::move(found));
     }
-    return listing;
   }
 
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
@@ -60,14 +71,17 @@ class RecordAdmin final : public LockAdmin {
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override {
     // A post may be lost, and then the word is still in the record: there is time for a look at
     // the end.
-    auto look_at = limit.until.earlier_by(limit.until.left(base::now()) / 4);
-    for (;;) {
+    const auto at_the_end = limit.until.earlier_by(limit.until.left(base::now()) / 4);
+    const auto next_look = [&] {
+      return posts_ == Posts::arrive ? at_the_end : Deadline::after(base::now(), second_look);
+    };
+    for (auto look_at = next_look();;) {
       auto post = records_->take();
       if (post && *post && **post == "stopped") return LastWord::stopped;
       if (!post || look_at.passed(base::now())) {
         if (has_letter(name, limit)) return LastWord::stopped;
         if (!post) return LastWord::silence;
-        look_at = Deadline::never();
+        look_at = posts_ == Posts::arrive ? Deadline::never() : next_look();
       }
       if (os::ended(limit)) return LastWord::silence;
       if (*post) continue;
@@ -78,7 +92,10 @@ class RecordAdmin final : public LockAdmin {
  private:
   /// Before the question, so that no answer comes too early.
   Result<base::Done> listen(const LockName& name, const CallLimit& limit) {
-    return records_->listen(name, reply_id_, limit);
+    auto listening = records_->listen(name, reply_id_, limit);
+    if (!listening) return std::move(listening).error();
+    posts_ = *listening;
+    return base::Done{};
   }
 
   bool has_letter(const LockName& name, const CallLimit& limit) {
@@ -87,15 +104,23 @@ class RecordAdmin final : public LockAdmin {
   }
 
   Result<LockReport> report(const LockName& name, std::size_t runs, const CallLimit& limit) {
-    auto seen = look_at(*records_, name, limit);
+    return report_of(name, look_at(*records_, name, limit), runs);
+  }
+
+  static Result<LockReport> report_of(const LockName& name, Result<Seen> seen, std::size_t runs) {
     if (!seen) return std::move(seen).error();
     rules::settle(seen->record.state, seen->facts);
     return rules::report(name, seen->record.state, seen->facts, runs);
   }
 
+  static Fault implausible() {
+    return {Fault::Kind::unusable, "an implausibly long list of locks"};
+  }
+
   std::unique_ptr<Records> records_;
   // Where a holder's last word arrives.
   std::string reply_id_ = os::random_hex(20);
+  Posts posts_ = Posts::arrive;
 };
 
 }  // namespace

@@ -19,16 +19,20 @@ bool is_forgotten(const Record& record) {
 
 }  // namespace
 
-Result<Seen> look_at(Records& records, const LockName& name, const CallLimit& limit) {
-  const Moment asked_at = base::now();
-  auto read = records.read(name, limit);
-  if (!read) return std::move(read).error();
-  auto record = record_in(read->text);
+Result<Seen> seen_in(const Snapshot& snapshot, Moment asked_at) {
+  auto record = record_in(snapshot.text);
   if (!record) {
     return Fault{Fault::Kind::unusable,
                  "the record of this lock is none that this version of rlock can read"};
   }
-  return Seen{*std::move(record), read->version, {read->now_us}, asked_at};
+  return Seen{*std::move(record), snapshot.version, {snapshot.now_us}, asked_at};
+}
+
+Result<Seen> look_at(Records& records, const LockName& name, const CallLimit& limit) {
+  const Moment asked_at = base::now();
+  const auto read = records.read(name, limit);
+  if (!read) return read.error();
+  return seen_in(*read, asked_at);
 }
 
 std::vector<std::string> letters_for(const std::string& whom, const Seen& seen) {
@@ -43,7 +47,7 @@ std::vector<std::string> letters_for(const std::string& whom, const Seen& seen) 
 Result<bool> write(Records& records, const LockName& name, Seen& seen,
                    std::vector<rules::Post> posts, bool must_last, const CallLimit& limit) {
   Swap swap{seen.version, is_forgotten(seen.record) ? std::string{} : text_of(seen.record),
-            std::move(posts), must_last};
+            ends_of(seen.record), std::move(posts), must_last};
   if (swap.text.size() > longest_record) {
     return Fault{Fault::Kind::unavailable, "too many wait for this lock: its record is full"};
   }

@@ -18,6 +18,7 @@ struct Seen {
   rules::Facts facts;
   Moment asked_at;  // before the question
 };
+Result<Seen> seen_in(const Snapshot& snapshot, Moment asked_at);
 Result<Seen> look_at(Records& records, const LockName& name, const CallLimit& limit);
 /// The words for somebody that are in the record, and not over.
 std::vector<std::string> letters_for(const std::string& whom, const Seen& seen);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 #include "base/fields.hpp"
@@ -274,6 +275,18 @@ std::string text_of(const Record& record) {
   for (const auto& each : state.slots) add(line_of(each));
   for (const auto& each : record.unknown) (text += '\n') += each;
   return text;
+}
+
+rules::TimeMs ends_of(const Record& record) {
+  if (!record.unknown.empty()) return std::numeric_limits<TimeMs>::max();
+  const LockState& state = record.state;
+  TimeMs ends = std::max(state.fence_ends, state.runs_end);
+  for (const Hold& each : state.holders) ends = std::max({ends, each.ends, each.kept});
+  if (state.reservation) ends = std::max(ends, state.reservation->ends);
+  for (const Wait& each : state.queue) ends = std::max(ends, each.believed);
+  for (const Letter& each : state.letters) ends = std::max(ends, each.ends);
+  for (const RememberedSlot& each : state.slots) ends = std::max(ends, each.ends);
+  return ends;
 }
 
 std::optional<Record> record_in(std::string_view text) {

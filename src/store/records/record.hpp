@@ -23,6 +23,8 @@ struct Record {
 inline constexpr std::size_t longest_record = std::size_t{1} << 20;
 
 std::string text_of(const Record& record);
+/// When the last thing in it is over; for lines of a later version nobody knows.
+rules::TimeMs ends_of(const Record& record);
 /// An empty text is a lock that nobody has used. Nothing: it is too long, no record, or one that
 /// only a later version understands.
 std::optional<Record> record_in(std::string_view text);

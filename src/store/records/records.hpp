@@ -17,7 +17,7 @@ namespace store::records {
 /// A record as it stood at one instant.
 struct Snapshot {
   std::string text{};         // empty: there is none
-  std::uint64_t version = 0;  // greater with each change, also of a record that was away meanwhile
+  std::uint64_t version = 0;  // another one with each change; 0: there is none
   std::uint64_t now_us = 0;   // since 1970, by the server's clock, looked at after the record
 };
 
@@ -25,9 +25,22 @@ struct Snapshot {
 struct Swap {
   std::uint64_t version;  // that it has now
   std::string text;       // empty: it goes
+  std::int64_t ends_ms;   // since 1970, by the server's clock: from then on nothing in it counts
   std::vector<rules::Post> posts;
   bool must_last;  // a grant or a refresh: whoever has it trusts in it also after a crash of the
                    // server
+};
+
+/// The record of one lock among others.
+struct Named {
+  std::string name;
+  Snapshot snapshot;
+};
+
+/// Whether posts arrive at a connection.
+enum class Posts {
+  arrive,
+  do_not_arrive,  // something is in between: whoever waits looks again
 };
 
 /// A connection to such a server. One thread at a time; each call is bounded by its limit.
@@ -43,11 +56,13 @@ class Records {
   /// posts go out with the change or not at all, in their order.
   virtual Result<std::optional<std::uint64_t>> swap(const LockName& name, const Swap& swap,
                                                     const CallLimit& limit) = 0;
-  /// The locks that have a record.
-  virtual Result<std::vector<LockName>> names(const CallLimit& limit) = 0;
+  /// Some of the locks that have a record: those whose names come next behind `after`, in order of
+  /// their bytes. None: there are no more.
+  virtual Result<std::vector<Named>> page(const std::string& after, const CallLimit& limit) = 0;
 
-  /// From now on the posts of that lock to `whom` arrive at this connection, and no others.
-  virtual Result<base::Done> listen(const LockName& name, const std::string& whom,
+  /// From now on the posts of that lock to `whom` arrive at this connection, and no others; or none
+  /// does.
+  virtual Result<Posts> listen(const LockName& name, const std::string& whom,
                                     const CallLimit& limit) = 0;
   /// Readable when take() may have something to say; -1 without a connection.
   [[nodiscard]] virtual int descriptor() const = 0;

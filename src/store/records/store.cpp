@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "os/host.hpp"
 #include "store/records/change.hpp"
 #include "store/rules/posts.hpp"
 #include "store/rules/waiting.hpp"
@@ -16,6 +17,11 @@ using rules::Own;
 constexpr Millis reconnect{1'000};
 // After so long a holder looks whether it has missed a word: a connection may die unnoticed.
 constexpr Millis listening{30'000};
+// Where no word arrives who waits looks again: the next one soon, others when a turn may be near.
+constexpr Millis first_looks_in{250};
+constexpr Millis near_looks_in{1'000};
+constexpr Millis others_look_in{5'000};
+constexpr std::size_t near = 10;
 
 NotOurs not_ours(Own what) {
   return {what == Own::nobodys ? "nobody has the lock any more" : "the lock has another holder"};
@@ -38,6 +44,12 @@ Millis sleep_at(const Queued& place) {
   return std::min(rules::heartbeat, look_in + Millis{1});
 }
 
+/// How long one with so many before it rests between looks where no word arrives; not all at once.
+Millis rest_of(std::size_t ahead) {
+  const Millis rest = ahead == 0 ? first_looks_in : ahead < near ? near_looks_in : others_look_in;
+  return Millis{os::random_between(rest.count() * 3 / 4, rest.count() * 5 / 4)};
+}
+
 std::optional<Notice> notice_for(const Token& whom, const Seen& seen) {
   for (const auto& each : letters_for(whom.text(), seen)) {
     if (auto notice = rules::notice_in(each)) return notice;
@@ -56,11 +68,12 @@ class RecordListener final : public Listener {
 
   void listen(const CallLimit& limit) override {
     due_ = Deadline::after(base::now(), reconnect);
-    if (!records_->listen(name_, token_.text(), limit)) return;
+    const auto posts = records_->listen(name_, token_.text(), limit);
+    if (!posts) return;
     const auto seen = look_at(*records_, name_, limit);
     if (!seen) return;
     for (auto& each : letters_for(token_.text(), *seen)) missed_.push_back(std::move(each));
-    due_ = Deadline::after(base::now(), listening);
+    due_ = Deadline::after(base::now(), *posts == Posts::arrive ? listening : others_look_in);
   }
 
   std::optional<Notice> take() override {
@@ -128,6 +141,7 @@ class RecordStore final : public LockStore {
           ticket_ = queued.ticket;
           look_at_ = Deadline::after(base::now(), sleep_at(queued));
           seen_version_ = after.version;
+          ahead_ = queued.ahead;
           // A word that was lost on its way is here.
           notice_ = notice_for(claim.token, after);
           return queued;
@@ -147,10 +161,12 @@ class RecordStore final : public LockStore {
       auto heard = records_->listen(claim.name, claim.token.text(), limit);
       if (!heard) return cut_off(std::move(heard).error(), limit);
       listens_for_ = claim.token;
+      posts_ = *heard;
       auto missed = look_for_missed(claim, limit);
       if (!missed) return cut_off(std::move(missed).error(), limit);
       if (*missed) return **std::move(missed);
     }
+    auto rest_ends = Deadline::after(base::now(), rest_of(ahead_));
     for (;;) {
       auto post = records_->take();
       if (!post) return cut_off(std::move(post).error(), limit);
@@ -161,7 +177,14 @@ class RecordStore final : public LockStore {
       }
       if (look_at_.passed(base::now())) return ClaimAgain{};
       if (os::ended(limit)) return StillWaiting{};
-      (void)os::wait_for(records_->descriptor(), os::Want::read, limit.at_most(look_at_));
+      if (posts_ == Posts::do_not_arrive && rest_ends.passed(base::now())) {
+        auto missed = look_for_missed(claim, limit);
+        if (!missed) return cut_off(std::move(missed).error(), limit);
+        if (*missed) return **std::move(missed);
+        rest_ends = Deadline::after(base::now(), rest_of(ahead_));
+      }
+      const auto until = posts_ == Posts::arrive ? look_at_ : std::min(look_at_, rest_ends);
+      (void)os::wait_for(records_->descriptor(), os::Want::read, limit.at_most(until));
     }
   }
 
@@ -239,8 +262,10 @@ class RecordStore final : public LockStore {
   // Of the queue: our ticket, the record as we stood in it last, and when to look at it again.
   std::optional<std::uint64_t> ticket_{};
   std::uint64_t seen_version_ = 0;
+  std::size_t ahead_ = 0;
   Deadline look_at_ = Deadline::never();
   std::optional<Token> listens_for_{};  // whose words arrive here
+  Posts posts_ = Posts::arrive;
   std::optional<Notice> notice_{};      // found in the record
   // The first try that the server may have heard, without our hearing it.
   std::optional<Moment> lost_try_{};

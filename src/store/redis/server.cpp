@@ -121,6 +121,7 @@ Trouble take_option(const UrlOption& option, const std::string& value, RedisServ
         return BadUrl{std::string{option.name} + " is yes or no"};
       server.access.tls->verify = value == "no";
       break;
+    case Id::of_libpq: break;
   }
   return std::nullopt;
 }

@@ -1,0 +1,55 @@
+// libpq, loaded when the first URL names a PostgreSQL: linked, its 22 libraries would be loaded at
+// each start of rlock.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <string>
+
+#include "base/result.hpp"
+
+namespace store::postgres {
+
+/// Every function of libpq that is used here; what each does stands in libpq's documentation.
+struct LibPq {
+  decltype(&::PQconninfoParse) conninfo_parse = nullptr;
+  decltype(&::PQconninfoFree) conninfo_free = nullptr;
+  decltype(&::PQfreemem) free_memory = nullptr;
+  decltype(&::PQconnectStartParams) connect_start = nullptr;
+  decltype(&::PQconnectPoll) connect_poll = nullptr;
+  decltype(&::PQconnectionNeedsPassword) needs_password = nullptr;
+  decltype(&::PQfinish) finish = nullptr;
+  decltype(&::PQstatus) status = nullptr;
+  decltype(&::PQsocket) socket = nullptr;
+  decltype(&::PQerrorMessage) error_message = nullptr;
+  decltype(&::PQsetErrorVerbosity) set_verbosity = nullptr;
+  decltype(&::PQsetNoticeProcessor) set_notice_processor = nullptr;
+  decltype(&::PQsetnonblocking) set_nonblocking = nullptr;
+  decltype(&::PQbackendPID) backend_pid = nullptr;
+  decltype(&::PQserverVersion) server_version = nullptr;
+  decltype(&::PQhost) host = nullptr;
+  decltype(&::PQpass) password = nullptr;
+  decltype(&::PQuser) user = nullptr;
+  decltype(&::PQsslInUse) is_tls = nullptr;
+  decltype(&::PQsendQuery) send_query = nullptr;
+  decltype(&::PQsendQueryParams) send_query_params = nullptr;
+  decltype(&::PQflush) flush = nullptr;
+  decltype(&::PQconsumeInput) consume_input = nullptr;
+  decltype(&::PQisBusy) is_busy = nullptr;
+  decltype(&::PQgetResult) get_result = nullptr;
+  decltype(&::PQnotifies) notifies = nullptr;
+  decltype(&::PQresultStatus) result_status = nullptr;
+  decltype(&::PQresultErrorField) error_field = nullptr;
+  decltype(&::PQntuples) rows = nullptr;
+  decltype(&::PQnfields) columns = nullptr;
+  decltype(&::PQgetisnull) is_null = nullptr;
+  decltype(&::PQgetlength) length = nullptr;
+  decltype(&::PQgetvalue) value = nullptr;
+  decltype(&::PQclear) clear = nullptr;
+};
+
+/// Loaded once and kept, or why it is not there. Any thread. A program that loads no libraries
+/// (os/libraries.hpp) has none.
+const base::Result<LibPq, std::string>& libpq();
+
+}  // namespace store::postgres

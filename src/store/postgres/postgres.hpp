@@ -1,0 +1,28 @@
+// What others know of this room: locks in a table of PostgreSQL, one row for each, kept by the
+// rules of store/records.
+#pragma once
+
+#include <memory>
+
+#include "store/doctor.hpp"
+#include "store/lock_admin.hpp"
+#include "store/lock_store.hpp"
+#include "store/postgres/database.hpp"
+
+namespace store::postgres {
+
+/// All but replicas that confirm a grant: synchronous_commit says that for the whole database.
+inline constexpr Features features{
+    Feature::shared,      Feature::permits,   Feature::steps,      Feature::min_hold,
+    Feature::max_waiters, Feature::supersede, Feature::local_gate, Feature::tell_waiters};
+
+std::unique_ptr<LockStore> open_store(const PostgreSql& database);
+std::unique_ptr<LockAdmin> open_admin(const PostgreSql& database);
+
+/// Takes and releases the lock `name`, unless somebody holds it.
+Findings examine(const PostgreSql& database, const LockName& name, const CallLimit& limit);
+
+/// What a DBA runs before the first lock, and what a role then needs.
+std::string schema_for_people();
+
+}  // namespace store::postgres

@@ -1,0 +1,311 @@
+#include "store/postgres/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/log.hpp"
+#include "os/host.hpp"
+#include "store/postgres/connection.hpp"
+#include "store/postgres/schema.hpp"
+#include "store/url.hpp"
+
+namespace store::postgres {
+namespace {
+
+using records::Named;
+using records::Posts;
+using records::Snapshot;
+using records::Swap;
+
+// ---- statements ---------------------------------------------------------------------------------
+
+// The time is looked at after the row. A standby's rows may be old.
+constexpr const char* read_statement = R"sql(
+select each.version, each.record, (extract(epoch from clock_timestamp()) * 1000000)::bigint,
+       pg_is_in_recovery(), (select max(version) from rlock.layout)
+from (select 1) as always left join rlock.lock as each on each.key = $1
+)sql";
+constexpr const char* time_statement = R"sql(
+select null::bigint, null::bytea, (extract(epoch from clock_timestamp()) * 1000000)::bigint,
+       pg_is_in_recovery(), null::int
+)sql";
+constexpr const char* page_statement = R"sql(
+select version, record, (extract(epoch from clock_timestamp()) * 1000000)::bigint, key
+from rlock.lock where key > $1 order by key limit 100
+)sql";
+constexpr const char* backend_statement = "select pg_backend_pid()";
+
+// Each changes the row, sends the posts and ends a transaction, all or nothing. $1 is the key, $2
+// the version that the row must have, $3 and $4 the new one and its record, $5 when that is over,
+// $6 the channel, $7 the posts, $8 whether the change must last, $9 whether to look for rows that
+// are over.
+constexpr const char* insert_row = R"sql(
+with swept as (delete from rlock.lock where key in (
+       select key from rlock.lock where $9 and ends < clock_timestamp() - interval '1 day'
+       limit 100 for update skip locked)),
+     done as (insert into rlock.lock (key, version, record, ends)
+              select $1, $3, $4, to_timestamp($5 / 1000.0) where $2 = 0
+              on conflict do nothing returning 1),
+)sql";
+constexpr const char* update_row = R"sql(
+with done as (update rlock.lock set version = $3, record = $4, ends = to_timestamp($5 / 1000.0)
+              where key = $1 and version = $2 returning 1),
+)sql";
+constexpr const char* delete_row = R"sql(
+with done as (delete from rlock.lock where key = $1 and version = $2 returning 1),
+)sql";
+// For who trusts in it a commit has to be on the disk, as synchronous_commit says; for others that
+// may come later.
+constexpr const char* and_post = R"sql(
+     said as (select pg_notify($6, post)
+              from done, unnest(string_to_array($7, E'\n')) with ordinality as each (post, number)
+              order by number)
+select (select count(*) from done), (select count(*) from said),
+       case when $8 then '' else set_config('synchronous_commit', 'off', true) end
+)sql";
+
+// ---- texts of statements ------------------------------------------------------------------------
+
+// For questions of one record; a page of them is bounded as a list is.
+constexpr std::size_t longest_answer = std::size_t{2} << 20;
+// The end of the year 9999.
+constexpr std::int64_t latest = 253'402'300'799'000;
+// Of new rows each so-many-th looks for rows that are over.
+constexpr std::int64_t sweeps_one_of = 16;
+
+/// One for each key, of letters that need no quotes; two keys may share one. FNV-1a, 64 bits:
+/// http://www.isthe.com/chongo/tech/comp/fnv/
+std::string channel_of(const LockName& name) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name.text()) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return fmt::format("rlock_{:016x}", hash);
+}
+
+/// "whom what" in ASCII, whatever encoding the database has.
+std::string text_of(const rules::Post& post) {
+  return percent_encoded(post.to) + ' ' + percent_encoded(post.message);
+}
+
+/// What a text of text_of() says, if that is to `whom`.
+std::optional<std::string> word_to(const std::string& whom, std::string_view text) {
+  const auto blank = text.find(' ');
+  if (blank == text.npos || percent_decoded(text.substr(0, blank)) != whom) return std::nullopt;
+  return percent_decoded(text.substr(blank + 1));
+}
+
+/// No row has had it before: another row of that key, or the same one after a standby took over
+/// without it, is never taken for the one that was read.
+std::int64_t new_version() {
+  constexpr int low_bits = 31;
+  const auto low = os::random_between(0, (std::int64_t{1} << low_bits) - 1);
+  return (os::random_between(0, (std::int64_t{1} << low_bits) - 1) << low_bits | low) + 1;
+}
+
+Fault no_tables(std::string_view why) {
+  return {Fault::Kind::misconfigured,
+          fmt::format("the database has no tables of rlock{}; its owner makes them: "
+                      "rlock schema postgresql | psql DATABASE",
+                      why)};
+}
+
+bool is_without_tables(const Refusal& refusal) {
+  return refusal.sqlstate == no_such_table || refusal.sqlstate == no_such_schema;
+}
+
+// ---- the table ----------------------------------------------------------------------------------
+
+class Table final : public records::Records {
+ public:
+  explicit Table(PostgreSql database) : database_{std::move(database)} {}
+
+  Result<Snapshot> read(const LockName& name, const CallLimit& limit) override {
+    auto rows = ask(read_statement, {Bytes{name.text()}}, longest_answer, limit);
+    if (!rows && is_without_tables(rows.error())) {
+      rows = ask(time_statement, {}, longest_answer, limit);
+    }
+    if (!rows) return std::move(rows).error().fault;
+    if (rows->size() != 1 || rows->is_null(0, 2)) return strange();
+    if (rows->truth(0, 3)) {
+      connection_.reset();
+      return Fault{Fault::Kind::unavailable, "the server is a standby"};
+    }
+    if (rows->number(0, 4) > layout) {
+      return Fault{Fault::Kind::misconfigured,
+                   fmt::format("its tables are of layout {}: a later version of rlock made them",
+                               rows->number(0, 4))};
+    }
+    return snapshot_in(*rows, 0);
+  }
+
+  Result<std::optional<std::uint64_t>> swap(const LockName& name, const Swap& swap,
+                                            const CallLimit& limit) override {
+    auto written = try_swap(name, swap, limit);
+    if (!written && is_without_tables(written.error())) {
+      auto made = make_tables(limit);
+      if (!made) return std::move(made).error();
+      written = try_swap(name, swap, limit);
+    }
+    if (written) return *written;
+    const Refusal& refusal = written.error();
+    const bool late = refusal.sqlstate == not_serializable || refusal.sqlstate == deadlock;
+    if (late) return std::optional<std::uint64_t>{};
+    return refusal.fault;
+  }
+
+  Result<std::vector<Named>> page(const std::string& after, const CallLimit& limit) override {
+    auto rows = ask(page_statement, {Bytes{after}}, longest_list, limit);
+    if (!rows && is_without_tables(rows.error())) return std::vector<Named>{};
+    if (!rows) return std::move(rows).error().fault;
+    std::vector<Named> named;
+    for (std::size_t i = 0; i < rows->size(); ++i) {
+      named.push_back({std::string{rows->bytes(i, 3)}, snapshot_in(*rows, i)});
+    }
+    return named;
+  }
+
+  Result<Posts> listen(const LockName& name, const std::string& whom,
+                       const CallLimit& limit) override {
+    whom_ = whom;
+    const std::string channel = channel_of(name);
+    if (connection_ && connection_->hung_up()) drop();
+    if (ear_ == Ear::open && channel == channel_) return Posts::arrive;
+    auto rows = ask(backend_statement, {}, longest_answer, limit);
+    if (!rows) return std::move(rows).error().fault;
+    if (rows->number(0, 0) != connection_->backend()) {
+      if (ear_ != Ear::behind_pooler) say_pooler();
+      ear_ = Ear::behind_pooler;
+      return Posts::do_not_arrive;
+    }
+    const auto statement = fmt::format("listen {}", channel);  // which takes no parameter
+    auto heard = ask(statement.c_str(), {}, longest_answer, limit);
+    if (!heard) return std::move(heard).error().fault;
+    ear_ = Ear::open;
+    channel_ = channel;
+    return Posts::arrive;
+  }
+
+  [[nodiscard]] int descriptor() const override {
+    return ear_ == Ear::open ? connection_->descriptor() : -1;
+  }
+
+  Result<std::optional<std::string>> take() override {
+    if (ear_ == Ear::behind_pooler) return std::optional<std::string>{};
+    if (ear_ == Ear::none) return Fault{Fault::Kind::unreachable, "the connection was lost"};
+    // Words to others are many where many wait; a server that never ends them is left.
+    constexpr int most = 10'000;
+    for (int i = 0; i < most; ++i) {
+      auto got = connection_->next_notification();
+      if (!got) {
+        drop();
+        return std::move(got).error();
+      }
+      if (!*got) return std::optional<std::string>{};
+      if (auto word = word_to(whom_, **got)) return std::optional{*std::move(word)};
+    }
+    drop();
+    return Fault{Fault::Kind::unusable, "the server sends notifications without end"};
+  }
+
+ private:
+  enum class Ear { none, open, behind_pooler };
+
+  static Snapshot snapshot_in(const Rows& rows, std::size_t row) {
+    return {std::string{rows.bytes(row, 1)}, static_cast<std::uint64_t>(rows.number(row, 0)),
+            static_cast<std::uint64_t>(rows.number(row, 2))};
+  }
+
+  static Fault strange() {
+    return {Fault::Kind::unusable, "not an answer of a PostgreSQL server"};
+  }
+
+  void drop() {
+    connection_.reset();
+    ear_ = Ear::none;
+  }
+
+  /// On a connection that is open, for all that is known.
+  base::Result<Rows, Refusal> ask(const char* statement, const std::vector<Value>& values,
+                                  std::size_t longest, const CallLimit& limit) {
+    if (connection_ && connection_->hung_up()) drop();
+    if (!connection_) {
+      auto opened = Connection::open(database_, limit);
+      if (!opened) return Refusal{"", std::move(opened).error()};
+      connection_.emplace(*std::move(opened));
+    }
+    auto rows = connection_->ask(statement, values, longest, limit);
+    if (!rows) drop_after(rows.error());
+    return rows;
+  }
+
+  void drop_after(const Refusal& refusal) {
+    using Kind = Fault::Kind;
+    const Kind kind = refusal.fault.kind;
+    constexpr std::string_view read_only = "25006";  // another server may have taken over
+    if (kind == Kind::silent || kind == Kind::unusable || refusal.sqlstate == read_only) drop();
+  }
+
+  using Swapped = base::Result<std::optional<std::uint64_t>, Refusal>;
+  Swapped try_swap(const LockName& name, const Swap& swap, const CallLimit& limit) {
+    const bool goes = swap.text.empty();
+    const char* const change = swap.version == 0 ? insert_row : goes ? delete_row : update_row;
+    const std::string statement = fmt::format("{}{}", change, and_post);
+    const std::int64_t version = new_version();
+    std::string posts;
+    for (const auto& each : swap.posts) posts += (posts.empty() ? "" : "\n") + text_of(each);
+    const std::string channel = channel_of(name);
+    const bool sweeps = swap.version == 0 && os::random_between(1, sweeps_one_of) == 1;
+    auto rows = ask(statement.c_str(),
+                    {Bytes{name.text()}, static_cast<std::int64_t>(swap.version), version,
+                     Bytes{swap.text}, std::clamp<std::int64_t>(swap.ends_ms, 1, latest),
+                     std::string_view{channel}, std::string_view{posts}, swap.must_last, sweeps},
+                    longest_answer, limit);
+    if (!rows) return std::move(rows).error();
+    if (rows->size() != 1) return Refusal{"", strange()};
+    if (rows->number(0, 0) != 1) return std::optional<std::uint64_t>{};
+    return std::optional{goes ? 0 : static_cast<std::uint64_t>(version)};
+  }
+
+  Result<base::Done> make_tables(const CallLimit& limit) {
+    if (!connection_) return Fault{Fault::Kind::silent, "the connection was lost"};
+    auto made = connection_->run(schema, limit);
+    if (made) {
+      base::log::notice("made the tables of rlock in this database (schema rlock)");
+      return base::Done{};
+    }
+    const Refusal& refusal = made.error();
+    drop_after(refusal);
+    if (refusal.sqlstate == not_allowed) return no_tables(", and this role may not make them");
+    // Another one makes them just now: the next question finds out.
+    constexpr std::string_view integrity_violations = "23";
+    constexpr std::string_view duplicates = "42P0";
+    if (refusal.sqlstate.starts_with(integrity_violations) ||
+        refusal.sqlstate.starts_with(duplicates) || refusal.sqlstate.starts_with("427")) {
+      return base::Done{};
+    }
+    return refusal.fault;
+  }
+
+  static void say_pooler() {
+    base::log::Event{"pooler"}.detail(
+        "a pooler is between us and the server: it looks again instead of being told; a direct "
+        "connection would be quicker");
+  }
+
+  PostgreSql database_;
+  std::optional<Connection> connection_{};
+  Ear ear_ = Ear::none;
+  std::string channel_{};  // that an open ear listens on
+  std::string whom_{};     // whose words are wanted
+};
+
+}  // namespace
+
+std::unique_ptr<records::Records> open_table(const PostgreSql& database) {
+  return std::make_unique<Table>(database);
+}
+
+}  // namespace store::postgres
