@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The contract that every kind of store keeps.
-# stores: redis gate quorum zookeeper local
+# stores: redis gate quorum postgres zookeeper local
 load ../lib/rlock
 load ../lib/stores
 load ../lib/contract_stories

@@ -273,7 +273,7 @@ class Table final : public records::Records {
     if (!connection_) return Fault{Fault::Kind::silent, "the connection was lost"};
     auto made = connection_->run(schema, limit);
     if (made) {
-      base::log::notice("made the tables of rlock in this database (schema rlock)");
+      base::log::detail("made the tables of rlock in this database (schema rlock)");
       return base::Done{};
     }
     const Refusal& refusal = made.error();

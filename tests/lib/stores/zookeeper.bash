@@ -4,7 +4,7 @@
 # shellcheck source=tests/lib/zookeeper.bash
 source "$LIB/zookeeper.bash"
 
-COLUMN=4
+COLUMN=5
 start_store() { start_zookeeper "$@"; }
 
 # zookeeper_port: of the one server, which was started for the whole file.
