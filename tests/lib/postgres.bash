@@ -97,7 +97,7 @@ start_pgbouncer() {
   dir=$(mktemp -d /tmp/rlock-test.XXXXXX)
   port=$(free_port)
   echo '"postgres" ""' >"$dir/users"
-  printf '%s\n' '[databases]' "postgres = host=$PG" '[pgbouncer]' "listen_port = $port" "unix_socket_dir = $dir" \
+  printf '%s\n' '[databases]' "postgres = host=$PG port=${PGPORT:-5432}" '[pgbouncer]' "listen_port = $port" "unix_socket_dir = $dir" \
     'auth_type = trust' "auth_file = $dir/users" 'pool_mode = transaction' "$@" >"$dir/conf"
   as_postgres "$dir" /usr/sbin/pgbouncer -q "$dir/conf" </dev/null >"$dir/log" 2>&1 3>&- &
   echo "$!" >"$dir/pid"
