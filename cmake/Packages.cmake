@@ -6,7 +6,7 @@ set(CPACK_PACKAGE_NAME rlock)
 set(CPACK_PACKAGE_VENDOR rlock)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runs a command under a lock that every machine respects")
 set(CPACK_PACKAGE_DESCRIPTION "rlock is flock(1) for a fleet: it runs a command while it holds a lock on Redis,
-ZooKeeper or in a directory, keeps the lock alive meanwhile, stops the command
+PostgreSQL, ZooKeeper or in a directory, keeps the lock alive meanwhile, stops the command
 before the lock could pass to another machine, and exits as the command did.")
 set(CPACK_RESOURCE_FILE_LICENSE "${CMAKE_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -15,7 +15,7 @@ set(CPACK_VERBATIM_VARIABLES ON)
 # uname -m's name of the processor, as people look for it
 set(CPACK_PACKAGE_FILE_NAME "rlock-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
 
-# Of the two programs only the one for TLS and for the plugins of /etc/nsswitch.conf takes a library, libc. It wants the
+# Of the two programs only the one for TLS, for PostgreSQL and for the plugins of /etc/nsswitch.conf takes a library, libc. It wants the
 # version that it was compiled with; but no symbol newer than 2.35's if that was Debian 12's (tests/package.bats looks).
 execute_process(COMMAND "${CMAKE_C_COMPILER}" -include features.h -E -dM -x c /dev/null OUTPUT_VARIABLE macros)
 string(REGEX REPLACE ".*#define __GLIBC_MINOR__ ([0-9]+).*" "2.\\1" libc "${macros}")
@@ -25,6 +25,7 @@ endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= ${libc})")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libssl3 | libssl3t64, ca-certificates")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libpq5")
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER "rlock maintainers <maintainers@rlock.invalid>")
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)

@@ -216,7 +216,8 @@ inline constexpr std::array options{
     Option{.name = "server", .letter = 'S', .argument = "URL", .standard = "redis://127.0.0.1:6379",
            .from = From::anywhere, .group = Group::server, .commands = of::all, .repeated = true,
            .help = "the lock server: redis[s]://[[user]:password@]host[:port][/db], unix:///path[?db=N], "
-                   "redis[s]+sentinel://host[:port],.../master[/db], zk://host[:port],.../path or file:[///dir]; "
+                   "redis[s]+sentinel://host[:port],.../master[/db], postgresql://host[:port]/database, "
+                   "zk://host[:port],.../path or file:[///dir]; "
                    "repeat it to use a quorum"},
     Option{.name = "connect-timeout", .argument = "DUR", .standard = "5s",
            .from = From::anywhere, .group = Group::server, .commands = of::all,

@@ -29,10 +29,9 @@ const Command schema_command{
     "schema",
     of::schema,
     "schema [OPTIONS] postgresql",
-    "print the SQL that makes the tables in a PostgreSQL database",
-    "rlock makes its tables by itself where its role may create a schema. Where it may\n"
-    "not, the owner of the database runs this once, and grants what stands at its end.\n"
-    "No server is asked.\n"
+    "print the SQL that creates the tables in PostgreSQL",
+    "If rlock's role may create a schema, the first run creates the tables. If not, the\n"
+    "owner of the database runs this SQL once, and the GRANTs at its end.\n"
     "\n"
     "Examples:\n"
     "  rlock schema postgresql\n"
