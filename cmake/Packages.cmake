@@ -15,8 +15,8 @@ set(CPACK_VERBATIM_VARIABLES ON)
 # uname -m's name of the processor, as people look for it
 set(CPACK_PACKAGE_FILE_NAME "rlock-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
 
-# Of the two programs only the one for TLS, for PostgreSQL and for the plugins of /etc/nsswitch.conf takes a library, libc. It wants the
-# version that it was compiled with; but no symbol newer than 2.35's if that was Debian 12's (tests/package.bats looks).
+# Of the two programs only the one that loads libraries (OpenSSL, libpq, the plugins of /etc/nsswitch.conf) is linked with
+# one, libc. It wants the version that it was compiled with; but no symbol newer than 2.35's if that was Debian 12's (tests/package.bats looks).
 execute_process(COMMAND "${CMAKE_C_COMPILER}" -include features.h -E -dM -x c /dev/null OUTPUT_VARIABLE macros)
 string(REGEX REPLACE ".*#define __GLIBC_MINOR__ ([0-9]+).*" "2.\\1" libc "${macros}")
 if(libc VERSION_EQUAL 2.36)

@@ -15,11 +15,10 @@
 namespace cmd {
 namespace {
 
-constexpr std::array subcommands{&inspect_command,       &list_command,    &log_command,
-                                 &overdue_command,       &metrics_command, &cancel_command,
-                                 &force_release_command, &acquire_command, &refresh_command,
-                                 &release_command,       &check_command,   &doctor_command,
-                                 &schema_command};
+constexpr std::array subcommands{
+    &inspect_command, &list_command,          &log_command,     &overdue_command, &metrics_command,
+    &cancel_command,  &force_release_command, &acquire_command, &refresh_command, &release_command,
+    &check_command,   &doctor_command,        &schema_command};
 
 const Command* subcommand_named(const std::string& word) {
   const auto found = std::find_if(subcommands.begin(), subcommands.end(),

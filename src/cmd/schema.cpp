@@ -30,8 +30,8 @@ const Command schema_command{
     of::schema,
     "schema [OPTIONS] postgresql",
     "print the SQL that creates the tables in PostgreSQL",
-    "If rlock's role may create a schema, the first run creates the tables. If not, the\n"
-    "owner of the database runs this SQL once, and the GRANTs at its end.\n"
+    "If rlock's role may create a schema, the first run creates the tables. If not,\n"
+    "the owner of the database runs this SQL once, and the GRANTs at its end.\n"
     "\n"
     "Examples:\n"
     "  rlock schema postgresql\n"

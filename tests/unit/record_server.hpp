@@ -98,8 +98,9 @@ class Records final : public store::records::Records {
     return page;
   }
 
-  store::Result<store::records::Posts> listen(const store::LockName& /*name*/, const std::string& whom,
-                                   const store::CallLimit& /*limit*/) override {
+  store::Result<store::records::Posts> listen(const store::LockName& /*name*/,
+                                              const std::string& whom,
+                                              const store::CallLimit& /*limit*/) override {
     if (server_.refuses_to_listen) {
       return store::Fault{store::Fault::Kind::unreachable, "connection refused"};
     }

@@ -64,10 +64,9 @@ std::string_view code_in(std::string_view message) {
   constexpr std::size_t size = 5;
   for (auto at = message.find(before); at != message.npos; at = message.find(before, at + 1)) {
     const auto code = message.substr(at + before.size(), size);
-    const bool is_code =
-        code.size() == size && std::all_of(code.begin(), code.end(), [](char c) {
-          return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
-        });
+    const bool is_code = code.size() == size && std::all_of(code.begin(), code.end(), [](char c) {
+                           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
+                         });
     if (is_code && message.substr(at + before.size() + size).starts_with(": ")) return code;
   }
   return {};
@@ -144,7 +143,8 @@ std::string_view Rows::error_field(int field) const {
 // ---- connecting ---------------------------------------------------------------------------------
 
 struct Connection::Server {
-  std::vector<std::pair<std::string, std::string>> parameters{};  // in the order in which they count
+  std::vector<std::pair<std::string, std::string>>
+      parameters{};  // in the order in which they count
 };
 
 Result<std::vector<Connection::Server>> Connection::servers_of(const LibPq& library,
@@ -245,8 +245,7 @@ Result<Connection> Connection::open_one(const LibPq& library, const Server& serv
     const auto want = state == PGRES_POLLING_READING ? os::Want::read : os::Want::write;
     switch (os::wait_for(library.socket(connection), want, limit)) {
       case os::Ready::yes: break;
-      case os::Ready::interrupted:
-        return Fault{Fault::Kind::unreachable, std::string{cut_short}};
+      case os::Ready::interrupted: return Fault{Fault::Kind::unreachable, std::string{cut_short}};
       case os::Ready::timed_out:
         return Fault{Fault::Kind::unreachable, "the server does not let us in in time"};
     }
@@ -265,11 +264,11 @@ Result<Connection> Connection::open(const PostgreSql& database, const CallLimit&
   std::optional<Fault> worst;
   for (std::size_t i = 0; i < servers->size(); ++i) {
     const auto now = base::now();
-    const auto share = limit.until.is_never()
-                           ? limit
-                           : limit.at_most(Deadline::after(
-                                 now, limit.until.left(now) /
-                                          static_cast<std::int64_t>(servers->size() - i)));
+    const auto share =
+        limit.until.is_never()
+            ? limit
+            : limit.at_most(Deadline::after(
+                  now, limit.until.left(now) / static_cast<std::int64_t>(servers->size() - i)));
     auto opened = open_one(*library, (*servers)[i], share);
     if (opened) {
       base::log::Event{"connected"}
@@ -281,8 +280,8 @@ Result<Connection> Connection::open(const PostgreSql& database, const CallLimit&
     }
     Fault fault = std::move(opened).error();
     // One that may let us in later counts more than one that never will.
-    const bool counts = !worst || worst->kind == Fault::Kind::denied ||
-                        worst->kind == Fault::Kind::misconfigured;
+    const bool counts =
+        !worst || worst->kind == Fault::Kind::denied || worst->kind == Fault::Kind::misconfigured;
     if (counts) worst = std::move(fault);
     if (os::ended(limit)) break;
   }
@@ -316,8 +315,7 @@ Refusal Connection::broken() const {
   return {"", {Fault::Kind::silent, "the connection broke: " + first_line(message)}};
 }
 
-base::Result<Rows, Refusal> Connection::ask(const char* statement,
-                                            const std::vector<Value>& values,
+base::Result<Rows, Refusal> Connection::ask(const char* statement, const std::vector<Value>& values,
                                             std::size_t longest_answer, const CallLimit& limit) {
   const Arguments arguments{values};
   std::vector<const char*> texts;
@@ -336,7 +334,7 @@ base::Result<Rows, Refusal> Connection::ask(const char* statement,
 base::Result<Rows, Refusal> Connection::run(const char* statements, const CallLimit& limit) {
   constexpr std::size_t longest = 65536;
   return library_->send_query(connection_.get(), statements) == 1 ? answer(longest, limit)
-                                                                   : broken();
+                                                                  : broken();
 }
 
 base::Result<Rows, Refusal> Connection::answer(std::size_t longest, const CallLimit& limit) {
@@ -393,8 +391,9 @@ Refusal Connection::refusal_in(const Rows& failed) const {
   if (code.empty()) return broken();
   const std::string words =
       without_secret(std::string{failed.error_field(PG_DIAG_MESSAGE_PRIMARY)});
-  return {code, {kind_of(code), fmt::format("the server says: {} (SQLSTATE {})",
-                                            first_line(words), base::printable(code))}};
+  return {code,
+          {kind_of(code), fmt::format("the server says: {} (SQLSTATE {})", first_line(words),
+                                      base::printable(code))}};
 }
 
 Result<std::optional<std::string>> Connection::next_notification() {

@@ -18,8 +18,7 @@ base::Result<PostgreSql, BadUrl> database_in(const Url& url) {
   const auto& library = libpq();
   if (!library) return BadUrl{library.error()};
   char* why = nullptr;
-  PQconninfoOption* const options =
-      library->conninfo_parse(database.url.reveal().c_str(), &why);
+  PQconninfoOption* const options = library->conninfo_parse(database.url.reveal().c_str(), &why);
   library->free_memory(why);  // it repeats the URL, with its password
   if (options == nullptr) return BadUrl{"libpq does not accept it"};
   for (const auto* each = options; each->keyword != nullptr; ++each) {

@@ -103,8 +103,9 @@ Finding pooler(const Connection& connection, const Rows& rows) {
 std::string advice_on(const Fault& fault) {
   using Kind = Fault::Kind;
   switch (fault.kind) {
-    case Kind::denied: return "check user, password and pg_hba.conf; rlock schema postgresql "
-                              "says what the role needs";
+    case Kind::denied:
+      return "check user, password and pg_hba.conf; rlock schema postgresql "
+             "says what the role needs";
     case Kind::misconfigured: return "rlock schema postgresql | psql DATABASE makes the tables";
     default: return "check the URL, the network, and the server";
   }

@@ -12,9 +12,9 @@
 namespace store::postgres {
 
 /// All but replicas that confirm a grant: synchronous_commit says that for the whole database.
-inline constexpr Features features{
-    Feature::shared,      Feature::permits,   Feature::steps,      Feature::min_hold,
-    Feature::max_waiters, Feature::supersede, Feature::local_gate, Feature::tell_waiters};
+inline constexpr Features features{Feature::shared,     Feature::permits,     Feature::steps,
+                                   Feature::min_hold,   Feature::max_waiters, Feature::supersede,
+                                   Feature::local_gate, Feature::tell_waiters};
 
 std::unique_ptr<LockStore> open_store(const PostgreSql& database);
 std::unique_ptr<LockAdmin> open_admin(const PostgreSql& database);

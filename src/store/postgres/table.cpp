@@ -218,9 +218,7 @@ class Table final : public records::Records {
             static_cast<std::uint64_t>(rows.number(row, 2))};
   }
 
-  static Fault strange() {
-    return {Fault::Kind::unusable, "not an answer of a PostgreSQL server"};
-  }
+  static Fault strange() { return {Fault::Kind::unusable, "not an answer of a PostgreSQL server"}; }
 
   void drop() {
     connection_.reset();

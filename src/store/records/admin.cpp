@@ -38,8 +38,8 @@ class RecordAdmin final : public LockAdmin {
                                which == Listed::in_use ? 1 : rules::remembered_runs);
         if (!found) {
           // One record that cannot be read hides none of the others.
-          listing.missing = Fault{found.error().kind, fmt::format("'{}': {}", name->text(),
-                                                                  found.error().why)};
+          listing.missing =
+              Fault{found.error().kind, fmt::format("'{}': {}", name->text(), found.error().why)};
           continue;
         }
         if (!is_listed(*found, which)) continue;

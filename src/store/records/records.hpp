@@ -63,7 +63,7 @@ class Records {
   /// From now on the posts of that lock to `whom` arrive at this connection, and no others; or none
   /// does.
   virtual Result<Posts> listen(const LockName& name, const std::string& whom,
-                                    const CallLimit& limit) = 0;
+                               const CallLimit& limit) = 0;
   /// Readable when take() may have something to say; -1 without a connection.
   [[nodiscard]] virtual int descriptor() const = 0;
   /// A post; nothing if none has come. Never blocks. A fault: listen again.

@@ -266,7 +266,7 @@ class RecordStore final : public LockStore {
   Deadline look_at_ = Deadline::never();
   std::optional<Token> listens_for_{};  // whose words arrive here
   Posts posts_ = Posts::arrive;
-  std::optional<Notice> notice_{};      // found in the record
+  std::optional<Notice> notice_{};  // found in the record
   // The first try that the server may have heard, without our hearing it.
   std::optional<Moment> lost_try_{};
 };
