@@ -18,11 +18,13 @@ import tempfile
 import time
 
 # The files that fork, signal, map memory and parse answers: here the sanitizers have found something, or would.
-ON_ASAN = """arguments contract@local contract@quorum contract@redis contract@zookeeper guardian hostile_names job local_queue
+ON_ASAN = """arguments contract@local contract@postgres contract@quorum contract@redis
+    contract@zookeeper guardian hostile_names job local_queue
     scarce signals steps strangers terminal tls tree wait_all""".split()
 
 # These tell more about others than about rlock and seldom break: clients of other projects, the judge of scripts/chaos.
-ONLY_IN_ALL = "chaos_checker company company_clients company_types company_ways mixed_stores@zookeeper".split()
+ONLY_IN_ALL = """chaos_checker company company_clients company_types company_ways kills@postgres mixed_stores@zookeeper
+    postgres_bloat""".split()
 
 # No part takes longer, in seconds: all parts together have to end before CI loses its patience.
 LONGEST = {"quick": 2400, "files": 2400, "unit": 2400, "checks": 2400, "all": 3600}
@@ -319,7 +321,7 @@ class Run:
             aside = self.build_aside("asan", "tsan")  # while most of what follows waits for its servers
             self.suite("release", self.can_run([each for each in all_units() if each.name not in ONLY_IN_ALL]))
             self.script("chaos", "scripts/chaos", "--seed", "1", "--for", "5s", "--store", "redis", "--store", "quorum",
-                        "--store", "local", preset="release")
+                        "--store", "postgres", "--store", "local", preset="release")
             aside.wait()
             self.script("simulate", "scripts/simulate", "--seed", "1", "--seeds", "12000", preset="release")
             self.script("rules", "scripts/simulate", "--shape", "rules", "--seed", "1", "--seeds", "3000", preset="release")

@@ -64,12 +64,19 @@ def woke_late(fault, section):
 def forgot(fault, run, second):
     """The server did; who held hears of it with the next refresh."""
     return (run.section.begin - START <= fault.end and fault.begin <= second.begin
-            and run.section.end <= fault.end + run.ttl * MS)
+            and run.section.end <= heard_by(fault, run))
 
 
 def misled(fault, run):
     """By the old master, which it found before the others did; the new one tells it with the next refresh."""
-    return fault.begin <= run.section.begin and run.section.end <= fault.end + run.ttl * MS
+    return fault.begin <= run.section.begin and run.section.end <= heard_by(fault, run)
+
+
+def heard_by(fault, run):
+    """When its next refresh has told it; a run that is frozen before that hears of it once it goes on."""
+    latest = fault.end + run.ttl * MS
+    frozen = (other.end for other in run.faults if other.kind == "pause-tree" and other.overlaps(fault.begin, latest))
+    return max([latest, *(end + REACTION for end in frozen)])
 
 
 def caught(excuse):

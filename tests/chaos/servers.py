@@ -1,5 +1,7 @@
 """Server processes of a chaos run: private, on loopback and Unix sockets, gone with us."""
 
+import contextlib
+import glob
 import os
 import random
 import shutil
@@ -107,9 +109,9 @@ class Sentinel(Redis):
 class Proxy(Server):
     """tests/lib/proxy.py between rlock and a server."""
 
-    def __init__(self, directory, server_path):
+    def __init__(self, directory, server_path, name="proxy.sock"):
         super().__init__(directory)
-        self.path, self.control = f"{directory}/proxy.sock", f"{directory}/control"
+        self.path, self.control = f"{directory}/{name}", f"{directory}/control"
         self.url = f"unix://{self.path}"
         os.mkfifo(self.control)
         program = os.path.join(os.path.dirname(__file__), "..", "lib", "proxy.py")
@@ -125,6 +127,69 @@ class Proxy(Server):
                 file.write(mode + "\n")
             said = []
             until(lambda: said.append(log.read()) or f"mode {mode}\n" in "".join(said), "for the proxy")
+
+
+class Postgres(Server):
+    """Keeps on the disk what it has answered, but for what need not last."""
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        self.port = free_port()
+        self.socket = f"{directory}/.s.PGSQL.{self.port}"
+        programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))[-1]
+        self.program = f"{programs}/postgres"
+        self.user = self.another_user()
+        if self.user[0] == "setpriv":
+            shutil.chown(directory, "postgres", "postgres")
+        subprocess.run([*self.user, f"{programs}/initdb", "-D", f"{directory}/data", "-A", "trust", "-U", "postgres",
+                        "--no-sync"], check=True, capture_output=True, cwd=directory)
+        self.start()
+
+    @staticmethod
+    def another_user():
+        """It does not run as root."""
+        if os.geteuid() != 0:
+            return ["env"]
+        command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        possible = subprocess.run([*command, "true"], capture_output=True).returncode == 0
+        return command if possible else ["unshare", "--user", "--map-user=1000"]
+
+    def start(self):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(f"{self.directory}/data/postmaster.pid")
+        self.launch(*self.user, "setpriv", "--pdeathsig", "KILL", self.program, "-D", f"{self.directory}/data",
+                    "-k", self.directory, "-c", "listen_addresses=127.0.0.1", "-c", f"port={self.port}",
+                    "-c", "max_connections=200", "-c", "shared_buffers=16MB")
+        until(lambda: self.ask("select 1") == "1", "for PostgreSQL to come up")
+
+    def ask(self, statement):
+        done = subprocess.run(["psql", "-qAtX", "-h", self.directory, "-p", str(self.port), "-U", "postgres", "-c", statement,
+                               "postgres"], capture_output=True, text=True, timeout=60)
+        return done.stdout.strip()
+
+    def family(self):
+        """It and its processes, each of which serves one client."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
+            return [self.process.pid, *map(int, file.read().split())]
+
+    def signal_all(self, number):
+        for pid in self.family():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def pause(self):
+        self.signal_all(signal.SIGSTOP)
+
+    def resume(self):
+        self.signal_all(signal.SIGCONT)
+
+    def kill(self):
+        """As at a crash of the machine, but for what the kernel keeps of its files."""
+        family = self.family()
+        self.signal_all(signal.SIGSTOP)
+        self.signal_all(signal.SIGKILL)
+        self.process.wait()
+        until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in family[1:]), "for PostgreSQL's processes to end")
 
 
 class ZooKeeper(Server):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import packets
-from servers import Proxy, Redis, Sentinel, ZooKeeper, free_port, until
+from servers import Postgres, Proxy, Redis, Sentinel, ZooKeeper, free_port, until
 
 KEYS = 3  # that all contend for
 MOST_RUNS = 50  # of a key that are remembered
@@ -262,6 +262,46 @@ class Quorum(Store):
         return [key for node in self.nodes for key in companions(node)]
 
 
+class OnePostgres(Store):
+    """One server, direct, through a proxy, and over a network."""
+
+    modes = ("x", "x", "x", "s")
+    supersedes = True
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        self.postgres = self.add(Postgres(f"{directory}/postgres"))
+        self.proxy = self.add(Proxy(f"{directory}/proxy", self.postgres.socket, f".s.PGSQL.{self.postgres.port}"))
+
+    def ways(self):
+        port = self.postgres.port
+        return {"direct": ["-S", f"postgresql:///postgres?host={self.postgres.directory}&port={port}&user=postgres"],
+                "proxy": ["-S", f"postgresql:///postgres?host={self.proxy.directory}&port={port}&user=postgres"],
+                "tcp": ["-S", f"postgresql://postgres@127.0.0.1:{port}/postgres"]}
+
+    def trouble(self, rng):
+        def on_the_way(kind, seconds, mode):
+            return Trouble(kind, seconds, lambda: self.proxy.switch(mode), lambda: self.proxy.switch("pass"), via="proxy")
+
+        return rng.choice([
+            pause("server-paused", rng.choice([0.3, 1.0, 3.0]), [self.postgres]),
+            Trouble("restart", 0.2, self.postgres.kill, self.postgres.start),
+            Trouble("wipe", 0, lambda: self.postgres.ask("truncate rlock.lock")),
+            Trouble("cut", 0, lambda: self.postgres.ask("select pg_terminate_backend(pid) from pg_stat_activity "
+                                                        "where application_name = 'rlock'")),
+            on_the_way("cut", rng.choice([0.1, 1.0, 3.0]), "refuse"),
+            on_the_way("stall", rng.choice([0.5, 3.0]), "stall"),
+            on_the_way("delay", 1.0, "delay 100"),
+            on_the_way("lost-reply", 1.0, "drop-reply returning 1"),
+            *lost_packets(rng, self.postgres.port, "packets-lost", "answers-lost", via="tcp"),
+        ])
+
+    def leftovers(self):
+        """Rows of memory and of fences, which are over in time."""
+        return self.postgres.ask("select encode(key, 'escape') from rlock.lock "
+                                 "where ends > now() + interval '8 days'").split()
+
+
 class Ensemble(Store):
     """Three ZooKeeper servers; a session's end is known to all within a tick."""
 
@@ -331,5 +371,5 @@ class Local(Store):
                 if set(names) - {"ledger", "runs", "slots"}]
 
 
-STORES = {"redis": OneRedis, "sentinel": Sentinels, "cluster": Cluster, "quorum": Quorum, "zookeeper": Ensemble,
-          "local": Local}
+STORES = {"redis": OneRedis, "sentinel": Sentinels, "cluster": Cluster, "quorum": Quorum,
+          "postgres": OnePostgres, "zookeeper": Ensemble, "local": Local}

@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # What is remembered of runs that are killed. KILLS=1000 scripts/test kills: so many, which takes some minutes.
+# stores: redis postgres
 load ../lib/rlock
+load ../lib/stores
 
 [[ -z ${KILLS:-} || -z ${BATS_TEST_TIMEOUT:-} ]] || BATS_TEST_TIMEOUT=$((BATS_TEST_TIMEOUT + KILLS))
 
 @test "after each of ${KILLS:-100} kills at random instants, of rlock, of its tree, of its host, the log says how the run ended" {
   mkdir "$T/kills"
-  own_server
   run "$PYTHON" -B "$LIB/kills.py" "$RLOCK_BIN" "$RLOCK_SERVER" "${KILLS_SEED:-1}" "${KILLS:-100}" "$T/kills"
   printf '# %s\n' "${lines[@]}" >&3
   assert_success

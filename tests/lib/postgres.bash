@@ -64,9 +64,9 @@ as_postgres() {
   [[ $program == /* ]] || program=$(postgres_program "$program")
   if ((EUID == 0)); then
     chown postgres: "$dir"
-    user=(--reuid postgres --regid postgres --clear-groups)
+    user=(setpriv --reuid postgres --regid postgres --clear-groups) # which forgets a parent's death signal
   fi
-  cd "$dir" && exec setpriv "${user[@]}" --pdeathsig KILL "$program" "$@"
+  cd "$dir" && exec "${user[@]}" setpriv --pdeathsig KILL "$program" "$@"
 }
 
 # postgres_program NAME: where the distribution's newest server has it, which is not in PATH.

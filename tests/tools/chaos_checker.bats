@@ -161,6 +161,26 @@ a_good_history() {
   condemned_for 'r1 and r2 overlap on k, 1900.0 ms, and nothing excuses it'
 }
 
+@test "a run that is frozen before it can hear of a wipe has until it goes on" {
+  frozen() {
+    local until=$1 run=$2
+    rm -f "$T/records"
+    a_run r1 k 1000 9000 76
+    section r1 k 1100 "$until" 10
+    fault wipe 3000 3000 '' '' k
+    fault pause-tree 4900 6000 "$run"
+    a_run r2 k 1000 9000 0
+    section r2 k 3100 8900 20 0
+  }
+  frozen 7000 r1
+  judge
+  assert_success
+  frozen 7001 r1
+  condemned_for 'r1 and r2 overlap on k, 3901.0 ms, and nothing excuses it'
+  frozen 7000 r2
+  condemned_for 'r1 and r2 overlap on k, 3900.0 ms, and nothing excuses it'
+}
+
 @test "a pause of one run is no excuse for another, nor one that came later" {
   a_good_history
   a_run r3 k 1000 2500 0
