@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "records_on_redis.hpp"
 #include "scripts.hpp"
 
 namespace sim {
@@ -92,8 +93,9 @@ void Judge::executed(Server& server, const Words& all_words, const Reply& reply,
   if (known && words.size() < all_words.size()) {
     see_rules(server, all_words[slot_key], script, words, reply, now);
   }
-  if (script == nullptr && !reply.is_error() && !reply.text.empty())
-    recorded(server, all_words, now);
+  const auto& parts = reply.elements;
+  const bool is_done = parts.size() == 3 && parts[2].text == swap_was_done;
+  if (script == nullptr && is_done) recorded(server, all_words, now);
   if (!known || reply.is_error()) return;
   Lock& lock = locks_[{server.number, words[3]}];
   std::map<std::string, Nanos> before;

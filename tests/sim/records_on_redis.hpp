@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "resp.hpp"
 #include "store/records/records.hpp"
@@ -23,6 +24,8 @@ struct RecordWritten {
   std::string lock;
   std::string text;
 };
+/// The third part of the answer to a swap that was done.
+inline constexpr std::string_view swap_was_done = "written";
 std::optional<RecordWritten> record_written_by(const Words& words);
 
 store::records::OpenRecords records_on(const store::RedisServer& server, const BadRecords& bad);

@@ -37,7 +37,8 @@ struct RecordServer {
   std::deque<Swapped> swaps{};          // what becomes of the next ones
   std::function<void()> before_swap{};  // what else happens between a read and its swap
   bool loses_posts = false;
-  bool has_pooler = false;  // as loses_posts, and a listener learns of it
+  bool is_late_with_news = false;  // a refused swap does not say how the record stands
+  bool has_pooler = false;         // as loses_posts, and a listener learns of it
   bool refuses_to_listen = false;
   std::size_t reads = 0;
   std::size_t writes = 0;
@@ -64,9 +65,9 @@ class Records final : public store::records::Records {
     return store::records::Snapshot{kept.text, kept.version, server_.now_us};
   }
 
-  store::Result<std::optional<std::uint64_t>> swap(const store::LockName& name,
-                                                   const store::records::Swap& swap,
-                                                   const store::CallLimit& /*limit*/) override {
+  store::Result<store::records::Swapped> swap(const store::LockName& name,
+                                              const store::records::Swap& swap,
+                                              const store::CallLimit& /*limit*/) override {
     using Swapped = RecordServer::Swapped;
     if (const auto meanwhile = std::exchange(server_.before_swap, {})) meanwhile();
     auto becomes = Swapped::answered;
@@ -77,13 +78,18 @@ class Records final : public store::records::Records {
     const store::Fault silent{store::Fault::Kind::silent, "no answer"};
     if (becomes == Swapped::never_arrived) return silent;
     auto& kept = server_.records[name.text()];
-    if (kept.version != swap.version) return std::optional<std::uint64_t>{};
+    if (kept.version != swap.version || server_.now_us > swap.latest_us) {
+      if (server_.is_late_with_news)
+        return store::records::Swapped{store::records::Snapshot{"", swap.version, 0}};
+      return store::records::Swapped{
+          store::records::Snapshot{kept.text, kept.version, server_.now_us}};
+    }
     kept.text = swap.text;
     ++kept.version;
     ++server_.writes;
     for (const auto& each : swap.posts) server_.post(each);
     if (becomes == Swapped::answer_lost) return silent;
-    return std::optional{kept.version};
+    return store::records::Swapped{store::records::Written{kept.version, server_.now_us}};
   }
 
   store::Result<std::vector<store::records::Named>> page(

@@ -257,6 +257,55 @@ TEST_CASE("a lease is reckoned from before the question that was answered") {
   CHECK(std::get<Renewed>(renewal).asked_at > lease.asked_at);
 }
 
+TEST_CASE(
+    "a holder changes the record that it wrote without a read, unless another did meanwhile") {
+  for (const bool is_late_with_news : {false, true}) {
+    CAPTURE(is_late_with_news);
+    Fleet fleet;
+    fleet.server.is_late_with_news = is_late_with_news;
+    const auto lease = Fleet::granted(*fleet.one, claim("a"));
+    CHECK(fleet.server.reads == 1);
+    ::usleep(2'000);  // or the lease would end in the same millisecond as before
+    CHECK(is<Renewed>(fleet.one->renew(name, lease.token, lease.ttl, soon())));
+    CHECK(fleet.server.reads == 1);
+    (void)Fleet::queued(*fleet.other, claim("b"));
+    CHECK(fleet.server.reads == 2);
+    ::usleep(2'000);
+    // A refused swap tells how the record stands; where it does not, a read does.
+    CHECK(is<Renewed>(fleet.one->renew(name, lease.token, lease.ttl, soon())));
+    CHECK(fleet.server.reads == (is_late_with_news ? 3 : 2));
+    CHECK(is<Released>(fleet.one->release(name, lease.token, {}, soon())));
+    CHECK(fleet.server.reads == (is_late_with_news ? 3 : 2));
+    (void)Fleet::granted(*fleet.other, claim("b"));
+  }
+}
+
+TEST_CASE("what is remembered of a record answers no question by itself") {
+  Fleet fleet;
+  const auto lease = Fleet::granted(*fleet.one, claim("a"));
+  REQUIRE(fleet.admin->force_release(name, {lease.token}, "ann", soon()));
+  (void)Fleet::granted(*fleet.other, claim("b"));
+  // By the remembered record it is queued for once more, or has the lock.
+  CHECK(is<NotOurs>(fleet.one->renew(name, lease.token, lease.ttl, soon())));
+  CHECK(is<NotOurs>(fleet.one->release(name, lease.token, {}, soon())));
+  CHECK(fleet.holders() == Tokens{"b"});
+}
+
+TEST_CASE("a lease is shorter by the time between what decided it and its swap") {
+  Fleet fleet;
+  fleet.server.before_swap = [&] { fleet.server.pass(2'000); };
+  const auto before = base::now();
+  const auto lease = Fleet::granted(*fleet.one, claim("a"));
+  CHECK(lease.valid_until.moment() <= base::now() + std::chrono::milliseconds{28'000});
+  CHECK(lease.valid_until.moment() >= before + std::chrono::milliseconds{27'000});
+  // A clock that was set back makes none longer.
+  fleet.server.before_swap = [&] { fleet.server.pass(-60'000); };
+  const auto renewal = fleet.one->renew(name, lease.token, lease.ttl, soon());
+  REQUIRE(is<Renewed>(renewal));
+  CHECK(std::get<Renewed>(renewal).valid_until.moment() <=
+        base::now() + std::chrono::milliseconds{30'000});
+}
+
 TEST_CASE("a lease that has ended is nobody's, and who comes late to refresh it hears that") {
   Fleet fleet;
   const auto lease = Fleet::granted(*fleet.one, claim("a"));

@@ -18,6 +18,8 @@ using records::Named;
 using records::Posts;
 using records::Snapshot;
 using records::Swap;
+using records::Swapped;
+using records::Written;
 
 // ---- statements ---------------------------------------------------------------------------------
 
@@ -39,31 +41,38 @@ constexpr const char* backend_statement = "select pg_backend_pid()";
 
 // Each changes the row, sends the posts and ends a transaction, all or nothing. $1 is the key, $2
 // the version that the row must have, $3 and $4 the new one and its record, $5 when that is over,
-// $6 the channel, $7 the posts, $8 whether the change must last, $9 whether to look for rows that
-// are over.
+// $6 the posts, $7 whether the change must last, $8 whether to look for rows that are over, $9 the
+// latest time at which it may be done.
 constexpr const char* insert_row = R"sql(
 with swept as (delete from rlock.lock where key in (
-       select key from rlock.lock where $9 and ends < clock_timestamp() - interval '1 day'
+       select key from rlock.lock where $8 and ends < clock_timestamp() - interval '1 day'
        limit 100 for update skip locked)),
      done as (insert into rlock.lock (key, version, record, ends)
-              select $1, $3, $4, to_timestamp($5 / 1000.0) where $2 = 0
+              select $1, $3, $4, to_timestamp($5 / 1000.0)
+              where $2 = 0 and extract(epoch from clock_timestamp()) * 1000000 <= $9
               on conflict do nothing returning 1),
 )sql";
 constexpr const char* update_row = R"sql(
 with done as (update rlock.lock set version = $3, record = $4, ends = to_timestamp($5 / 1000.0)
-              where key = $1 and version = $2 returning 1),
+              where key = $1 and version = $2
+                and extract(epoch from clock_timestamp()) * 1000000 <= $9 returning 1),
 )sql";
 constexpr const char* delete_row = R"sql(
-with done as (delete from rlock.lock where key = $1 and version = $2 returning 1),
+with done as (delete from rlock.lock where key = $1 and version = $2
+                and extract(epoch from clock_timestamp()) * 1000000 <= $9 returning 1),
 )sql";
-// For who trusts in it a commit has to be on the disk, as synchronous_commit says; for others that
+// Where somebody was quicker, the row stands behind it as it was when the statement began. For who
+// trusts in it a commit has to be on the disk, as synchronous_commit says; for others that
 // may come later.
 constexpr const char* and_post = R"sql(
-     said as (select pg_notify($6, post)
-              from done, unnest(string_to_array($7, E'\n')) with ordinality as each (post, number)
+     said as (select pg_notify(split_part(post, ' ', 1), substr(post, strpos(post, ' ') + 1))
+              from done, unnest(string_to_array($6, E'\n')) with ordinality as each (post, number)
               order by number)
 select (select count(*) from done), (select count(*) from said),
-       case when $8 then '' else set_config('synchronous_commit', 'off', true) end
+       case when $7 then '' else set_config('synchronous_commit', 'off', true) end,
+       (extract(epoch from clock_timestamp()) * 1000000)::bigint, each.version, each.record
+from (select 1) as always
+     left join rlock.lock as each on each.key = $1 and not exists (select from done)
 )sql";
 
 // ---- texts of statements ------------------------------------------------------------------------
@@ -75,22 +84,24 @@ constexpr std::int64_t latest = 253'402'300'799'000;
 // Of new rows each so-many-th looks for rows that are over.
 constexpr std::int64_t sweeps_one_of = 16;
 
-/// One for each key, of letters that need no quotes; two keys may share one. FNV-1a, 64 bits:
-/// http://www.isthe.com/chongo/tech/comp/fnv/
-std::string channel_of(const LockName& name) {
+/// One for each addressee, so that the server wakes no other client; of letters that need no
+/// quotes. Two may share one. FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/
+std::string channel_of(const LockName& name, const std::string& whom) {
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name.text()) {
+  for (const char c : name.text() + '\0' + whom) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   return fmt::format("rlock_{:016x}", hash);
 }
 
-/// "whom what" in ASCII, whatever encoding the database has.
-std::string text_of(const rules::Post& post) {
-  return percent_encoded(post.to) + ' ' + percent_encoded(post.message);
+/// "channel whom what" in ASCII, whatever encoding the database has. The channel is the name of
+/// one, and what follows it is sent there.
+std::string text_of(const LockName& name, const rules::Post& post) {
+  return fmt::format("{} {} {}", channel_of(name, post.to), percent_encoded(post.to),
+                     percent_encoded(post.message));
 }
 
-/// What a text of text_of() says, if that is to `whom`.
+/// What was sent so says, if that is to `whom`.
 std::optional<std::string> word_to(const std::string& whom, std::string_view text) {
   const auto blank = text.find(' ');
   if (blank == text.npos || percent_decoded(text.substr(0, blank)) != whom) return std::nullopt;
@@ -141,8 +152,7 @@ class Table final : public records::Records {
     return snapshot_in(*rows, 0);
   }
 
-  Result<std::optional<std::uint64_t>> swap(const LockName& name, const Swap& swap,
-                                            const CallLimit& limit) override {
+  Result<Swapped> swap(const LockName& name, const Swap& swap, const CallLimit& limit) override {
     auto written = try_swap(name, swap, limit);
     if (!written && is_without_tables(written.error())) {
       auto made = make_tables(limit);
@@ -152,7 +162,7 @@ class Table final : public records::Records {
     if (written) return *written;
     const Refusal& refusal = written.error();
     const bool late = refusal.sqlstate == not_serializable || refusal.sqlstate == deadlock;
-    if (late) return std::optional<std::uint64_t>{};
+    if (late) return Swapped{Snapshot{"", swap.version, 0}};
     return refusal.fault;
   }
 
@@ -170,7 +180,7 @@ class Table final : public records::Records {
   Result<Posts> listen(const LockName& name, const std::string& whom,
                        const CallLimit& limit) override {
     whom_ = whom;
-    const std::string channel = channel_of(name);
+    const std::string channel = channel_of(name, whom);
     if (connection_ && connection_->hung_up()) drop();
     if (ear_ == Ear::open && channel == channel_) return Posts::arrive;
     auto rows = ask(backend_statement, {}, longest_answer, limit);
@@ -213,6 +223,7 @@ class Table final : public records::Records {
  private:
   enum class Ear { none, open, behind_pooler };
 
+  /// In the columns version, record and time.
   static Snapshot snapshot_in(const Rows& rows, std::size_t row) {
     return {std::string{rows.bytes(row, 1)}, static_cast<std::uint64_t>(rows.number(row, 0)),
             static_cast<std::uint64_t>(rows.number(row, 2))};
@@ -246,25 +257,29 @@ class Table final : public records::Records {
     if (kind == Kind::silent || kind == Kind::unusable || refusal.sqlstate == read_only) drop();
   }
 
-  using Swapped = base::Result<std::optional<std::uint64_t>, Refusal>;
-  Swapped try_swap(const LockName& name, const Swap& swap, const CallLimit& limit) {
+  base::Result<Swapped, Refusal> try_swap(const LockName& name, const Swap& swap,
+                                          const CallLimit& limit) {
     const bool goes = swap.text.empty();
     const char* const change = swap.version == 0 ? insert_row : goes ? delete_row : update_row;
     const std::string statement = fmt::format("{}{}", change, and_post);
     const std::int64_t version = new_version();
     std::string posts;
-    for (const auto& each : swap.posts) posts += (posts.empty() ? "" : "\n") + text_of(each);
-    const std::string channel = channel_of(name);
+    for (const auto& each : swap.posts) posts += (posts.empty() ? "" : "\n") + text_of(name, each);
     const bool sweeps = swap.version == 0 && os::random_between(1, sweeps_one_of) == 1;
-    auto rows = ask(statement.c_str(),
-                    {Bytes{name.text()}, static_cast<std::int64_t>(swap.version), version,
-                     Bytes{swap.text}, std::clamp<std::int64_t>(swap.ends_ms, 1, latest),
-                     std::string_view{channel}, std::string_view{posts}, swap.must_last, sweeps},
-                    longest_answer, limit);
+    auto rows =
+        ask(statement.c_str(),
+            {Bytes{name.text()}, static_cast<std::int64_t>(swap.version), version, Bytes{swap.text},
+             std::clamp<std::int64_t>(swap.ends_ms, 1, latest), std::string_view{posts},
+             swap.must_last, sweeps, static_cast<std::int64_t>(swap.latest_us)},
+            longest_answer, limit);
     if (!rows) return std::move(rows).error();
     if (rows->size() != 1) return Refusal{"", strange()};
-    if (rows->number(0, 0) != 1) return std::optional<std::uint64_t>{};
-    return std::optional{goes ? 0 : static_cast<std::uint64_t>(version)};
+    const auto now_us = static_cast<std::uint64_t>(rows->number(0, 3));
+    if (rows->number(0, 0) != 1) {
+      return Swapped{Snapshot{std::string{rows->bytes(0, 5)},
+                              static_cast<std::uint64_t>(rows->number(0, 4)), now_us}};
+    }
+    return Swapped{Written{goes ? 0 : static_cast<std::uint64_t>(version), now_us}};
   }
 
   Result<base::Done> make_tables(const CallLimit& limit) {

@@ -54,7 +54,7 @@ class RecordAdmin final : public LockAdmin {
                                 const std::string& by, const CallLimit& limit) override {
     auto ready = listen(name, limit);
     if (!ready) return std::move(ready).error();
-    auto removed = change(*records_, name, rules::ForceRelease{shown, by, reply_id_}, limit);
+    auto removed = changes_.change(name, rules::ForceRelease{shown, by, reply_id_}, limit);
     if (!removed) return std::move(removed).error();
     return std::move(removed->answer);
   }
@@ -63,7 +63,7 @@ class RecordAdmin final : public LockAdmin {
                                   const std::string& why, const CallLimit& limit) override {
     auto ready = listen(name, limit);
     if (!ready) return std::move(ready).error();
-    auto asked = change(*records_, name, rules::AskToStop{whom, why, reply_id_}, limit);
+    auto asked = changes_.change(name, rules::AskToStop{whom, why, reply_id_}, limit);
     if (!asked) return std::move(asked).error();
     return asked->answer;
   }
@@ -99,12 +99,12 @@ class RecordAdmin final : public LockAdmin {
   }
 
   bool has_letter(const LockName& name, const CallLimit& limit) {
-    const auto seen = records::look_at(*records_, name, limit);
+    const auto seen = changes_.look_at(name, limit);
     return seen && !letters_for(reply_id_, *seen).empty();
   }
 
   Result<LockReport> report(const LockName& name, std::size_t runs, const CallLimit& limit) {
-    return report_of(name, look_at(*records_, name, limit), runs);
+    return report_of(name, changes_.look_at(name, limit), runs);
   }
 
   static Result<LockReport> report_of(const LockName& name, Result<Seen> seen, std::size_t runs) {
@@ -118,6 +118,7 @@ class RecordAdmin final : public LockAdmin {
   }
 
   std::unique_ptr<Records> records_;
+  Changes changes_{*records_};
   // Where a holder's last word arrives.
   std::string reply_id_ = os::random_hex(20);
   Posts posts_ = Posts::arrive;

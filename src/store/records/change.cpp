@@ -1,14 +1,14 @@
 #include "store/records/change.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "os/host.hpp"
 
 namespace store::records {
 namespace {
 
-// After the first tries: who was late meets fewer then.
-constexpr int tries_at_once = 2;
+// Between tries: who was late meets fewer then.
 constexpr std::int64_t shortest_pause_ms = 1;
 constexpr std::int64_t longest_pause_ms = 64;
 
@@ -28,9 +28,9 @@ Result<Seen> seen_in(const Snapshot& snapshot, Moment asked_at) {
   return Seen{*std::move(record), snapshot.version, {snapshot.now_us}, asked_at};
 }
 
-Result<Seen> look_at(Records& records, const LockName& name, const CallLimit& limit) {
+Result<Seen> Changes::look_at(const LockName& name, const CallLimit& limit) {
   const Moment asked_at = base::now();
-  const auto read = records.read(name, limit);
+  const auto read = records_.read(name, limit);
   if (!read) return read.error();
   return seen_in(*read, asked_at);
 }
@@ -44,30 +44,61 @@ std::vector<std::string> letters_for(const std::string& whom, const Seen& seen) 
   return texts;
 }
 
-Result<bool> write(Records& records, const LockName& name, Seen& seen,
-                   std::vector<rules::Post> posts, bool must_last, const CallLimit& limit) {
-  Swap swap{seen.version, is_forgotten(seen.record) ? std::string{} : text_of(seen.record),
-            ends_of(seen.record), std::move(posts), must_last};
+std::optional<Seen> Changes::remembered(const LockName& name) const {
+  if (!kept_ || kept_->name != name) return std::nullopt;
+  // The server's clock is there at least. If somebody set it back, nobody has changed the lock by
+  // the new time, or the swap is refused.
+  Seen seen = kept_->seen;
+  const auto passed =
+      std::chrono::duration_cast<std::chrono::microseconds>(base::now() - kept_->at);
+  seen.facts.now_us += static_cast<std::uint64_t>(passed.count());
+  return seen;
+}
+
+Result<Changes::Newer> Changes::write(const LockName& name, Seen& seen, std::uint64_t latest_us,
+                                      std::vector<rules::Post> posts, bool must_last,
+                                      const CallLimit& limit) {
+  kept_.reset();
+  const Swap swap{seen.version,
+                  latest_us,
+                  is_forgotten(seen.record) ? std::string{} : text_of(seen.record),
+                  ends_of(seen.record),
+                  std::move(posts),
+                  must_last};
   if (swap.text.size() > longest_record) {
     return Fault{Fault::Kind::unavailable, "too many wait for this lock: its record is full"};
   }
-  auto written = records.swap(name, swap, limit);
-  if (!written) return std::move(written).error();
-  if (*written) seen.version = **written;
-  return written->has_value();
+  const Moment asked_at = base::now();
+  auto swapped = records_.swap(name, swap, limit);
+  if (!swapped) return std::move(swapped).error();
+  if (const auto* snapshot = std::get_if<Snapshot>(&*swapped)) {
+    if (snapshot->version == swap.version) return Newer{false};
+    auto stands = seen_in(*snapshot, asked_at);
+    if (!stands) return std::move(stands).error();
+    return Newer{false, *std::move(stands)};
+  }
+  const auto written = std::get<Written>(*swapped);
+  // A lease in the record is counted from the time that the rules were told; by the server's clock
+  // that was so long before the swap.
+  const auto age = written.now_us - std::min(written.now_us, seen.facts.now_us);
+  seen.asked_at = asked_at - std::chrono::microseconds{age};
+  seen.version = written.version;
+  kept_ = Kept{name, seen, base::now()};
+  kept_->seen.facts.now_us = written.now_us;
+  return Newer{true};
 }
 
-bool pause_after(int tried, const CallLimit& limit) {
+bool Changes::pause_after(int tried, const CallLimit& limit) {
   if (ended(limit)) return false;
-  if (tried <= tries_at_once) return true;
+  if (tried < tries_at_once) return true;
   const std::int64_t longest =
-      std::min(longest_pause_ms, shortest_pause_ms << std::min(tried - tries_at_once, 10));
+      std::min(longest_pause_ms, shortest_pause_ms << std::min(tried - tries_at_once + 1, 10));
   const Millis pause{os::random_between(shortest_pause_ms, longest)};
   (void)os::wait_for(-1, os::Want::read, limit.at_most(Deadline::after(base::now(), pause)));
   return !ended(limit);
 }
 
-Fault always_late() {
+Fault Changes::always_late() {
   return {Fault::Kind::unavailable, "others change this lock all the time"};
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "store/lock_store.hpp"
@@ -21,15 +22,25 @@ struct Snapshot {
   std::uint64_t now_us = 0;   // since 1970, by the server's clock, looked at after the record
 };
 
-/// A change of a record, if nobody was quicker.
+/// A change of a record, if nobody was quicker and what decided it is not too old.
 struct Swap {
-  std::uint64_t version;  // that it has now
-  std::string text;       // empty: it goes
-  std::int64_t ends_ms;   // since 1970, by the server's clock: from then on nothing in it counts
+  std::uint64_t version;    // that it has now
+  std::uint64_t latest_us;  // nothing is done once the server's clock is later than that
+  std::string text;         // empty: it goes
+  std::int64_t ends_ms;     // since 1970, by the server's clock: from then on nothing in it counts
   std::vector<rules::Post> posts;
   bool must_last;  // a grant or a refresh: whoever has it trusts in it also after a crash of the
                    // server
 };
+
+/// A change that was done.
+struct Written {
+  std::uint64_t version;  // that it has now
+  std::uint64_t now_us;   // the server's clock, not before the change was asked for
+};
+/// What became of a swap. A snapshot: nothing was done, and so it stands now; with the version of
+/// the swap it is no news, and only a read tells.
+using Swapped = std::variant<Written, Snapshot>;
 
 /// The record of one lock among others.
 struct Named {
@@ -52,10 +63,8 @@ class Records {
   virtual ~Records() = default;
 
   virtual Result<Snapshot> read(const LockName& name, const CallLimit& limit) = 0;
-  /// The version that it has now. Nothing: the record had another one, and nothing was done. The
-  /// posts go out with the change or not at all, in their order.
-  virtual Result<std::optional<std::uint64_t>> swap(const LockName& name, const Swap& swap,
-                                                    const CallLimit& limit) = 0;
+  /// The posts go out with the change or not at all, in their order.
+  virtual Result<Swapped> swap(const LockName& name, const Swap& swap, const CallLimit& limit) = 0;
   /// Some of the locks that have a record: those whose names come next behind `after`, in order of
   /// their bytes. None: there are no more.
   virtual Result<std::vector<Named>> page(const std::string& after, const CallLimit& limit) = 0;

@@ -70,7 +70,7 @@ class RecordListener final : public Listener {
     due_ = Deadline::after(base::now(), reconnect);
     const auto posts = records_->listen(name_, token_.text(), limit);
     if (!posts) return;
-    const auto seen = look_at(*records_, name_, limit);
+    const auto seen = changes_.look_at(name_, limit);
     if (!seen) return;
     for (auto& each : letters_for(token_.text(), *seen)) missed_.push_back(std::move(each));
     due_ = Deadline::after(base::now(), *posts == Posts::arrive ? listening : others_look_in);
@@ -104,6 +104,7 @@ class RecordListener final : public Listener {
   }
 
   std::unique_ptr<Records> records_;
+  Changes changes_{*records_};
   LockName name_;
   Token token_;
   Deadline due_ = Deadline::at(base::now());
@@ -126,7 +127,7 @@ class RecordStore final : public LockStore {
     const auto is_grant = [](const auto& entered) {
       return std::holds_alternative<rules::Grant>(entered);
     };
-    auto entered = change(*records_, claim.name, enter, is_grant, limit);
+    auto entered = changes_.change(claim.name, enter, is_grant, limit);
     if (!entered) {
       if (entered.error().kind == Fault::Kind::silent && !lost_try_) lost_try_ = asked_at;
       return std::move(entered).error();
@@ -193,17 +194,17 @@ class RecordStore final : public LockStore {
     // lease. The connection may have died without a word: half of the time is for a new one.
     const auto now = base::now();
     const CallLimit first = limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
-    const auto answer = change(*records_, claim.name, rules::Cancel{claim}, first);
+    const auto answer = changes_.change(claim.name, rules::Cancel{claim}, first);
     const bool unheard = !answer && answer.error().kind == Fault::Kind::silent;
     if (unheard && !os::ended(limit)) {
-      (void)change(*records_, claim.name, rules::Cancel{claim}, limit);
+      (void)changes_.change(claim.name, rules::Cancel{claim}, limit);
     }
   }
 
   Renewal renew(const LockName& name, const Token& token, Ttl ttl,
                 const CallLimit& limit) override {
     const auto is_ours = [](Own own) { return own == Own::ours; };
-    auto refreshed = change(*records_, name, rules::Refresh{token, ttl}, is_ours, limit);
+    auto refreshed = changes_.change(name, rules::Refresh{token, ttl}, is_ours, limit);
     if (!refreshed) return std::move(refreshed).error();
     if (refreshed->answer != Own::ours) return not_ours(refreshed->answer);
     const Moment asked_at = refreshed->after.asked_at;
@@ -212,14 +213,14 @@ class RecordStore final : public LockStore {
 
   Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override {
-    auto left = change(*records_, name, rules::Leave{token, parting}, limit);
+    auto left = changes_.change(name, rules::Leave{token, parting}, limit);
     if (!left) return std::move(left).error();
     if (left->answer != Own::ours) return not_ours(left->answer);
     return Released{};
   }
 
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
-    auto seen = look_at(*records_, name, limit);
+    auto seen = changes_.look_at(name, limit);
     if (!seen) return std::move(seen).error();
     rules::settle(seen->record.state, seen->facts);
     const auto held = rules::check(seen->record.state, token, seen->facts);
@@ -234,7 +235,7 @@ class RecordStore final : public LockStore {
   void confirm_stopped(const LockName& name, const Notice& notice,
                        const CallLimit& limit) override {
     if (notice.reply_to.empty()) return;
-    (void)change(*records_, name, rules::LastWordTo{notice.reply_to}, limit);
+    (void)changes_.change(name, rules::LastWordTo{notice.reply_to}, limit);
   }
 
  private:
@@ -249,7 +250,7 @@ class RecordStore final : public LockStore {
   /// What came before we listened: a letter is in the record, and any other word came with a
   /// change.
   Result<std::optional<Turn>> look_for_missed(const Claim& claim, const CallLimit& limit) {
-    auto seen = look_at(*records_, claim.name, limit);
+    auto seen = changes_.look_at(claim.name, limit);
     if (!seen) return std::move(seen).error();
     if (auto notice = notice_for(claim.token, *seen)) return std::optional<Turn>{*notice};
     if (seen->version != seen_version_) return std::optional<Turn>{ClaimAgain{}};
@@ -258,6 +259,7 @@ class RecordStore final : public LockStore {
 
   OpenRecords open_;
   std::unique_ptr<Records> records_;
+  Changes changes_{*records_};
 
   // Of the queue: our ticket, the record as we stood in it last, and when to look at it again.
   std::optional<std::uint64_t> ticket_{};
