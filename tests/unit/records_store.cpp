@@ -265,7 +265,9 @@ TEST_CASE(
     fleet.server.is_late_with_news = is_late_with_news;
     const auto lease = Fleet::granted(*fleet.one, claim("a"));
     CHECK(fleet.server.reads == 1);
-    ::usleep(2'000);  // or the lease would end in the same millisecond as before
+    // Or the lease would end in the same millisecond as before.
+    fleet.server.pass(10);
+    ::usleep(2'000);
     CHECK(is<Renewed>(fleet.one->renew(name, lease.token, lease.ttl, soon())));
     CHECK(fleet.server.reads == 1);
     (void)Fleet::queued(*fleet.other, claim("b"));
