@@ -12,6 +12,7 @@ import sys
 import time
 
 from measure import children, dirty_kb, gaps_ms, in_turns, pss_kb, ratios, runs_of, tree
+from postgres import postgres_bars
 from wire import Wire
 from world import DIR, ENV, HERE, RLOCK, SOCKET, STAMP, TCP, UNIX, redis, row, start, until
 
@@ -442,4 +443,11 @@ def against():
         row(f"against: {way}, to the other's", f"{ratio:.3f}", "<= 1.030", ratio <= 1.03)
 
 
-BARS = {each.__name__: each for each in (uncontended, handoff, idle, takeover, share, gate, quorum, crowd, guardian, against)}
+# ---- postgres: a run, a hand-off and a waiter on PostgreSQL.
+
+def postgres():
+    postgres_bars(chain, flock_waiting)
+
+
+BARS = {each.__name__: each
+        for each in (uncontended, handoff, idle, takeover, share, gate, quorum, postgres, crowd, guardian, against)}

@@ -128,6 +128,7 @@ PEERS = [
     Rlock("Sentinel", "sentinels"),
     Rlock("Cluster", "cluster"),
     Rlock("quorum of 3", "quorum"),
+    Rlock("PostgreSQL", "postgres", lambda told: told[:1]),
     Rlock("ZooKeeper", "zookeeper"),
     Rlock("--local-gate", "redis", lambda told: told[:1], ("--local-gate",)),
     Rlock("file:", None, ttl=False),

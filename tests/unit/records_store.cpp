@@ -232,6 +232,26 @@ TEST_CASE("one that supersedes and asks again stops nobody who came after it") {
   }
 }
 
+TEST_CASE("waiters hear of a lease that ends before their next sign of life") {
+  Fleet fleet;
+  const auto third = open_store(fake::opener(fleet.server));
+  const auto fourth = open_store(fake::opener(fleet.server));
+  const auto first = Fleet::granted(*fleet.one, claim("a"));
+  auto short_lease = claim("b");
+  short_lease.ttl = *Ttl::from(Millis{20'000});
+  (void)Fleet::queued(*fleet.other, short_lease);
+  (void)Fleet::queued(*third, claim("c"));
+  (void)Fleet::queued(*fourth, claim("d"));
+  CHECK(is<StillWaiting>(fourth->await_turn(claim("d"), soon(1))));
+  CHECK(is<Released>(fleet.one->release(name, first.token, {}, soon())));
+  CHECK(is<StillWaiting>(fourth->await_turn(claim("d"), soon(1))));
+  (void)Fleet::granted(*fleet.other, short_lease);
+  CHECK(is<ClaimAgain>(fourth->await_turn(claim("d"), soon(1'000))));
+  const auto place = Fleet::queued(*fourth, claim("d"));
+  REQUIRE(place.look_in);
+  CHECK(*place.look_in <= Millis{20'200});
+}
+
 TEST_CASE("a withdrawal that is not heard is said once more") {
   Fleet fleet;
   (void)Fleet::granted(*fleet.one, claim("a"));

@@ -10,6 +10,7 @@
 #include "store/lock_admin.hpp"
 #include "store/rules/lock_state.hpp"
 #include "store/rules/runs.hpp"
+#include "store/rules/waiting.hpp"
 
 namespace store::rules {
 
@@ -39,6 +40,7 @@ struct Enter {
   Claim claim;                            // but for a `bid` and `sync_replicas`
   std::optional<std::uint64_t> ticket{};  // to come back with
   Millis tried{};                         // since the first try whose answer was lost; 0: none was
+  Pulse pulse{};                          // the same for all who use a lock
 };
 struct Grant {
   Fence fence;
