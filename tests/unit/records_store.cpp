@@ -236,6 +236,7 @@ TEST_CASE("waiters hear of a lease that ends before their next sign of life") {
   Fleet fleet;
   const auto third = open_store(fake::opener(fleet.server));
   const auto fourth = open_store(fake::opener(fleet.server));
+  const auto last = open_store(fake::opener(fleet.server));
   const auto first = Fleet::granted(*fleet.one, claim("a"));
   auto short_lease = claim("b");
   short_lease.ttl = *Ttl::from(Millis{20'000});
@@ -243,8 +244,10 @@ TEST_CASE("waiters hear of a lease that ends before their next sign of life") {
   (void)Fleet::queued(*third, claim("c"));
   (void)Fleet::queued(*fourth, claim("d"));
   CHECK(is<StillWaiting>(fourth->await_turn(claim("d"), soon(1))));
+  (void)Fleet::queued(*last, claim("e"));
   CHECK(is<Released>(fleet.one->release(name, first.token, {}, soon())));
   CHECK(is<StillWaiting>(fourth->await_turn(claim("d"), soon(1))));
+  CHECK(is<StillWaiting>(fourth->await_turn(claim("d"), soon(150))));
   (void)Fleet::granted(*fleet.other, short_lease);
   CHECK(is<ClaimAgain>(fourth->await_turn(claim("d"), soon(1'000))));
   const auto place = Fleet::queued(*fourth, claim("d"));
