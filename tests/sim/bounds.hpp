@@ -11,8 +11,9 @@ inline constexpr Nanos at_once = 10 * ms;
 inline constexpr Nanos by_itself = 250 * ms;
 // That a slot is done, all who wait for it hear at once, however many of the others are dead.
 inline constexpr Nanos told_of_done = 50 * ms;
-// However many died at the head of the queue, while one of those who look after the lock lives.
-inline constexpr Nanos behind_the_dead = 3 * s;
+// However many died at the head of the queue, while one of those who look after the lock lives: a
+// reservation, a roll call, and their messages.
+inline constexpr Nanos behind_the_dead = 3 * s + at_once;
 // Where none of them does: the next sign of life of whoever lives, and reservations that nobody
 // takes.
 inline constexpr Nanos until_a_heartbeat = 15 * s;

@@ -239,7 +239,7 @@ TEST_CASE("waiters hear of a lease that ends before their next sign of life") {
   const auto last = open_store(fake::opener(fleet.server));
   const auto first = Fleet::granted(*fleet.one, claim("a"));
   auto short_lease = claim("b");
-  short_lease.ttl = *Ttl::from(Millis{20'000});
+  short_lease.ttl = *Ttl::from(Millis{10'000});
   (void)Fleet::queued(*fleet.other, short_lease);
   (void)Fleet::queued(*third, claim("c"));
   (void)Fleet::queued(*fourth, claim("d"));
@@ -252,7 +252,7 @@ TEST_CASE("waiters hear of a lease that ends before their next sign of life") {
   CHECK(is<ClaimAgain>(fourth->await_turn(claim("d"), soon(1'000))));
   const auto place = Fleet::queued(*fourth, claim("d"));
   REQUIRE(place.look_in);
-  CHECK(*place.look_in <= Millis{20'200});
+  CHECK(*place.look_in <= Millis{10'200});
 }
 
 TEST_CASE("a withdrawal that is not heard is said once more") {

@@ -15,9 +15,6 @@ using rules::Own;
 
 // Between attempts to connect: a refresh would find out the same, so there is no hurry.
 constexpr Millis reconnect{1'000};
-// A waiter's sign of life: rarer than on Redis, for each is two statements; those who have died are
-// found by their turn, and by the roll call after it.
-constexpr rules::Pulse pulse{Millis{30'000}, Millis{75'000}};
 // After so long a holder looks whether it has missed a word: a connection may die unnoticed.
 constexpr Millis listening{30'000};
 // Where no word arrives who waits looks again: the next one soon, others when a turn may be near.
@@ -44,7 +41,8 @@ Lease lease_of(const rules::Grant& grant, const Claim& claim, Moment asked_at) {
 Millis sleep_at(const Queued& place) {
   if (!place.holder) return rules::second_look;
   // Not all at once, or each would find that another one was quicker.
-  const Millis sleep{os::random_between(pulse.every.count() * 3 / 4, pulse.every.count())};
+  constexpr auto longest = rules::heartbeat.count();
+  const Millis sleep{os::random_between(longest * 3 / 4, longest)};
   return std::min(sleep, place.look_in.value_or(sleep) + Millis{1});
 }
 
@@ -122,7 +120,7 @@ class RecordStore final : public LockStore {
 
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
     const Moment asked_at = base::now();
-    rules::Enter enter{claim, ticket_, {}, pulse};
+    rules::Enter enter{claim, ticket_, {}};
     // Once we are in the queue, those who came after us must not be sent away.
     if (ticket_) enter.claim.supersede.clear();
     if (lost_try_) {

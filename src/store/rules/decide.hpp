@@ -10,7 +10,6 @@
 #include "store/lock_admin.hpp"
 #include "store/rules/lock_state.hpp"
 #include "store/rules/runs.hpp"
-#include "store/rules/waiting.hpp"
 
 namespace store::rules {
 
@@ -40,7 +39,6 @@ struct Enter {
   Claim claim;                            // but for a `bid` and `sync_replicas`
   std::optional<std::uint64_t> ticket{};  // to come back with
   Millis tried{};                         // since the first try whose answer was lost; 0: none was
-  Pulse pulse{};                          // the same for all who use a lock
 };
 struct Grant {
   Fence fence;

@@ -186,7 +186,7 @@ Entered Entering::grant() {
     // The lease may end before that of the holder which they saw; or before the reservation, which
     // the new first one may have been told of.
     const Millis ttl = claim_.ttl.length();
-    if (was_told && ttl < request_.pulse.every) turns_.tell_lookers(ttl < confirm_within ? 0 : 1);
+    if (was_told && ttl < heartbeat) turns_.tell_lookers(ttl < confirm_within ? 0 : 1);
   }
   // A grant that was not heard, and is over.
   if (request_.tried > Millis{0})
@@ -215,7 +215,7 @@ Entered Entering::stand() {
     turns_.stand({claim_.token, claim_.mode,
                   request_.ticket.value_or(std::max<std::uint64_t>(behind, turns_.now_us())), 0});
   }
-  mine()->believed = turns_.now() + request_.pulse.believed.count();
+  mine()->believed = turns_.now() + patience.count();
   const auto rank = static_cast<std::size_t>(mine() - state_.queue.data());
   // There is room for the first one, which did not come for it.
   const bool not_come = rank > 0 && turns_.may_first_join();

@@ -8,13 +8,8 @@
 
 namespace store::rules {
 
-inline constexpr base::Millis heartbeat{12'000};  // a waiter's sign of life
-inline constexpr base::Millis patience{30'000};   // two and a half heartbeats: one may be lost
-/// How often a waiter shows that it lives, and for how long it is taken to after that.
-struct Pulse {
-  base::Millis every = heartbeat;
-  base::Millis believed = patience;
-};
+inline constexpr base::Millis heartbeat{12'000};      // a waiter's sign of life
+inline constexpr base::Millis patience{30'000};       // two and a half heartbeats: one may be lost
 inline constexpr base::Millis confirm_within{2'000};  // a reservation: many round trips, yet short
 inline constexpr base::Millis second_look{100};  // after `next`: by then the first one has come
 /// The first waiter comes at the end of a lease, each of the next so much later.
