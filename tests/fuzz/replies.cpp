@@ -5,6 +5,7 @@
 #include "store/redis/client.hpp"
 #include "store/redis/connection.hpp"
 #include "store/redis/scripts.hpp"
+#include "store/rules/posts.hpp"
 
 namespace {
 
@@ -23,7 +24,7 @@ void look_at_text(std::string_view text) {
   const auto [token_again, mode_again] = waiter_in(queue_id(token, mode));
   fuzz::promise(mode == store::Mode{} || (token_again == token && mode_again == mode),
                 "a place in the queue is read back");
-  if (const auto notice = notice_in(text)) {
+  if (const auto notice = store::rules::notice_in(text)) {
     fuzz::promise(base::is_printable(notice->why), "what others say is clean");
     fuzz::promise(notice->why.size() < 1000, "and short");
   }

@@ -156,6 +156,7 @@ class Judge final : public Observer {
     store::Fence fence = 0;
     std::optional<store::Parting::SlotEnd> end{};
     store::RunOutcome outcome{};
+    Nanos ended = 0;
     std::set<std::size_t> known_at{};  // the servers that know its number
     std::set<std::size_t> heard_at{};  // those that heard of its end, and have not lost their data
     bool was_heard = false;            // by any of them

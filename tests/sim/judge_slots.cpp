@@ -35,11 +35,14 @@ bool Judge::is_done(const SlotRuns& runs, std::size_t number, unsigned retries, 
   const SlotRun& run = runs[number];
   if (run.end == End::done) return true;
   if (run.end != End::failed) return false;
-  const auto failed = std::count_if(
-      runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(number), [&](const SlotRun& each) {
-        return each.end == End::failed &&
-               (surely ? any_majority_meets(each.heard_at) : each.was_heard);
-      });
+  // Where the server lost its data, a later run may have ended before this one.
+  const auto is_before = [&](const SlotRun& each) {
+    return &each < &run || (!surely && each.end && each.ended < run.ended);
+  };
+  const auto failed = std::count_if(runs.begin(), runs.end(), [&](const SlotRun& each) {
+    return is_before(each) && each.end == End::failed &&
+           (surely ? any_majority_meets(each.heard_at) : each.was_heard);
+  });
   return failed >= retries;
 }
 
@@ -82,6 +85,7 @@ void Judge::ended_for_slot(const Job& job, const store::RunOutcome& outcome, End
     if (run.token != job.tokens.front()) continue;
     run.end = end;
     run.outcome = outcome;
+    run.ended = world_.now();
   }
 }
 
