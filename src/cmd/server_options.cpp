@@ -54,7 +54,8 @@ Password password_beside_the_url(const Settings& settings, const std::optional<S
   const bool is_of_config = file->origin == Setting::Origin::config;
   if (is_of_config && server && server->origin == Setting::Origin::environment) {
     auto password = password_of_redis_cli();
-    if (password.text.empty() && store::lacks_password(spec)) {
+    const bool lacks = store::lacks_password(spec) && !store::looks_for_password(spec);
+    if (password.text.empty() && lacks) {
       throw not_for_this_server(*file, *server);
     }
     return password;

@@ -163,6 +163,10 @@ bool lacks_password(const ServerSpec& server) {
          (ensemble != nullptr && !ensemble->user.empty() && ensemble->password.empty());
 }
 
+bool looks_for_password(const ServerSpec& server) {
+  return std::holds_alternative<PostgreSql>(server);
+}
+
 std::string_view what_takes_libraries(const ServerSpec& server) {
   if (std::holds_alternative<PostgreSql>(server)) return "PostgreSQL";
   const auto servers = redis_servers_in(server);

@@ -41,6 +41,9 @@ void default_password(ServerSpec& server, const base::Secret& password,
 /// Whether it would take a password, and its URL gave none.
 bool lacks_password(const ServerSpec& server);
 
+/// Whether its client looks for a password by itself (.pgpass) where its URL gives none.
+bool looks_for_password(const ServerSpec& server);
+
 /// What of it takes shared libraries, "TLS" or "PostgreSQL"; empty: nothing.
 std::string_view what_takes_libraries(const ServerSpec& server);
 /// The names and addresses that its URL has; a server may bring others up later.

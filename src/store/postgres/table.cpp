@@ -190,9 +190,13 @@ class Table final : public records::Records {
       ear_ = Ear::behind_pooler;
       return Posts::do_not_arrive;
     }
-    const auto statement = fmt::format("listen {}", channel);  // which takes no parameter
-    auto heard = ask(statement.c_str(), {}, longest_answer, limit);
-    if (!heard) return std::move(heard).error().fault;
+    // They take no parameters.
+    const auto statement = fmt::format("unlisten *; listen {}", channel);
+    auto heard = connection_->run(statement.c_str(), limit);
+    if (!heard) {
+      drop_after(heard.error());
+      return std::move(heard).error().fault;
+    }
     ear_ = Ear::open;
     channel_ = channel;
     return Posts::arrive;

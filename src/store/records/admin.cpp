@@ -54,7 +54,8 @@ class RecordAdmin final : public LockAdmin {
                                 const std::string& by, const CallLimit& limit) override {
     auto ready = listen(name, limit);
     if (!ready) return std::move(ready).error();
-    auto removed = changes_.change(name, rules::ForceRelease{shown, by, reply_id_}, limit);
+    const auto is_done = [](const Removal& each) { return std::holds_alternative<Removed>(each); };
+    auto removed = changes_.change(name, rules::ForceRelease{shown, by, reply_id_}, is_done, limit);
     if (!removed) return std::move(removed).error();
     return std::move(removed->answer);
   }

@@ -39,6 +39,8 @@ class Changes {
   explicit Changes(Records& records) : records_{records} {}
 
   Result<Seen> look_at(const LockName& name, const CallLimit& limit);
+  /// The lock that it keeps is not as it was.
+  void forget() { kept_.reset(); }
 
   /// Where the rules change nothing and tell nobody, nothing is written. A silent Fault: it may
   /// have been written, and asking again with the same token finds out. `keeps`: of an answer,

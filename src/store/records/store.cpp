@@ -174,6 +174,7 @@ class RecordStore final : public LockStore {
       auto post = records_->take();
       if (!post) return cut_off(std::move(post).error(), limit);
       if (*post) {
+        changes_.forget();  // it came with a change of another one's
         if (auto notice = rules::notice_in(**post)) return *std::move(notice);
         if (**post != "next") return ClaimAgain{};
         look_at_ = std::min(look_at_, Deadline::after(base::now(), rules::second_look));
@@ -215,7 +216,9 @@ class RecordStore final : public LockStore {
 
   Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override {
-    auto left = changes_.change(name, rules::Leave{token, parting}, limit);
+    // A slot that is done must stay so; any other lock ends with its lease as well.
+    const auto keeps = [&](Own /*own*/) { return parting.slot.has_value(); };
+    auto left = changes_.change(name, rules::Leave{token, parting}, keeps, limit);
     if (!left) return std::move(left).error();
     if (left->answer != Own::ours) return not_ours(left->answer);
     return Released{};

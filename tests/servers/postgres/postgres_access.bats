@@ -57,6 +57,12 @@ use_server() {
   PGPASSWORD=wrong attempt -k "$K" -- true
   assert_equal "$status" 77
   assert_one_stderr_line 28P01
+  # That of a configuration file is not for the server of a variable, which may need none.
+  printf 'password-file = %s\n' "$T/password" >"$T/conf"
+  PGPASSWORD=pg-secret RLOCK_CONFIG=$T/conf attempt -k "$K" -- echo ran
+  assert_output ran
+  attempt --config "$T/conf" -S "$RLOCK_SERVER" -k "$K" -- "$RLOCK_BIN" -k "$K:other" -- echo ran
+  assert_output ran
   # That one is for Redis.
   REDISCLI_AUTH=pg-secret attempt -k "$K" -- true
   assert_equal "$status" 77
