@@ -236,3 +236,28 @@ s = socket.create_server(('127.0.0.1', $dead)); print('listening', flush=True); 
   signal TERM deaf
   finish deaf
 }
+
+@test "a grant waits for the standbys that the server waits for; a place in the queue and a release do not" {
+  start_postgres
+  hold holder -k "$K" --ttl 60s
+  wait_for_standbys nobody
+  start waiter -k "$K" -w 60s --connect-timeout 20s -- echo 'my turn'
+  wait_until waits 1
+  let_go holder
+  assert_success
+  wait_until waits_for_a_standby
+  assert_equal "$(<"$T/waiter.out")" ''
+  wait_for_standbys ''
+  finish waiter
+  assert_success
+  assert_output 'my turn'
+}
+
+# wait_for_standbys NAMES: synchronous_standby_names, once it counts.
+wait_for_standbys() {
+  sql "alter system set synchronous_standby_names = '$1'"
+  sql 'select pg_reload_conf()' >/dev/null
+  wait_until has_standby_names "$1"
+}
+has_standby_names() { [[ $(sql 'show synchronous_standby_names') == "$1" ]]; }
+waits_for_a_standby() { [[ $(sql "select count(*) from pg_stat_activity where wait_event = 'SyncRep'") == 1 ]]; }
