@@ -152,6 +152,8 @@ class Table final : public records::Records {
     return snapshot_in(*rows, 0);
   }
 
+  // It exchanges no values of ours.
+  // NOLINTNEXTLINE(bugprone-exception-escape)
   Result<Swapped> swap(const LockName& name, const Swap& swap, const CallLimit& limit) override {
     auto written = try_swap(name, swap, limit);
     if (!written && is_without_tables(written.error())) {
