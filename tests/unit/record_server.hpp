@@ -54,7 +54,7 @@ struct RecordServer {
   }
 };
 
-class Records final : public store::records::Records {
+class Records : public store::records::Records {
  public:
   explicit Records(RecordServer& server) : server_{server} {}
 

@@ -477,4 +477,44 @@ TEST_CASE("a list has the locks that match, and those in use") {
   CHECK(fleet.admin->list("*", Listed::remembered, Millis{100}, soon())->locks.size() == 1);
 }
 
+TEST_CASE("a record that cannot be read hides none of the others, and the list says so") {
+  Fleet fleet;
+  (void)Fleet::granted(*fleet.one, claim("a"));
+  fleet.server.records["a-broken-one"] = {"rlock\t2", 1};
+  const auto listing = fleet.admin->list("*", Listed::in_use, Millis{100}, soon());
+  REQUIRE(listing);
+  CHECK(listing->locks.size() == 1);
+  REQUIRE(listing->missing);
+  CHECK(listing->missing->why.find("a-broken-one") != std::string::npos);
+  CHECK_FALSE(fleet.admin->list("k*", Listed::in_use, Millis{100}, soon())->missing);
+}
+
+/// Its list never ends.
+class Endless final : public fake::Records {
+ public:
+  Endless(fake::RecordServer& server, bool repeats) : fake::Records{server}, repeats_{repeats} {}
+  Result<std::vector<Named>> page(const std::string& /*after*/,
+                                  const CallLimit& /*limit*/) override {
+    std::vector<Named> page;
+    for (int i = 0; i < 1'000; ++i) page.push_back({fmt::format("{:012}", next_++), {}});
+    if (repeats_) next_ = 0;
+    return page;
+  }
+
+ private:
+  bool repeats_;
+  int next_ = 0;
+};
+
+TEST_CASE("a list without an end is given up") {
+  for (const bool repeats : {false, true}) {
+    CAPTURE(repeats);
+    fake::RecordServer server;
+    const auto admin = open_admin([&] { return std::make_unique<Endless>(server, repeats); });
+    const auto listing = admin->list("x*", Listed::in_use, Millis{100}, soon());
+    REQUIRE_FALSE(listing);
+    CHECK(listing.error().kind == Fault::Kind::unusable);
+  }
+}
+
 }  // namespace unit::records_store
