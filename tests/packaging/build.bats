@@ -106,7 +106,8 @@ a_clone() {
   git clone -q "$@" "file://$T/origin" "$T/clone"
 }
 
-# its_tests ARGUMENT...: scripts/test in the clone, where nothing is built and the two files have a test each
+# its_tests ARGUMENT...: scripts/test in the clone, where nothing is built and the two files have a test each. They take a
+# moment: Bats 1.11 may miss the process that counts a test's time if the test ends before that has begun, and wait for it.
 its_tests() {
   local name
   for name in build install-packages install-promtool install-node-modules; do
@@ -115,9 +116,9 @@ its_tests() {
   install -D -m 755 /bin/true "$T/clone/build/release/rlock"
   cp /bin/true "$T/clone/build/release/unit-tests"
   mkdir -p "$T/clone/tests/upgrade"
-  echo '@test "of two versions" { false; }' >"$T/clone/tests/upgrade/two.bats"
-  echo '@test "of one" { true; }' >"$T/clone/tests/one.bats"
-  echo '@test "of none" { skip; }' >"$T/clone/tests/skips.bats"
+  echo '@test "of two versions" { sleep 0.2; false; }' >"$T/clone/tests/upgrade/two.bats"
+  echo '@test "of one" { sleep 0.2; }' >"$T/clone/tests/one.bats"
+  echo '@test "of none" { sleep 0.2; skip; }' >"$T/clone/tests/skips.bats"
   run env -i PATH="${PATH//"$BATS_LIBEXEC:"/}" HOME="$HOME" "$T/clone/scripts/test" "$@"
 }
 
