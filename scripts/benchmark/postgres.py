@@ -65,7 +65,7 @@ def statements_of_waiters():
     until(lambda: clients() >= 1)
     waiters = [start(*at_postgres("-w", "forever"), "true") for _ in range(10)]
     until(in_line(10))
-    time.sleep(2)
+    time.sleep(12)  # a server process that rests tells of its transactions after ten seconds
 
     def transactions():
         return int(asked("select pg_stat_clear_snapshot() is null or xact_commit + xact_rollback > 0, xact_commit + xact_rollback "
