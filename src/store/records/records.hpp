@@ -29,8 +29,8 @@ struct Swap {
   std::string text;         // empty: it goes
   std::int64_t ends_ms;     // since 1970, by the server's clock: from then on nothing in it counts
   std::vector<rules::Post> posts;
-  bool must_last;  // a grant, a refresh, the end of a slot: somebody trusts in it also after a crash
-                   // of the server
+  bool must_last;  // a grant, a refresh, the end of a slot: somebody trusts in it also after a
+                   // crash of the server
 };
 
 /// A change that was done.
