@@ -55,6 +55,15 @@ std::optional<Seen> Changes::remembered(const LockName& name) const {
   return seen;
 }
 
+std::uint64_t Changes::latest_for(const Seen& seen, bool is_remembered) {
+  constexpr std::uint64_t tolerated_us = 1'000'000;
+  if (is_remembered) return seen.facts.now_us + tolerated_us;
+  // The swap may take as long as the question did.
+  const auto passed =
+      std::chrono::duration_cast<std::chrono::microseconds>(base::now() - seen.asked_at);
+  return seen.facts.now_us + 2 * static_cast<std::uint64_t>(passed.count()) + tolerated_us;
+}
+
 Result<Changes::Newer> Changes::write(const LockName& name, Seen& seen, std::uint64_t latest_us,
                                       std::vector<rules::Post> posts, bool must_last,
                                       const CallLimit& limit) {

@@ -1,7 +1,6 @@
 // Read, decide, swap, and once more if somebody was quicker.
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -67,7 +66,7 @@ class Changes {
       }
       if (!is_same) {
         const bool must_last = keeps(decision.answer);
-        const auto latest_us = is_remembered ? seen->facts.now_us + longest_unasked_us : any_time;
+        const auto latest_us = latest_for(*seen, is_remembered);
         auto newer = write(name, *seen, latest_us, std::move(decision.posts), must_last, limit);
         if (!newer) return std::move(newer).error();
         if (newer->is_written) {
@@ -91,9 +90,9 @@ class Changes {
  private:
   // After so many tries a pause, so that of many who want the same record each has its turn.
   static constexpr int tries_at_once = 2;
-  // By so much the server's clock may be ahead of what we take it for.
-  static constexpr std::uint64_t longest_unasked_us = 1'000'000;
-  static constexpr auto any_time = std::numeric_limits<std::int64_t>::max();
+  /// Until when by the server's clock a swap may be done that was decided on this: if that clock
+  /// was set forward meanwhile, the lock is to be looked at again.
+  static std::uint64_t latest_for(const Seen& seen, bool is_remembered);
 
   struct Newer {
     bool is_written;
