@@ -3,6 +3,8 @@
 load ../../lib/rlock
 load ../../lib/postgres
 
+[[ -z ${BATS_TEST_TIMEOUT:-} ]] || BATS_TEST_TIMEOUT=1200 # two minutes on a release, more with a sanitizer
+
 setup_file() { :; }
 teardown_file() { :; }
 use_server() { :; }
