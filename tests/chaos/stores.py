@@ -83,6 +83,17 @@ def lost_packets(rng, port, both_ways, one_way, **more):
             Trouble(one_way, seconds, lambda: packets.lose(port, answers_only=True), packets.find, **more)]
 
 
+def on_the_way(rng, proxy, grant):
+    """What befalls those who go through a proxy; grant: a text that stands in the requests for one."""
+    def trouble(kind, seconds, mode):
+        return Trouble(kind, seconds, lambda: proxy.switch(mode), lambda: proxy.switch("pass"), via="proxy")
+
+    return [trouble("cut", rng.choice([0.1, 1.0, 3.0]), "refuse"),
+            trouble("stall", rng.choice([0.5, 3.0]), "stall"),
+            trouble("delay", 1.0, "delay 100"),
+            trouble("lost-reply", 1.0, f"drop-reply {grant}")]
+
+
 def pause(kind, seconds, servers, end=lambda: None):
     def resume():
         for server in servers:
@@ -108,17 +119,11 @@ class OneRedis(Store):
                 "tcp": ["-S", f"redis://127.0.0.1:{self.redis.port}"]}
 
     def trouble(self, rng):
-        def on_the_way(kind, seconds, mode):
-            return Trouble(kind, seconds, lambda: self.proxy.switch(mode), lambda: self.proxy.switch("pass"), via="proxy")
-
         return rng.choice([
             pause("server-paused", rng.choice([0.3, 1.0, 3.0]), [self.redis]),
             Trouble("restart", 0.2, self.redis.kill, self.redis.start),
             wipe(self.redis),
-            on_the_way("cut", rng.choice([0.1, 1.0, 3.0]), "refuse"),
-            on_the_way("stall", rng.choice([0.5, 3.0]), "stall"),
-            on_the_way("delay", 1.0, "delay 100"),
-            on_the_way("lost-reply", 1.0, "drop-reply EVALSHA"),
+            *on_the_way(rng, self.proxy, "EVALSHA"),
             *lost_packets(rng, self.redis.port, "packets-lost", "answers-lost", via="tcp"),
         ])
 
@@ -280,19 +285,13 @@ class OnePostgres(Store):
                 "tcp": ["-S", f"postgresql://postgres@127.0.0.1:{port}/postgres"]}
 
     def trouble(self, rng):
-        def on_the_way(kind, seconds, mode):
-            return Trouble(kind, seconds, lambda: self.proxy.switch(mode), lambda: self.proxy.switch("pass"), via="proxy")
-
         return rng.choice([
             pause("server-paused", rng.choice([0.3, 1.0, 3.0]), [self.postgres]),
             Trouble("restart", 0.2, self.postgres.kill, self.postgres.start),
             Trouble("wipe", 0, lambda: self.postgres.ask("truncate rlock.lock")),
             Trouble("cut", 0, lambda: self.postgres.ask("select pg_terminate_backend(pid) from pg_stat_activity "
                                                         "where application_name = 'rlock'")),
-            on_the_way("cut", rng.choice([0.1, 1.0, 3.0]), "refuse"),
-            on_the_way("stall", rng.choice([0.5, 3.0]), "stall"),
-            on_the_way("delay", 1.0, "delay 100"),
-            on_the_way("lost-reply", 1.0, "drop-reply returning 1"),
+            *on_the_way(rng, self.proxy, "returning 1"),
             *lost_packets(rng, self.postgres.port, "packets-lost", "answers-lost", via="tcp"),
         ])
 

@@ -84,3 +84,23 @@ end_job_of_killed() {
   touch "$T/holder.go"
   wait_until gone "${PIDS[holder]}"
 }
+
+# count_up: adds one to the file "count", in a way that loses when two do it at a time.
+count_up() {
+  cat <<'SH'
+n=$(cat "$T/count"); sleep 0.01; echo $((n + 1)) >"$T/count.$$"; mv "$T/count.$$" "$T/count"
+SH
+}
+
+never_two_of_a_dozen() {
+  local number
+  echo 0 >"$T/count"
+  for number in {1..12}; do
+    start "w$number" -q -k "$K" -w 60s -- sh -c "$(count_up)"
+  done
+  for number in {1..12}; do
+    finish "w$number"
+    assert_success
+  done
+  assert_equal "$(<"$T/count")" 12
+}

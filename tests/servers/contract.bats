@@ -5,13 +5,6 @@ load ../lib/rlock
 load ../lib/stores
 load ../lib/contract_stories
 
-# count_up: adds one to the file "count", in a way that loses when two do it at a time.
-count_up() {
-  cat <<'SH'
-n=$(cat "$T/count"); sleep 0.01; echo $((n + 1)) >"$T/count.$$"; mv "$T/count.$$" "$T/count"
-SH
-}
-
 @test "a job runs under the lock, is told so, and its exit code is the exit code" {
   job_runs_under_the_lock
 }
@@ -53,16 +46,7 @@ SH
 }
 
 @test "a dozen at once, and never two of them" {
-  local number
-  echo 0 >"$T/count"
-  for number in {1..12}; do
-    start "w$number" -q -k "$K" -w 60s -- sh -c "$(count_up)"
-  done
-  for number in {1..12}; do
-    finish "w$number"
-    assert_success
-  done
-  assert_equal "$(<"$T/count")" 12
+  never_two_of_a_dozen
   wait_free "$K"
 }
 

@@ -86,7 +86,6 @@ Fault not_answered(os::Ready ready) {
 
 Fault::Kind kind_of(std::string_view sqlstate) {
   using Kind = Fault::Kind;
-  constexpr std::string_view read_only = "25006";
   constexpr std::string_view completion_unknown = "40003";
   // A server that ends may have committed before.
   if (sqlstate == completion_unknown || sqlstate.starts_with("57P")) return Kind::silent;
@@ -102,6 +101,10 @@ Fault::Kind kind_of(std::string_view sqlstate) {
     return Kind::misconfigured;
   }
   return Kind::unusable;
+}
+
+Fault nonsense() {
+  return {Fault::Kind::unusable, "not an answer of a PostgreSQL server"};
 }
 
 // ---- rows ---------------------------------------------------------------------------------------
@@ -151,17 +154,8 @@ Result<std::vector<Connection::Server>> Connection::servers_of(const LibPq& libr
                                                                const PostgreSql& database) {
   // Where several servers are named libpq asks the next one only when the one before has answered:
   // a silent one would have all the time. So each is asked by itself.
-  struct Free {
-    const LibPq* library;
-    void operator()(PQconninfoOption* options) const { library->conninfo_free(options); }
-  };
-  char* why = nullptr;
-  const std::unique_ptr<PQconninfoOption, Free> options{
-      library.conninfo_parse(database.url.reveal().c_str(), &why), Free{&library}};
-  if (!options) {
-    library.free_memory(why);  // it may show a password
-    return Fault{Fault::Kind::misconfigured, "libpq does not accept this URL"};
-  }
+  const Options options = options_in(library, database.url);
+  if (!options) return Fault{Fault::Kind::misconfigured, "libpq does not accept this URL"};
   const auto list = [&](std::string_view name) {
     std::vector<std::string> parts;
     for (const auto* each = options.get(); each->keyword != nullptr; ++each) {
@@ -378,7 +372,7 @@ base::Result<Rows, Refusal> Connection::answer(std::size_t longest, const CallLi
         }
         break;
       default:  // PQgetResult() would give it again and again
-        return Refusal{"", {Fault::Kind::unusable, "not an answer of a PostgreSQL server"}};
+        return Refusal{"", nonsense()};
     }
     if (library_->status(connection) == CONNECTION_BAD) break;
   }

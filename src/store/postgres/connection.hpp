@@ -60,10 +60,14 @@ inline constexpr std::string_view no_such_schema = "3F000";
 inline constexpr std::string_view not_serializable = "40001";
 inline constexpr std::string_view deadlock = "40P01";
 inline constexpr std::string_view not_allowed = "42501";
+inline constexpr std::string_view read_only = "25006";
 
 /// Of an SQLSTATE (PostgreSQL's documentation, appendix A). Nothing of its text is looked at, which
 /// is the server's language's.
 Fault::Kind kind_of(std::string_view sqlstate);
+
+/// What no PostgreSQL server would answer.
+Fault nonsense();
 
 class Connection {
  public:

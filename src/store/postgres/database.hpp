@@ -1,10 +1,6 @@
 // A PostgreSQL database, as a URL names it.
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "base/result.hpp"
 #include "store/url.hpp"
 
@@ -19,9 +15,6 @@ struct PostgreSql {
 };
 
 namespace postgres {
-
-/// Why no database can be used by this program; null if one can.
-const char* unavailable();
 
 /// What a postgresql: URL names. A program that loads no libraries takes any.
 base::Result<PostgreSql, BadUrl> database_in(const Url& url);

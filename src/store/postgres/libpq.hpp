@@ -4,6 +4,7 @@
 
 #include <libpq-fe.h>
 
+#include <memory>
 #include <string>
 
 #include "base/result.hpp"
@@ -51,5 +52,19 @@ struct LibPq {
 /// Loaded once and kept, or why it is not there. Any thread. A program that loads no libraries
 /// (os/libraries.hpp) has none.
 const base::Result<LibPq, std::string>& libpq();
+
+/// The options of a connection that a URL gives.
+struct FreeOptions {
+  const LibPq* library;
+  void operator()(PQconninfoOption* options) const { library->conninfo_free(options); }
+};
+using Options = std::unique_ptr<PQconninfoOption, FreeOptions>;
+/// Null: libpq does not accept the URL. Why it does not would show a password.
+inline Options options_in(const LibPq& library, const base::Secret& url) {
+  char* why = nullptr;
+  Options options{library.conninfo_parse(url.reveal().c_str(), &why), {&library}};
+  library.free_memory(why);
+  return options;
+}
 
 }  // namespace store::postgres

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/log.hpp"
 #include "os/host.hpp"
@@ -116,11 +115,10 @@ std::int64_t new_version() {
   return (os::random_between(0, (std::int64_t{1} << low_bits) - 1) << low_bits | low) + 1;
 }
 
-Fault no_tables(std::string_view why) {
+Fault may_not_make_tables() {
   return {Fault::Kind::misconfigured,
-          fmt::format("the database has no tables of rlock{}; its owner makes them: "
-                      "rlock schema postgresql | psql DATABASE",
-                      why)};
+          "the database has no tables of rlock, and this role may not make them; its owner makes "
+          "them: rlock schema postgresql | psql DATABASE"};
 }
 
 bool is_without_tables(const Refusal& refusal) {
@@ -139,9 +137,9 @@ class Table final : public records::Records {
       rows = ask(time_statement, {}, longest_answer, limit);
     }
     if (!rows) return std::move(rows).error().fault;
-    if (rows->size() != 1 || rows->is_null(0, 2)) return strange();
+    if (rows->size() != 1 || rows->is_null(0, 2)) return nonsense();
     if (rows->truth(0, 3)) {
-      connection_.reset();
+      drop();
       return Fault{Fault::Kind::unavailable, "the server is a standby"};
     }
     if (rows->number(0, 4) > layout) {
@@ -235,8 +233,6 @@ class Table final : public records::Records {
             static_cast<std::uint64_t>(rows.number(row, 2))};
   }
 
-  static Fault strange() { return {Fault::Kind::unusable, "not an answer of a PostgreSQL server"}; }
-
   void drop() {
     connection_.reset();
     ear_ = Ear::none;
@@ -259,7 +255,7 @@ class Table final : public records::Records {
   void drop_after(const Refusal& refusal) {
     using Kind = Fault::Kind;
     const Kind kind = refusal.fault.kind;
-    constexpr std::string_view read_only = "25006";  // another server may have taken over
+    // Where it is read-only another server may have taken over.
     if (kind == Kind::silent || kind == Kind::unusable || refusal.sqlstate == read_only) drop();
   }
 
@@ -279,7 +275,7 @@ class Table final : public records::Records {
              swap.must_last, sweeps, static_cast<std::int64_t>(swap.latest_us)},
             longest_answer, limit);
     if (!rows) return std::move(rows).error();
-    if (rows->size() != 1) return Refusal{"", strange()};
+    if (rows->size() != 1) return Refusal{"", nonsense()};
     const auto now_us = static_cast<std::uint64_t>(rows->number(0, 3));
     if (rows->number(0, 0) != 1) {
       return Swapped{Snapshot{std::string{rows->bytes(0, 5)},
@@ -297,7 +293,7 @@ class Table final : public records::Records {
     }
     const Refusal& refusal = made.error();
     drop_after(refusal);
-    if (refusal.sqlstate == not_allowed) return no_tables(", and this role may not make them");
+    if (refusal.sqlstate == not_allowed) return may_not_make_tables();
     // Another one makes them just now: the next question finds out.
     constexpr std::string_view integrity_violations = "23";
     constexpr std::string_view duplicates = "42P0";

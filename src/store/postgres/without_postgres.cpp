@@ -1,31 +1,32 @@
 // In place of this room where libpq's headers are not there. No URL gets past database_in(), so
-// that nothing here is ever called but unavailable() and schema_for_people().
+// that nothing else here is ever called.
 #include <stdexcept>
 
 #include "store/postgres/postgres.hpp"
-#include "store/postgres/schema.hpp"
 
 namespace store::postgres {
 
-const char* unavailable() {
-  return "this rlock was built without PostgreSQL";
-}
+namespace {
+
+constexpr const char* unavailable = "this rlock was built without PostgreSQL";
+
+}  // namespace
 
 base::Result<PostgreSql, BadUrl> database_in(const Url& /*url*/) {
-  return BadUrl{unavailable()};
+  return BadUrl{unavailable};
 }
 
 std::unique_ptr<LockStore> open_store(const PostgreSql& /*database*/) {
-  throw std::logic_error{unavailable()};
+  throw std::logic_error{unavailable};
 }
 
 std::unique_ptr<LockAdmin> open_admin(const PostgreSql& /*database*/) {
-  throw std::logic_error{unavailable()};
+  throw std::logic_error{unavailable};
 }
 
 Findings examine(const PostgreSql& /*database*/, const LockName& /*name*/,
                  const CallLimit& /*limit*/) {
-  throw std::logic_error{unavailable()};
+  throw std::logic_error{unavailable};
 }
 
 }  // namespace store::postgres

@@ -3,6 +3,7 @@
 load ../../lib/rlock
 load ../../lib/postgres
 load ../../lib/tls
+load ../../lib/contract_stories
 
 setup_file() {
   OWN_SERVERS=()
@@ -133,18 +134,8 @@ use_server() {
 }
 
 @test "a dozen through a pooler of three connections, and never two of them" {
-  local number
   start_pgbouncer 'default_pool_size = 3'
-  echo 0 >"$T/count"
-  for number in {1..12}; do
-    start "w$number" -q -k "$K" -w 60s -- sh -c \
-      'n=$(cat "$T/count"); sleep 0.01; echo $((n + 1)) >"$T/count.$$"; mv "$T/count.$$" "$T/count"'
-  done
-  for number in {1..12}; do
-    finish "w$number"
-    assert_success
-  done
-  assert_equal "$(<"$T/count")" 12
+  never_two_of_a_dozen
 }
 
 @test "an answer that is lost is asked for again: one run, no lock left behind" {
