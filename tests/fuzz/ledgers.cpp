@@ -1,7 +1,7 @@
 // What stands in a directory of locks, and what is read from a holder's pipe.
 #include "property.hpp"
 #include "store/local/directory.hpp"
-#include "store/local/lock_dir.hpp"
+#include "store/local/mail.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto text = fuzz::text_of(data, size);
@@ -12,10 +12,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
                       again->since == entry->since,
                   "an entry is read back");
     fuzz::promise(entry->since >= 0, "a time is one");
-    entry->fence = 1;
-    entry->kept_until = entry->since;
-    const auto holder = store::local::holder_of(*entry, store::local::wall_now());
-    fuzz::promise(holder.held_for >= store::Millis{0}, "nobody holds for less than no time");
   }
   if (const auto notice = store::local::notice_in(text)) {
     fuzz::promise(base::is_printable(notice->why), "what others say is clean");

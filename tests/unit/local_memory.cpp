@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "os/file.hpp"
+#include "store/rules/runs.hpp"
 #include "temporary_directory.hpp"
 
 namespace unit::local_memory {
@@ -15,11 +16,12 @@ namespace unit::local_memory {
 namespace {
 
 using namespace store::local;
-using store::Claim;
 using store::Millis;
 using store::RunOutcome;
-using store::Slot;
 using store::Token;
+using store::rules::LockState;
+using store::rules::RememberedRun;
+using store::rules::RememberedSlot;
 using store::rules::SlotState;
 using State = SlotState::Kind;
 using Kind = RunOutcome::Kind;
@@ -31,21 +33,57 @@ struct Directory : TemporaryDirectory {
   [[nodiscard]] std::string file(const std::string& name) const { return *this / name; }
 };
 
-Claim claim(const std::string& token, Millis history = Millis{60'000}) {
-  Claim claim{*store::LockName::from("k"), Token::foreign(token), *store::Ttl::from(Millis{30'000}),
-              store::OnBusy::give_up};
-  claim.history = history;
-  return claim;
+constexpr Millis a_minute{60'000};
+const SlotState begun{State::running, {1, 0}, "t"};
+
+/// What is remembered while those tokens hold the lock.
+LockState remembered(const Memory& memory, const std::vector<std::string>& holders = {}) {
+  LockState state;
+  for (const auto& each : holders) state.holders.push_back({Token::foreign(each), 1, 1});
+  memory.read_runs(state);
+  return state;
 }
 
-const store::RunEnd good{{Kind::exited, 0}};
-const SlotState begun{State::running, {1, 0}, "t"};
+std::vector<RememberedRun> runs(const Memory& memory,
+                                const std::vector<std::string>& holders = {}) {
+  return remembered(memory, holders).runs;
+}
+
+RememberedRun begun_run(const std::string& token, store::Fence fence) {
+  return {Token::foreign(token), fence, wall_now()};
+}
+
+/// One more has begun, while those hold the lock.
+void begin(const Memory& memory, const RememberedRun& run,
+           const std::vector<std::string>& holders = {}, Millis history = a_minute) {
+  const auto before = remembered(memory, holders);
+  auto after = before;
+  after.runs.insert(after.runs.begin(), run);
+  if (after.runs.size() > store::rules::remembered_runs) after.runs.pop_back();
+  after.runs_end = wall_now() + history.count();
+  memory.write_runs(before, after);
+}
+
+/// That one has ended.
+void end(const Memory& memory, const std::string& token, RunOutcome outcome,
+         const std::string& why = {}) {
+  const auto before = remembered(memory, {token});
+  auto after = before;
+  for (auto& each : after.runs) {
+    if (each.token.text() == token) each.end = {each.granted + 5, outcome, why};
+  }
+  memory.write_runs(before, after);
+}
 
 /// A run from its grant to its end.
 void run(const Memory& memory, store::Fence fence, int code = 0) {
   const auto token = "t" + std::to_string(fence);
-  memory.begin_run(claim(token), fence, 0, {});
-  memory.end_run(Token::foreign(token), {{Kind::exited, code}}, Millis{60'000});
+  begin(memory, begun_run(token, fence));
+  end(memory, token, {Kind::exited, code});
+}
+
+RunOutcome outcome_of(const RememberedRun& run) {
+  return run.end ? run.end->outcome : RunOutcome{Kind::running};
 }
 
 void overwrite(const std::string& file, const std::string& text) {
@@ -81,62 +119,67 @@ TEST_CASE("a record is read as it was written, and not at all where the writing 
   CHECK(text_in(record_of("one\ntwo")) == "one");
 }
 
-TEST_CASE("runs are told the newest first, with how they ended") {
+TEST_CASE("a run is read back as it was written, the newest first") {
   const Directory directory;
   const auto memory = directory.memory();
-  CHECK(memory.runs({}).empty());
+  CHECK(runs(memory).empty());
   run(memory, 10, 3);
-  memory.begin_run(claim("lost"), 11, 0, {});
-  auto third = claim("third");
-  third.slot = Slot{"today", 0};
+  begin(memory, begun_run("second", 11));
+  auto third = begun_run("third", 12);
+  third.slot = "today";
+  third.attempt = 2;
   third.waited = Millis{700};
-  memory.begin_run(third, 12, 2, {});
-  const auto runs = memory.runs({"third"});
-  REQUIRE(runs.size() == 3);
-  CHECK(runs[0].outcome == RunOutcome{Kind::running});
-  CHECK(runs[0].slot == "today");
-  CHECK(runs[0].attempt == 2);
-  CHECK(runs[0].waited == Millis{700});
-  CHECK(runs[0].fence == 12);
-  CHECK(runs[1].outcome == RunOutcome{Kind::lost});
-  CHECK(runs[1].token.text() == "lost");
-  CHECK(runs[2].outcome == RunOutcome{Kind::exited, 3});
-  CHECK(memory.runs({})[0].outcome == RunOutcome{Kind::lost});
+  third.reason = "the nightly";
+  begin(memory, third);
+  end(memory, "second", {Kind::signalled, 9}, "killed by ann");
+  const auto all = runs(memory);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0] == third);
+  CHECK(outcome_of(all[1]) == RunOutcome{Kind::signalled, 9});
+  CHECK(all[1].end->why == "killed by ann");
+  CHECK(all[1].end->at == all[1].granted + 5);
+  CHECK(outcome_of(all[2]) == RunOutcome{Kind::exited, 3});
+  end(memory, "third", {Kind::exited, 0});
+  CHECK(runs(memory)[0].reason == "the nightly");
+  CHECK(runs(memory)[0].slot == "today");
 }
 
-TEST_CASE("an end is written once, and what never was leaves no run") {
+TEST_CASE("what never was leaves no run, and its place to the next one") {
   const Directory directory;
   const auto memory = directory.memory();
   run(memory, 10, 3);
-  memory.end_run(Token::foreign("t10"), good, Millis{0});
-  CHECK(memory.runs({})[0].outcome == RunOutcome{Kind::exited, 3});
-  memory.begin_run(claim("none"), 11, 0, {});
-  memory.erase_run(Token::foreign("none"));
-  CHECK(memory.runs({}).size() == 1);
+  begin(memory, begun_run("none", 11));
+  const auto before = remembered(memory, {"none"});
+  auto after = before;
+  after.runs.erase(after.runs.begin());
+  memory.write_runs(before, after);
+  CHECK(runs(memory).size() == 1);
   run(memory, 12);
-  CHECK(memory.runs({}).size() == 2);
+  CHECK(runs(memory).size() == 2);
   CHECK(std::filesystem::file_size(directory.file("runs")) == 2 * record_length);
+}
+
+TEST_CASE("a run of which the clock says that it has begun later is the same one") {
+  const Directory directory;
+  const auto memory = directory.memory();
+  auto ahead = begun_run("t1", 1);
+  ahead.granted += 3'600'000;
+  begin(memory, ahead);
+  CHECK(runs(memory).front() == ahead);
+  end(memory, "t1", {Kind::exited, 0});
+  CHECK(runs(memory).size() == 1);
+  CHECK(outcome_of(runs(memory).front()) == RunOutcome{Kind::exited, 0});
 }
 
 TEST_CASE("fifty runs are remembered, in a file that does not grow") {
   const Directory directory;
   const auto memory = directory.memory();
   for (store::Fence fence = 1; fence <= 60; ++fence) run(memory, fence);
-  const auto runs = memory.runs({});
-  REQUIRE(runs.size() == 50);
-  CHECK(runs.front().fence == 60);
-  CHECK(runs.back().fence == 11);
+  const auto all = runs(memory);
+  REQUIRE(all.size() == 50);
+  CHECK(all.front().fence == 60);
+  CHECK(all.back().fence == 11);
   CHECK(std::filesystem::file_size(directory.file("runs")) == 50 * record_length);
-}
-
-TEST_CASE("a history of nothing is not remembered, and leaves what is") {
-  const Directory directory;
-  const auto memory = directory.memory();
-  memory.begin_run(claim("t", Millis{0}), 1, 0, {});
-  CHECK_FALSE(std::filesystem::exists(directory.file("runs")));
-  run(memory, 2);
-  memory.begin_run(claim("t", Millis{0}), 3, 0, {});
-  CHECK(memory.runs({}).size() == 1);
 }
 
 TEST_CASE("runs are forgotten when nothing has been heard of the last for its history") {
@@ -144,24 +187,24 @@ TEST_CASE("runs are forgotten when nothing has been heard of the last for its hi
   const auto memory = directory.memory();
   CHECK(memory.is_over());
   run(memory, 1);
-  memory.begin_run(claim("long"), 2, 0, {});
+  begin(memory, begun_run("long", 2));
   make_older(directory.file("runs"), std::chrono::seconds{50});
-  CHECK(memory.runs({}).size() == 2);
+  CHECK(runs(memory).size() == 2);
   CHECK_FALSE(memory.is_over());
   make_older(directory.file("runs"), std::chrono::seconds{20});
-  CHECK(memory.runs({}).empty());
+  CHECK(runs(memory).empty());
   CHECK(memory.is_over());
-  CHECK(memory.runs({"long"}).size() == 2);
+  CHECK(runs(memory, {"long"}).size() == 2);
   memory.touch_runs();
-  CHECK(memory.runs({}).size() == 2);
+  CHECK(runs(memory).size() == 2);
   make_older(directory.file("runs"), std::chrono::seconds{70});
   SUBCASE("the next one begins anew") {
     run(memory, 3);
-    CHECK(memory.runs({}).size() == 1);
+    CHECK(runs(memory).size() == 1);
   }
   SUBCASE("unless one of them goes on") {
-    memory.begin_run(claim("t3"), 3, 0, {"long"});
-    CHECK(memory.runs({}).size() == 3);
+    begin(memory, begun_run("t3", 3), {"long"});
+    CHECK(runs(memory).size() == 3);
   }
 }
 
@@ -171,32 +214,32 @@ TEST_CASE("a file of runs is read wherever its writing stopped") {
   const auto file = directory.file("runs");
   run(memory, 1, 7);
   const auto one = *os::contents_of(file);
-  memory.begin_run(claim("t2"), 2, 0, {});
+  begin(memory, begun_run("t2", 2));
   const auto two = *os::contents_of(file);
-  memory.end_run(Token::foreign("t2"), good, Millis{60'000});
+  end(memory, "t2", {Kind::exited, 0});
   const auto ended = *os::contents_of(file);
   for (std::size_t written = 0; written <= record_length; written += written < 128 ? 1 : 64) {
     CAPTURE(written);
     overwrite(file, two.substr(0, record_length + written));
-    auto runs = memory.runs({});
-    CHECK(runs.size() == (written == record_length ? 2 : 1));
-    CHECK(runs.back().outcome == RunOutcome{Kind::exited, 7});
+    auto all = runs(memory);
+    CHECK(all.size() == (written == record_length ? 2 : 1));
+    CHECK(outcome_of(all.back()) == RunOutcome{Kind::exited, 7});
     overwrite(file, ended.substr(0, record_length + written) + two.substr(record_length + written));
-    runs = memory.runs({});
-    REQUIRE_FALSE(runs.empty());
-    CHECK(runs.back().outcome == RunOutcome{Kind::exited, 7});
+    all = runs(memory);
+    REQUIRE_FALSE(all.empty());
+    CHECK(outcome_of(all.back()) == RunOutcome{Kind::exited, 7});
     // And the next one is remembered.
     run(memory, 3, 9);
-    CHECK(memory.runs({}).front().outcome == RunOutcome{Kind::exited, 9});
+    CHECK(outcome_of(runs(memory).front()) == RunOutcome{Kind::exited, 9});
   }
   overwrite(file, "garbage");
-  CHECK(memory.runs({}).empty());
+  CHECK(runs(memory).empty());
   run(memory, 4);
-  CHECK(memory.runs({}).size() == 1);
+  CHECK(runs(memory).size() == 1);
   overwrite(file, std::string((std::size_t{1} << 20) + 1, 'x'));
-  CHECK(memory.runs({}).empty());
+  CHECK(runs(memory).empty());
   run(memory, 5);
-  CHECK(memory.runs({}).size() == 1);
+  CHECK(runs(memory).size() == 1);
 }
 
 TEST_CASE("what is no file is nothing that is remembered, and holds up nobody") {
@@ -208,22 +251,22 @@ TEST_CASE("what is no file is nothing that is remembered, and holds up nobody") 
     std::filesystem::create_symlink(elsewhere, directory.file(name));
   }
   run(memory, 1);
-  CHECK(memory.runs({}).empty());
+  CHECK(runs(memory).empty());
   CHECK_FALSE(memory.slot("s"));
-  CHECK_FALSE(memory.write_slot("s", begun, Millis{60'000}));
+  CHECK_FALSE(memory.write_slot({"s", begun, 9}));
   CHECK(*os::contents_of(elsewhere) == "precious");
   for (const std::string name : {"runs", "slots"}) {
     std::filesystem::remove(directory.file(name));
     REQUIRE(::mkfifo(directory.file(name).c_str(), 0600) == 0);
   }
   run(memory, 1);
-  CHECK(memory.runs({}).empty());
+  CHECK(runs(memory).empty());
   CHECK_FALSE(memory.slot("s"));
 }
 
 TEST_CASE("a slot is read back as it was written, in every state") {
   const auto read_back = [](const SlotState& state) {
-    const SlotRecord slot{"s p a c e", 9'000, state};
+    const RememberedSlot slot{"s p a c e", state, 9'000};
     return slot_in(text_of(slot)) == slot;
   };
   CHECK(read_back({State::done, {2, 1}, "u@h:1/x#1", "", {Kind::exited, 3}, 77, 5'000}));
@@ -243,52 +286,45 @@ TEST_CASE("a slot is read back as it was written, in every state") {
 TEST_CASE(
     "a slot's text is as the version before wrote it, and what that one reads of ours is right") {
   // Whatever stands behind these fields, it passes over.
-  CHECK(text_of(SlotRecord{"s", 9, {State::running, {2, 1}, "b", "a"}}) ==
+  CHECK(text_of(RememberedSlot{"s", {State::running, {2, 1}, "b", "a"}, 9}) ==
         "s\t9\trunning\t2\t1\tb\ta");
-  CHECK(text_of(SlotRecord{"s", 9, {State::open, {2, 1}}}) == "s\t9\topen\t2\t1\t");
-  CHECK(text_of(SlotRecord{"s", 9, {State::done, {2, 1}, "b", "", {Kind::signalled, 9}, 7, 5}}) ==
-        "s\t9\tdone\t2\t1\tb\tsignalled 9\t5\t7");
+  CHECK(text_of(RememberedSlot{"s", {State::open, {2, 1}}, 9}) == "s\t9\topen\t2\t1\t");
+  CHECK(
+      text_of(RememberedSlot{"s", {State::done, {2, 1}, "b", "", {Kind::signalled, 9}, 7, 5}, 9}) ==
+      "s\t9\tdone\t2\t1\tb\tsignalled 9\t5\t7");
 }
 
 TEST_CASE("slots are kept apart, forgotten in time, and their places used again") {
   const Directory directory;
   const auto memory = directory.memory();
-  const Millis long_enough{60'000};
+  const auto until = wall_now() + a_minute.count();
   const SlotState done{State::done, {1, 0}, "t", "", {Kind::exited, 0}, 1, 1};
-  CHECK(memory.slot("a")->kind == State::none);
-  REQUIRE(memory.write_slot("a", begun, long_enough));
-  REQUIRE(memory.write_slot("ab", done, Millis{-1}));
-  CHECK(*memory.slot("a") == begun);
-  CHECK(memory.slot("ab")->kind == State::none);
-  CHECK(memory.slot("b")->kind == State::none);
-  REQUIRE(memory.write_slot("b", {State::open, {2, 0}}, long_enough));
+  CHECK_FALSE(*memory.slot("a"));
+  const RememberedSlot first{"a", begun, until};
+  REQUIRE(memory.write_slot(first));
+  REQUIRE(memory.write_slot({"ab", done, wall_now() - 1}));
+  CHECK(*memory.slot("a") == first);
+  CHECK_FALSE(*memory.slot("ab"));
+  CHECK_FALSE(*memory.slot("b"));
+  REQUIRE(memory.write_slot({"b", {State::open, {2, 0}}, until}));
   CHECK(std::filesystem::file_size(directory.file("slots")) == 2 * record_length);
-  CHECK(memory.slot("b")->runs.attempt == 2);
+  CHECK((*memory.slot("b"))->state.runs.attempt == 2);
   CHECK_FALSE(memory.is_over());
-  REQUIRE(memory.write_slot("a", {}, long_enough));
-  REQUIRE(memory.write_slot("b", {}, long_enough));
-  REQUIRE(memory.write_slot("c", {}, long_enough));  // none, as it was
-  CHECK(memory.slot("a")->kind == State::none);
+  REQUIRE(memory.erase_slot("a"));
+  REQUIRE(memory.erase_slot("b"));
+  REQUIRE(memory.erase_slot("c"));  // there was none
+  CHECK_FALSE(*memory.slot("a"));
   CHECK(memory.is_over());
   memory.remove();
   CHECK_FALSE(std::filesystem::exists(directory.file("slots")));
 }
 
-TEST_CASE("a run that takes longer than it is to be remembered is still one of the slot") {
-  const Directory directory;
-  const auto memory = directory.memory();
-  REQUIRE(memory.write_slot("c", begun, Millis{0}));
-  CHECK(*memory.slot("c") == begun);
-  REQUIRE(memory.write_slot("c", {State::open, {1, 0}}, Millis{0}));
-  CHECK(memory.slot("c")->kind == State::none);
-}
-
 TEST_CASE("on a full disk a run has begun nowhere, and a slot says so") {
   const Memory memory{os::Directory{}};
   run(memory, 1);
-  CHECK(memory.runs({}).empty());
-  CHECK(memory.slot("s")->kind == State::none);
-  CHECK_FALSE(memory.write_slot("s", begun, Millis{60'000}));
+  CHECK(runs(memory).empty());
+  CHECK(memory.slot("s")->has_value() == false);
+  CHECK_FALSE(memory.write_slot({"s", begun, 9}));
 }
 
 }  // namespace unit::local_memory

@@ -1,11 +1,11 @@
-// The queue of a local lock: its texts, its order and its rules; and a queue in a directory.
+// The queue of a local lock: its texts and its order; and a queue in a directory.
 #include "store/local/queue.hpp"
 
 #include <doctest/doctest.h>
 
 #include "os/file.hpp"
 #include "store/local/directory.hpp"
-#include "store/local/lock_dir.hpp"
+#include "store/local/mail.hpp"
 #include "temporary_directory.hpp"
 
 namespace unit::local_queue {
@@ -82,49 +82,6 @@ TEST_CASE("the names of files tell tickets in the order of arrival, each once") 
   CHECK(tickets == std::vector<TicketNames>{{3, false}, {7, true}});
 }
 
-TEST_CASE("a permit has the lowest number that no other holder has") {
-  const auto with = [](unsigned permit) {
-    auto one = entry(permit + 1, three, 1);
-    one.permit = permit;
-    return one;
-  };
-  CHECK(free_permit({}, three) == 1);
-  CHECK(free_permit({with(1)}, three) == 2);
-  CHECK(free_permit({with(3), with(1)}, three) == 2);
-  CHECK(free_permit({with(2), with(1)}, three) == 3);
-  CHECK(free_permit({with(2)}, three) == 1);
-  CHECK(free_permit({with(0), with(1)}, three) == 2);  // an earlier version takes none
-  CHECK(free_permit({}, exclusive) == 0);
-  CHECK(free_permit({with(0)}, shared) == 0);
-}
-
-TEST_CASE("there is room for one writer, any readers, and so many permits") {
-  const auto reader = entry(1, shared, 1);
-  const auto writer = entry(1, exclusive, 1);
-  const auto permit = entry(1, three, 1);
-  CHECK(has_room({}, exclusive));
-  CHECK(has_room({}, shared));
-  CHECK(has_room({reader, reader}, shared));
-  CHECK_FALSE(has_room({reader}, exclusive));
-  CHECK_FALSE(has_room({writer}, shared));
-  CHECK(has_room({permit, permit}, three));
-  CHECK_FALSE(has_room({permit, permit, permit}, three));
-}
-
-TEST_CASE("a holder is told with its time, and until when the lock is kept for it") {
-  auto one = entry(1, exclusive, 1);
-  CHECK(holder_of(one, 4'000).held_for == Millis{3'000});
-  CHECK(holder_of(one, 500).held_for == Millis{0});
-  CHECK_FALSE(holder_of(one, 4'000).expires_in);
-  one.kept_until = 5'000;
-  CHECK(holder_of(one, 4'000).expires_in == Millis{1'000});
-  CHECK_FALSE(holder_of(one, 5'000).expires_in);
-  const std::vector<QueueEntry> holders{entry(1), entry(2), entry(3)};
-  CHECK(first_holder(holders, Token::foreign("t1"), 0)->token == "t2");
-  CHECK(first_holder(holders, Token::foreign("t1"), 0)->others == 1);
-  CHECK_FALSE(first_holder({entry(1)}, Token::foreign("t1"), 0));
-}
-
 TEST_CASE("a notice is read from a line, and made printable") {
   CHECK(notice_in("stop cancelled by ann")->why == "cancelled by ann");
   CHECK(notice_in("stop x")->kind == store::Notice::Kind::stop);
@@ -132,11 +89,14 @@ TEST_CASE("a notice is read from a line, and made printable") {
   CHECK(notice_in("lost ann")->kind == store::Notice::Kind::lost);
   CHECK(notice_in("stop a\x1b")->why.find('\x1b') == std::string::npos);
   CHECK_FALSE(notice_in("look"));
+  CHECK(*line_of(store::rules::Post{"t", "stop - why not"}) == "stop why not");
+  CHECK(*line_of(store::rules::Post{"t", "lost - ann"}) == "lost ann");
+  CHECK_FALSE(line_of(store::rules::Post{"t", "wake"}));
   using State = store::rules::SlotState::Kind;
-  const SlotRecord done{
-      "s", 9, {State::done, {1, 0}, "t", "", {store::RunOutcome::Kind::exited, 3}, 7, 5}};
-  CHECK(done_in("done " + text_of(done)) == done);
-  CHECK_FALSE(done_in("done " + text_of(SlotRecord{"s", 9, {State::open, {1, 0}}})));
+  const store::rules::RememberedSlot done{
+      "s", {State::done, {1, 0}, "t", "", {store::RunOutcome::Kind::exited, 3}, 7, 5}, 9};
+  CHECK(done_in(line_of(done)) == done);
+  CHECK_FALSE(done_in(line_of(store::rules::RememberedSlot{"s", {State::open, {1, 0}}, 9})));
   CHECK_FALSE(done_in("look"));
 }
 

@@ -99,7 +99,7 @@ TEST_CASE("nobody lists a directory that nobody changed, and everybody one that 
   {
     auto lock = open();
     REQUIRE(lock);
-    auto made = lock->enqueue({name, Token::foreign("t"), *Ttl::from(Millis{1000})});
+    auto made = lock->enqueue(Token::foreign("t"), {}, "");
     REQUIRE(made);
     own.emplace(*std::move(made));
   }

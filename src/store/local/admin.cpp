@@ -7,12 +7,15 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
-#include "store/local/lock_dir.hpp"
+#include "store/local/lock_view.hpp"
 
 namespace store::local {
 namespace {
 
 using Missing = os::Missing;
+
+// A last word needs no address: a holder lets go of its pipe.
+constexpr const char* nobody = "-";
 
 class LocalAdmin final : public LockAdmin {
  public:
@@ -21,18 +24,9 @@ class LocalAdmin final : public LockAdmin {
   Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override {
     auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
     if (!lock) return std::move(lock).error();
-    LockReport report{name, std::nullopt, {}, lock->last_fence(), {}};
-    if (const Memory* memory = lock->memory())
-      report.runs = memory->runs(tokens_of(lock->queue().holders()));
-    for (const QueueEntry& each : lock->queue().everyone()) {
-      if (each.holds()) {
-        if (report.holders.empty()) report.mode = each.mode;
-        report.holders.push_back({holder_of(each, wall_now()), each.fence, each.permit});
-      } else {
-        const Millis waiting{std::max<WallTime>(wall_now() - each.since, 0)};
-        report.waiters.push_back({each.token, each.mode, waiting});
-      }
-    }
+    const auto view = LockView::of(*lock, Waiters::all);
+    if (!view) return view.error();
+    auto report = LockView::report(name, *view);
     lock->forget_if_over();
     return report;
   }
@@ -70,43 +64,24 @@ class LocalAdmin final : public LockAdmin {
                                 const std::string& by, const CallLimit& limit) override {
     auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
     if (!lock) return std::move(lock).error();
-    bool removed = false;
-    for (const Token& token : shown) {
-      const QueueEntry* entry = lock->queue().find(token);
-      if (entry == nullptr || !entry->holds()) continue;
-      const auto ticket = entry->ticket;
-      watch(*lock, ticket);
-      lock->post(ticket, message::lost + by);
-      if (const Memory* memory = lock->memory())
-        memory->end_run(token, {{RunOutcome::Kind::lost}, "force-released by " + by}, Millis{0});
-      lock->queue().remove(ticket);
-      removed = true;
-    }
-    if (!removed) {
-      return Removal{
-          Changed{first_holder(lock->queue().holders(), Token::foreign(""), wall_now())}};
-    }
-    lock->wake_first();  // also if it may not hold yet: it has others to watch now
-    return Removal{Removed{}};
+    auto view = LockView::of(*lock, Waiters::first);
+    if (!view) return std::move(view).error();
+    for (const Token& each : shown) watch(*lock, each);
+    return view->change(rules::ForceRelease{shown, by, nobody});
   }
 
   Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& whom,
                                   const std::string& why, const CallLimit& limit) override {
     auto lock = LockDir::open(directory_, name, Missing::give_up, limit);
     if (!lock) return std::move(lock).error();
-    std::size_t asked = 0;
-    for (const Token& token : whom) {
-      const QueueEntry* entry = lock->queue().find(token);
-      if (entry == nullptr || !lock->lives(entry->ticket)) continue;
-      watch(*lock, entry->ticket);
-      lock->post(entry->ticket, message::stop + why);
-      ++asked;
-    }
-    return asked;
+    auto view = LockView::of(*lock, Waiters::all);
+    if (!view) return std::move(view).error();
+    for (const Token& each : whom) watch(*lock, each);
+    return view->change(rules::AskToStop{whom, why, nobody});
   }
 
   LastWord await_last_word(const LockName& /*name*/, const CallLimit& limit) override {
-    // A holder lets go of its pipe when its job has stopped. Each is told of once.
+    // When its job has stopped. Each is told of once.
     if (told_.empty() && !unwatched_) return LastWord::silence;
     std::vector<int> pipes;
     pipes.reserve(told_.size());
@@ -120,7 +95,10 @@ class LocalAdmin final : public LockAdmin {
   }
 
  private:
-  void watch(const LockDir& lock, std::uint64_t ticket) {
+  void watch(LockDir& lock, const Token& token) {
+    const QueueEntry* entry = lock.queue().find(token);
+    if (entry == nullptr) return;
+    const auto ticket = entry->ticket;
     if (told_.size() == LockDir::most_watched()) {
       unwatched_ = true;
     } else if (auto fd = lock.watch(ticket)) {

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "os/host.hpp"
-#include "store/rules/modes.hpp"
+#include "store/local/mail.hpp"
 
 namespace store::local {
 namespace {
@@ -43,26 +43,6 @@ Result<os::Directory> directory_of(const LocalDirectory& locks, const std::strin
 }
 
 }  // namespace
-
-std::optional<Notice> notice_in(std::string_view line) {
-  const std::string_view stop{message::stop};
-  const std::string_view lost{message::lost};
-  if (line.starts_with(stop)) {
-    return Notice{Notice::Kind::stop, base::printable(line.substr(stop.size())), ""};
-  }
-  if (line.starts_with(lost)) {
-    return Notice{Notice::Kind::lost,
-                  "force-released by " + base::printable(line.substr(lost.size())), ""};
-  }
-  return std::nullopt;
-}
-
-std::optional<SlotRecord> done_in(std::string_view line) {
-  const std::string_view done{message::done};
-  if (!line.starts_with(done)) return std::nullopt;
-  auto slot = slot_in(line.substr(done.size()));
-  return slot && slot->state.is_done() ? slot : std::nullopt;
-}
 
 Result<LockDir> LockDir::open(const LocalDirectory& directory, const LockName& name,
                               os::Missing missing, const CallLimit& limit) {
@@ -110,7 +90,7 @@ LockDir::~LockDir() {
   file_.reset();
   // What is there and unread will wake it, and its age tells whether it answers.
   if (woken_ && !os::unread_for(files().pipe_of(*woken_))) {
-    os::post(files().pipe_of(*woken_), message::look);
+    os::post(files().pipe_of(*woken_), look);
   }
 }
 
@@ -182,17 +162,6 @@ void LockDir::forget_some(const LocalDirectory& directory) {
   }
 }
 
-bool LockDir::may_hold(std::uint64_t ticket, const Mode& mode) {
-  const QueueEntry* before = first_that_answers();
-  return (before == nullptr || before->ticket >= ticket) && has_room(holders(), mode);
-}
-
-std::optional<ModeConflict> LockDir::conflict_with(const Mode& mode) {
-  const QueueEntry* one = queue_.anyone();
-  if (one == nullptr || rules::go_together(one->mode, mode)) return std::nullopt;
-  return ModeConflict{one->mode, one->token};
-}
-
 os::Result<os::Done> LockDir::write_ledger() const {
   auto text = twenty_digits(last_fence_) + " " + twenty_digits(last_ticket_) + "\n";
   text.resize(outline_at, ' ');
@@ -201,35 +170,28 @@ os::Result<os::Done> LockDir::write_ledger() const {
   return file_->overwrite(text + record_of(text_of(outline)));
 }
 
-os::Result<OwnEntry> LockDir::enqueue(const Claim& claim) {
+os::Result<OwnEntry> LockDir::enqueue(const Token& token, const Mode& mode,
+                                      const std::string& slot) {
   ++last_ticket_;
   queue_.expect(last_ticket_);
   if (auto written = write_ledger(); !written) return std::move(written).error();
-  auto pipe = queue_.add({last_ticket_, claim.token, claim.mode, wall_now(), std::nullopt,
-                          std::nullopt, claim.slot ? claim.slot->id : ""});
+  auto pipe = queue_.add({last_ticket_, token, mode, wall_now(), std::nullopt, std::nullopt, slot});
   if (!pipe) return std::move(pipe).error();
   return OwnEntry{last_ticket_, *std::move(pipe)};
 }
 
-os::Result<QueueEntry> LockDir::grant(std::uint64_t ticket) {
-  const auto beside = queue_.holders();
-  const QueueEntry* entry = queue_.find(ticket);
-  if (entry == nullptr) return os::Error{ENOENT, {}};
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
-      std::chrono::system_clock::now().time_since_epoch());
-  last_fence_ = std::max(last_fence_ + 1, static_cast<Fence>(micros.count()));
+os::Result<os::Done> LockDir::grant(std::uint64_t ticket, Fence fence, unsigned permit) {
+  last_fence_ = fence;
   queue_.expect_grant(ticket);
   if (auto written = write_ledger(); !written) {
     queue_.expect_no_grant(ticket);
-    return std::move(written).error();
+    return written;
   }
-  QueueEntry granted = *entry;
-  granted.fence = last_fence_;
-  granted.since = wall_now();
-  granted.permit = free_permit(beside, granted.mode);
-  auto written = queue_.change(ticket, [&](QueueEntry& each) { each = granted; });
-  if (!written) return std::move(written).error();
-  return granted;
+  return queue_.change(ticket, [&](QueueEntry& entry) {
+    entry.fence = fence;
+    entry.since = wall_now();
+    entry.permit = permit;
+  });
 }
 
 os::Result<os::Done> LockDir::keep_until(std::uint64_t ticket, WallTime until) {
@@ -238,15 +200,6 @@ os::Result<os::Done> LockDir::keep_until(std::uint64_t ticket, WallTime until) {
 
 bool LockDir::post(std::uint64_t ticket, const std::string& line) const {
   return os::post(files().pipe_of(ticket), line);
-}
-
-void LockDir::dismiss(const SlotRecord& done) {
-  const std::string line = message::done + text_of(done);
-  for (const QueueEntry& each : queue_.everyone()) {
-    // Who does not hear of it finds out when its turn comes.
-    const bool waits = !each.holds() && each.slot == done.id;
-    if (waits && post(each.ticket, line)) queue_.remove(each.ticket);
-  }
 }
 
 bool LockDir::answers(const QueueEntry& entry) const {
@@ -267,21 +220,8 @@ std::vector<QueueEntry> LockDir::holders() {
 void LockDir::ask_holders() {
   for (const QueueEntry& each : queue_.holders()) {
     const auto pipe = files().pipe_of(each.ticket);
-    if (!os::unread_for(pipe)) os::post(pipe, message::look);
+    if (!os::unread_for(pipe)) os::post(pipe, look);
   }
-}
-
-void LockDir::wake_first() {
-  if (const QueueEntry* waiter = first_that_answers()) woken_ = waiter->ticket;
-}
-
-bool LockDir::wake_next() {
-  const QueueEntry* waiter = first_that_answers();
-  if (waiter == nullptr) return false;
-  const auto ticket = waiter->ticket;
-  if (!may_hold(ticket, waiter->mode)) return false;
-  woken_ = ticket;
-  return true;
 }
 
 std::size_t LockDir::most_watched() {

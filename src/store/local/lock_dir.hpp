@@ -16,21 +16,6 @@
 
 namespace store::local {
 
-/// The lines that are posted to a pipe; the last three are followed by the reason, and by the text
-/// of the slot.
-namespace message {
-inline constexpr const char* look = "look";
-inline constexpr const char* stop = "stop ";
-inline constexpr const char* lost = "lost ";
-inline constexpr const char* done = "done ";
-}  // namespace message
-
-/// "stop why" or "lost why"; nothing for anything else.
-std::optional<Notice> notice_in(std::string_view line);
-
-/// "done ..." with the text of a slot that is.
-std::optional<SlotRecord> done_in(std::string_view line);
-
 /// This process's own entry in a queue, which exists while the pipe is open.
 struct OwnEntry {
   std::uint64_t ticket;
@@ -63,33 +48,31 @@ class LockDir {
   static void forget_some(const LocalDirectory& directory);
   /// Whether nobody has used the lock before, as far as anything tells.
   [[nodiscard]] bool is_new() const { return is_new_; }
-  /// Whether `ticket` may hold now: there is room, and no waiter that answers came before it.
-  bool may_hold(std::uint64_t ticket, const Mode& mode);
-  /// Somebody who uses the lock in a way that does not go together with `mode`. One entry speaks
-  /// for all, as each was let in only if it went together with the others.
-  std::optional<ModeConflict> conflict_with(const Mode& mode);
+  /// Those that leave no room to others.
+  std::vector<QueueEntry> holders();
+  /// A waiter that has left unread for long what was posted to it was stopped, or hangs: others
+  /// pass it.
+  [[nodiscard]] bool answers(const QueueEntry& entry) const;
+  /// Null if there is none.
+  const QueueEntry* first_that_answers();
 
   /// An entry at the end of the queue.
-  os::Result<OwnEntry> enqueue(const Claim& claim);
-  /// Makes a waiter a holder: the entry has its fence then, and the number of its permit.
-  os::Result<QueueEntry> grant(std::uint64_t ticket);
+  os::Result<OwnEntry> enqueue(const Token& token, const Mode& mode, const std::string& slot);
+  /// Makes a waiter a holder, with that fence and the number of its permit.
+  os::Result<os::Done> grant(std::uint64_t ticket, Fence fence, unsigned permit);
   /// It stays a holder until then, with or without its process.
   os::Result<os::Done> keep_until(std::uint64_t ticket, WallTime until);
 
   bool post(std::uint64_t ticket, const std::string& line) const;
-  /// Sends everybody away who waits for a slot that is done.
-  void dismiss(const SlotRecord& done);
-  /// Has the first waiter that answers look again, once the directory is unlocked: before, it would
-  /// find it locked. If this process dies in between, the end of its pipe says as much.
-  void wake_first();
-  /// The same, if that waiter may hold the lock now; returns whether it may.
-  bool wake_next();
+  /// Has a waiter look again, once the directory is unlocked: before, it would find it locked. If
+  /// this process dies in between, the end of its pipe says as much.
+  void wake(std::uint64_t ticket) { woken_ = ticket; }
+  [[nodiscard]] bool has_woken() const { return woken_.has_value(); }
   /// Whether this is a gate, whose holders must answer, too.
   [[nodiscard]] bool is_gate() const { return is_gate_; }
   /// Writes to the holders; lives() then says whether they read it.
   void ask_holders();
-  /// A waiter that has not read for so long what was posted to it was stopped, or hangs: others
-  /// pass it.
+  /// After which nobody waits for an answer.
   static constexpr Millis longest_silence{1'000};
   /// How many entries one process may watch at a time, so that it has descriptors left to work
   /// with.
@@ -102,11 +85,6 @@ class LockDir {
   LockDir(const LocalDirectory& directory, bool remembers, QueueFiles files,
           std::unique_ptr<os::LockedFile> file);
   os::Result<os::Done> read();
-  [[nodiscard]] bool answers(const QueueEntry& entry) const;
-  /// Null if there is none.
-  const QueueEntry* first_that_answers();
-  /// Those that leave no room to others.
-  std::vector<QueueEntry> holders();
   [[nodiscard]] const QueueFiles& files() const { return queue_.files(); }
   /// The last numbers, and which tickets there may be.
   os::Result<os::Done> write_ledger() const;

@@ -40,6 +40,9 @@ std::string_view line_in(std::string_view record) {
   return text.substr(0, text.find('\n'));
 }
 
+using rules::LockState;
+using rules::RememberedRun;
+using rules::RememberedSlot;
 using State = rules::SlotState::Kind;
 
 std::string_view name_of(State state) {
@@ -128,26 +131,40 @@ bool are_over(const std::vector<RunRecord>& runs, const os::Directory& directory
          directory.unchanged_for(runs_file).value_or(Millis{0}) > runs.front().history;
 }
 
-bool is_one_of(const std::vector<std::string>& tokens, std::string_view token) {
-  return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+bool is_one_of(const std::vector<rules::Hold>& holders, std::string_view token) {
+  return std::any_of(holders.begin(), holders.end(),
+                     [&](const rules::Hold& each) { return each.token.text() == token; });
 }
 
-/// Where the next one goes: to the first place that is free, or that of one which makes room.
-std::size_t place_in(const Records& records, const std::vector<RunRecord>& runs,
-                     const std::vector<std::string>& holders) {
-  const auto goes_on = [&](std::size_t which) {
-    return !runs[which].has_end && is_one_of(holders, runs[which].token);
-  };
-  if (const auto over = rules::makes_room(runs.size(), goes_on)) return runs[*over].index;
+/// A run with the times that stand there, and not their distance from now.
+std::optional<RememberedRun> remembered_in(const RunRecord& record) {
+  constexpr WallTime later = WallTime{1} << 52;
+  const auto run = run_in(record.line, later, false);
+  if (!run) return std::nullopt;
+  const WallTime granted = later - run->granted_ago.count();
+  RememberedRun remembered{run->token, run->fence,   granted,    run->waited,
+                           run->slot,  run->attempt, run->reason};
+  if (run->held) {
+    remembered.end = {granted + run->held->count(), run->outcome, run->why};
+  }
+  return remembered;
+}
+
+std::string text_of(Millis history, const RememberedRun& run) {
+  auto text = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", history.count(), run.fence, run.token.text(),
+                          run.granted, fields_of_claim(run.waited, run.slot),
+                          run.attempt == 0 ? "" : std::to_string(run.attempt));
+  if (run.end) {
+    text += fmt::format("\t{}\t{}", run.end->at, fields_of_end({run.end->outcome, run.end->why}));
+  }
+  return text + '\t' + run.reason;
+}
+
+/// The first one that is not among the `taken`.
+std::size_t free_place(const Records& records, const std::vector<std::size_t>& taken) {
   std::size_t index = 0;
-  while (
-      std::any_of(runs.begin(), runs.end(), [&](const auto& each) { return each.index == index; }))
-    ++index;
+  while (std::find(taken.begin(), taken.end(), index) != taken.end()) ++index;
   return std::min(index, records.size());
-}
-
-std::string text_of(Millis history, std::string_view line) {
-  return fmt::format("{}\t{}", history.count(), line);
 }
 
 /// A slot's record begins with its id, so that the many others need not be read.
@@ -198,9 +215,9 @@ std::optional<std::string_view> text_in(std::string_view record) {
   return text;
 }
 
-std::string text_of(const SlotRecord& slot) {
+std::string text_of(const RememberedSlot& slot) {
   const auto& state = slot.state;
-  auto text = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", slot.id, slot.until, name_of(state.kind),
+  auto text = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", slot.id, slot.ends, name_of(state.kind),
                           state.runs.attempt, state.runs.failures, state.token);
   if (state.is_done()) {
     text += fmt::format("\t{} {}\t{}\t{}", store::name_of(state.outcome.kind), state.outcome.number,
@@ -211,7 +228,7 @@ std::string text_of(const SlotRecord& slot) {
   return text;
 }
 
-std::optional<SlotRecord> slot_in(std::string_view text) {
+std::optional<RememberedSlot> slot_in(std::string_view text) {
   const auto id = next_field(text);
   const auto until = base::number_in<std::uint64_t>(next_field(text));
   const auto state = state_in(next_field(text));
@@ -219,8 +236,8 @@ std::optional<SlotRecord> slot_in(std::string_view text) {
   const auto failures = base::number_in<unsigned>(next_field(text));
   const auto token = next_field(text);
   if (!until || !state || !attempt || !failures) return std::nullopt;
-  SlotRecord slot{
-      std::string{id}, wall_time(*until), {*state, {*attempt, *failures}, std::string{token}}};
+  RememberedSlot slot{
+      std::string{id}, {*state, {*attempt, *failures}, std::string{token}}, wall_time(*until)};
   if (!slot.state.is_done()) {
     slot.state.before = next_field(text);
     return slot;
@@ -237,60 +254,62 @@ std::optional<SlotRecord> slot_in(std::string_view text) {
 
 // ---- the files -------------------------------------------------------------------------------
 
-std::vector<Run> Memory::runs(const std::vector<std::string>& holders) const {
+void Memory::read_runs(LockState& state) const {
   const auto records = Records::open(directory_, runs_file, os::Missing::give_up, longest_runs);
-  if (!records) return {};
+  if (!records) return;
   const auto found = runs_in(*records);
-  std::vector<Run> runs;
-  bool one_goes_on = false;
+  const bool one_goes_on = std::any_of(found.begin(), found.end(), [&](const RunRecord& each) {
+    return !each.has_end && is_one_of(state.holders, each.token);
+  });
+  if (found.empty() || (!one_goes_on && are_over(found, directory_))) return;
   for (const RunRecord& each : found) {
-    const bool holds = is_one_of(holders, each.token);
-    auto run = run_in(each.line, wall_now(), holds);
-    if (!run) continue;
-    one_goes_on = one_goes_on || run->outcome.kind == RunOutcome::Kind::running;
-    runs.push_back(*std::move(run));
+    if (state.runs.size() == rules::remembered_runs) break;
+    if (auto run = remembered_in(each)) state.runs.push_back(*std::move(run));
   }
-  if (!one_goes_on && are_over(found, directory_)) return {};
-  return rules::newest_of(std::move(runs));
+  state.runs_end = wall_now() + std::max(found.front().history, Millis{1}).count();
 }
 
-void Memory::begin_run(const Claim& claim, Fence fence, unsigned attempt,
-                       const std::vector<std::string>& holders) const {
-  if (claim.history == Millis{0}) return;
+void Memory::write_runs(const LockState& before, const LockState& after) const {
+  if (after.runs == before.runs) return;
   const auto open = [&] {
     return Records::open(directory_, runs_file, os::Missing::create, longest_runs);
   };
   auto records = open();
-  const bool unreadable = !records && records.error().number == EFBIG;
-  const auto found = records ? runs_in(*records) : std::vector<RunRecord>{};
-  const bool one_goes_on = std::any_of(found.begin(), found.end(), [&](const RunRecord& each) {
-    return !each.has_end && is_one_of(holders, each.token);
-  });
   // What is over would come to life again.
-  const bool begin_anew =
-      unreadable || (!found.empty() && !one_goes_on && are_over(found, directory_));
-  if (begin_anew) {
+  const bool is_over = records ? records->size() > 0 : records.error().number == EFBIG;
+  if (before.runs.empty() && is_over) {
     directory_.remove(runs_file);
     records = open();
   }
   if (!records) return;
-  const auto line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", fence, claim.token.text(), wall_now(),
-                                fields_of_claim(claim.waited, claim.slot ? claim.slot->id : ""),
-                                attempt == 0 ? "" : std::to_string(attempt), claim.reason);
-  const auto place = begin_anew ? 0 : place_in(*records, found, holders);
-  (void)records->write(place, text_of(claim.history, line));
-}
-
-void Memory::end_run(const Token& token, const RunEnd& end, Millis history) const {
-  const auto records = Records::open(directory_, runs_file, os::Missing::give_up, longest_runs);
-  if (!records) return;
-  for (const RunRecord& each : runs_in(*records)) {
-    if (each.has_end || each.token != token.text()) continue;
-    const auto reason_at = each.line.rfind('\t');
-    const auto line = fmt::format("{}\t{}\t{}{}", each.line.substr(0, reason_at), wall_now(),
-                                  fields_of_end(end), each.line.substr(reason_at));
-    (void)records->write(each.index, text_of(history > Millis{0} ? history : each.history, line));
-    return;
+  const auto found = runs_in(*records);
+  const auto index_of = [&](const RememberedRun& run) -> std::optional<std::size_t> {
+    for (const RunRecord& each : found) {
+      if (each.fence == run.fence && each.token == run.token.text()) return each.index;
+    }
+    return std::nullopt;
+  };
+  const auto same_in = [](const std::vector<RememberedRun>& runs, const RememberedRun& run) {
+    return std::find_if(runs.begin(), runs.end(), [&](const RememberedRun& each) {
+      return each.granted == run.granted && each.token == run.token;
+    });
+  };
+  std::vector<std::size_t> taken;
+  for (const RememberedRun& each : before.runs) {
+    const auto index = index_of(each);
+    if (!index) continue;
+    if (same_in(after.runs, each) != after.runs.end()) {
+      taken.push_back(*index);
+    } else if (after.runs.size() < before.runs.size()) {
+      (void)records->write(*index, "");  // else the next one takes its place
+    }
+  }
+  const Millis history{std::max<WallTime>(after.runs_end - wall_now(), 0)};
+  for (const RememberedRun& each : after.runs) {
+    const auto same = same_in(before.runs, each);
+    if (same != before.runs.end() && *same == each) continue;
+    const auto index = same != before.runs.end() ? index_of(*same) : std::nullopt;
+    (void)records->write(index.value_or(free_place(*records, taken)), text_of(history, each));
   }
 }
 
@@ -298,41 +317,35 @@ void Memory::touch_runs() const {
   directory_.touch(runs_file);
 }
 
-void Memory::erase_run(const Token& token) const {
-  const auto records = Records::open(directory_, runs_file, os::Missing::give_up, longest_runs);
-  if (!records) return;
-  for (const RunRecord& each : runs_in(*records)) {
-    if (!each.has_end && each.token == token.text()) (void)records->write(each.index, "");
-  }
-}
-
-os::Result<rules::SlotState> Memory::slot(const std::string& id) const {
+os::Result<std::optional<RememberedSlot>> Memory::slot(const std::string& id) const {
+  std::optional<RememberedSlot> none;
   const auto records = Records::open(directory_, slots_file, os::Missing::give_up, longest_slots);
-  if (!records && records.error().number == ENOENT) return rules::SlotState{};
+  if (!records && records.error().number == ENOENT) return none;
   if (!records) return records.error();
   const auto index = index_of(*records, id);
   const auto text = index ? text_in((*records)[*index]) : std::nullopt;
   auto slot = text ? slot_in(*text) : std::nullopt;
-  if (!slot || slot->until <= wall_now()) return rules::SlotState{};
-  return std::move(slot->state);
+  return slot && slot->ends > wall_now() ? slot : none;
 }
 
-os::Result<os::Done> Memory::write_slot(const std::string& id, const rules::SlotState& state,
-                                        Millis history) const {
+os::Result<os::Done> Memory::write_slot(const RememberedSlot& slot) const {
   const auto records = Records::open(directory_, slots_file, os::Missing::create, longest_slots);
   if (!records) return records.error();
-  auto index = index_of(*records, id);
-  if (state.kind == State::none) {
-    if (!index) return os::Done{};
-    return records->write(*index, "");
-  }
+  auto index = index_of(*records, slot.id);
   // Slots are exclusive: whoever writes has the lock, so that no other one goes on.
   for (std::size_t i = 0; !index && i < records->size(); ++i) {
     if (is_past((*records)[i], wall_now())) index = i;
   }
   if (!index && records->size() >= most_slots) index = first_to_be_forgotten(*records);
-  const auto until = wall_now() + rules::remembered_for(state.kind, history).count();
-  return records->write(index.value_or(records->size()), text_of(SlotRecord{id, until, state}));
+  return records->write(index.value_or(records->size()), text_of(slot));
+}
+
+os::Result<os::Done> Memory::erase_slot(const std::string& id) const {
+  const auto records = Records::open(directory_, slots_file, os::Missing::give_up, longest_slots);
+  if (!records && records.error().number == ENOENT) return os::Done{};
+  if (!records) return records.error();
+  const auto index = index_of(*records, id);
+  return index ? records->write(*index, "") : os::Done{};
 }
 
 bool Memory::is_over() const {

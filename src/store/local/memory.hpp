@@ -10,8 +10,7 @@
 
 #include "os/directory.hpp"
 #include "store/local/queue_files.hpp"
-#include "store/lock_store.hpp"
-#include "store/rules/slot.hpp"
+#include "store/rules/lock_state.hpp"
 
 namespace store::local {
 
@@ -26,16 +25,8 @@ std::string record_of(std::string_view text);
 /// Nothing for a record that was not written to its end.
 std::optional<std::string_view> text_in(std::string_view record);
 
-/// A slot that has had a run.
-struct SlotRecord {
-  std::string id;
-  WallTime until;  // then it is forgotten
-  rules::SlotState state;
-
-  bool operator==(const SlotRecord&) const = default;
-};
-std::string text_of(const SlotRecord& slot);
-std::optional<SlotRecord> slot_in(std::string_view text);
+std::string text_of(const rules::RememberedSlot& slot);
+std::optional<rules::RememberedSlot> slot_in(std::string_view text);
 
 // ---- the files -------------------------------------------------------------------------------
 
@@ -45,26 +36,19 @@ class Memory {
   /// In the `directory` of the lock.
   explicit Memory(os::Directory directory) : directory_{std::move(directory)} {}
 
-  /// The newest first; at most rules::remembered_runs. Those whose token is one of `holders` go on.
-  /// They are over, as Memory::runs_are_over() says, unless one of them goes on.
-  [[nodiscard]] std::vector<Run> runs(const std::vector<std::string>& holders) const;
-  /// No room for it is no reason to refuse a lock. `holders`: others, that run already.
-  void begin_run(const Claim& claim, Fence fence, unsigned attempt,
-                 const std::vector<std::string>& holders) const;
-  /// `history` of 0: as long as was said at its grant.
-  void end_run(const Token& token, const RunEnd& end, Millis history) const;
-  /// It never was.
-  void erase_run(const Token& token) const;
+  /// Puts the runs into a state that has its holders already: where one of these goes on, none is
+  /// forgotten.
+  void read_runs(rules::LockState& state) const;
+  /// What has become of those that were read: one has ended, one was none, one has begun. No room
+  /// for it is no reason to refuse a lock.
+  void write_runs(const rules::LockState& before, const rules::LockState& after) const;
   /// So that a run is not forgotten while it goes on: the time of the last sign of it counts.
   void touch_runs() const;
 
-  /// What a slot is, as far as it is to be remembered.
-  [[nodiscard]] os::Result<rules::SlotState> slot(const std::string& id) const;
-  /// It is forgotten `history` later, or after a day if it goes on longer. One that is none is
-  /// forgotten now.
-  [[nodiscard]] os::Result<os::Done> write_slot(const std::string& id,
-                                                const rules::SlotState& state,
-                                                Millis history) const;
+  /// Nothing: it has had no run, or that is forgotten.
+  [[nodiscard]] os::Result<std::optional<rules::RememberedSlot>> slot(const std::string& id) const;
+  [[nodiscard]] os::Result<os::Done> write_slot(const rules::RememberedSlot& slot) const;
+  [[nodiscard]] os::Result<os::Done> erase_slot(const std::string& id) const;
 
   /// Whether all of it may go, if nobody uses the lock.
   [[nodiscard]] bool is_over() const;

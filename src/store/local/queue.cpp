@@ -2,54 +2,7 @@
 
 #include <algorithm>
 
-#include "store/rules/modes.hpp"
-
 namespace store::local {
-
-bool has_room(const std::vector<QueueEntry>& holders, const Mode& mode) {
-  rules::Modes modes;
-  modes.reserve(holders.size());
-  for (const QueueEntry& each : holders) modes.push_back(&each.mode);
-  return rules::has_room(modes, mode);
-}
-
-unsigned free_permit(const std::vector<QueueEntry>& holders, const Mode& mode) {
-  std::vector<unsigned> taken;
-  taken.reserve(holders.size());
-  for (const QueueEntry& each : holders) taken.push_back(each.permit);
-  return rules::free_permit(std::move(taken), mode);
-}
-
-Holder holder_of(const QueueEntry& entry, WallTime now) {
-  Holder holder{Holder::Kind::holder, entry.token.text(),
-                Millis{std::max<WallTime>(now - entry.since, 0)}, std::nullopt};
-  if (entry.kept_until && *entry.kept_until > now) {
-    holder.kind = Holder::Kind::kept;
-    holder.expires_in = Millis{*entry.kept_until - now};
-  }
-  return holder;
-}
-
-std::vector<std::string> tokens_of(const std::vector<QueueEntry>& entries) {
-  std::vector<std::string> tokens;
-  tokens.reserve(entries.size());
-  for (const QueueEntry& each : entries) tokens.push_back(each.token.text());
-  return tokens;
-}
-
-std::optional<Holder> first_holder(const std::vector<QueueEntry>& holders, const Token& mine,
-                                   WallTime now) {
-  std::optional<Holder> first;
-  for (const QueueEntry& each : holders) {
-    if (each.token == mine) continue;
-    if (first) {
-      ++first->others;
-    } else {
-      first = holder_of(each, now);
-    }
-  }
-  return first;
-}
 
 os::Result<os::Done> Queue::read(std::optional<Tickets> known) {
   if (!known) return list();

@@ -15,22 +15,6 @@
 
 namespace store::local {
 
-// ---- what entries tell
-// -------------------------------------------------------------------------------
-
-/// Whether there is room for one more beside these.
-bool has_room(const std::vector<QueueEntry>& holders, const Mode& mode);
-/// The permit for one more beside these; 0 where there are no permits.
-unsigned free_permit(const std::vector<QueueEntry>& holders, const Mode& mode);
-/// In the words of the contract.
-Holder holder_of(const QueueEntry& entry, WallTime now);
-std::vector<std::string> tokens_of(const std::vector<QueueEntry>& entries);
-/// The first of them but `mine`, who speaks for all; nothing while the lock only waits to be taken.
-std::optional<Holder> first_holder(const std::vector<QueueEntry>& holders, const Token& mine,
-                                   WallTime now);
-
-// ---- the queue -------------------------------------------------------------------------------
-
 /// However many processes wait, a turn concerns a few: only an entry that is asked for is read. An
 /// entry whose process is dead is removed when it is met, since nobody else removes it.
 ///
