@@ -40,7 +40,10 @@ const SlotState begun{State::running, {1, 0}, "t"};
 LockState remembered(const Memory& memory, const std::vector<std::string>& holders = {}) {
   LockState state;
   for (const auto& each : holders) state.holders.push_back({Token::foreign(each), 1, 1});
-  memory.read_runs(state);
+  for (const auto& each : memory.runs(state.holders, store::rules::remembered_runs)) {
+    state.runs.push_back(*each.run);
+    state.runs_end = wall_now() + a_minute.count();
+  }
   return state;
 }
 
@@ -61,7 +64,7 @@ void begin(const Memory& memory, const RememberedRun& run,
   after.runs.insert(after.runs.begin(), run);
   if (after.runs.size() > store::rules::remembered_runs) after.runs.pop_back();
   after.runs_end = wall_now() + history.count();
-  memory.write_runs(before, after);
+  memory.write_runs(memory.runs(before.holders, 50), before, after);
 }
 
 /// That one has ended.
@@ -72,7 +75,7 @@ void end(const Memory& memory, const std::string& token, RunOutcome outcome,
   for (auto& each : after.runs) {
     if (each.token.text() == token) each.end = {each.granted + 5, outcome, why};
   }
-  memory.write_runs(before, after);
+  memory.write_runs(memory.runs(before.holders, 50), before, after);
 }
 
 /// A run from its grant to its end.
@@ -152,7 +155,7 @@ TEST_CASE("what never was leaves no run, and its place to the next one") {
   const auto before = remembered(memory, {"none"});
   auto after = before;
   after.runs.erase(after.runs.begin());
-  memory.write_runs(before, after);
+  memory.write_runs(memory.runs(before.holders, 50), before, after);
   CHECK(runs(memory).size() == 1);
   run(memory, 12);
   CHECK(runs(memory).size() == 2);
@@ -180,6 +183,30 @@ TEST_CASE("fifty runs are remembered, in a file that does not grow") {
   CHECK(all.front().fence == 60);
   CHECK(all.back().fence == 11);
   CHECK(std::filesystem::file_size(directory.file("runs")) == 50 * record_length);
+}
+
+TEST_CASE("whoever looks at the newest alone lets the oldest go") {
+  const Directory directory;
+  const auto memory = directory.memory();
+  for (store::Fence fence = 1; fence <= 50; ++fence) run(memory, fence);
+  const auto found = memory.runs({{Token::foreign("t7"), 7, 1}}, 3);
+  REQUIRE(found.size() == 50);
+  LockState before;
+  for (const auto& each : found) {
+    if (each.run) before.runs.push_back(*each.run);
+  }
+  CHECK(before.runs.size() == 4);  // and that of the holder
+  CHECK(before.runs.back().fence == 7);
+  auto after = before;
+  after.runs.insert(after.runs.begin(), begun_run("t51", 51));
+  after.runs.back().end->outcome = {Kind::signalled, 9};
+  after.runs_end = wall_now() + a_minute.count();
+  memory.write_runs(found, before, after);
+  const auto all = runs(memory);
+  REQUIRE(all.size() == 50);
+  CHECK(all.front().fence == 51);
+  CHECK(all.back().fence == 2);
+  CHECK(outcome_of(all[44]) == RunOutcome{Kind::signalled, 9});
 }
 
 TEST_CASE("runs are forgotten when nothing has been heard of the last for its history") {

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "store/local/mail.hpp"
+#include "store/rules/runs.hpp"
 
 namespace store::local {
 namespace {
@@ -76,7 +77,7 @@ os::Result<os::Done> LockView::look(Waiters which) {
   if (mine && state_.holders.empty() && !waiters.empty() && waiters.front().token == mine->token) {
     state_.reservation = rules::Reservation{mine->token, mine->mode, forever};
   }
-  return remember();
+  return remember(which);
 }
 
 void LockView::add(const QueueEntry& entry) {
@@ -94,10 +95,19 @@ void LockView::add(const QueueEntry& entry) {
                             entry.permit, entry.kept_until.value_or(0)});
 }
 
-os::Result<os::Done> LockView::remember() {
+os::Result<os::Done> LockView::remember(Waiters which) {
   const Memory* memory = lock_->memory();
   if (memory == nullptr) return os::Done{};
-  memory->read_runs(state_);
+  // A turn is about the newest, and people who ask want all.
+  runs_ = memory->runs(state_.holders, which == Waiters::all ? rules::remembered_runs
+                                                             : rules::runs_for_typical_length);
+  for (const RunRecord& each : runs_) {
+    if (each.run && state_.runs.size() < rules::remembered_runs) state_.runs.push_back(*each.run);
+  }
+  if (!runs_.empty()) {
+    const auto now = static_cast<TimeMs>(now_us_ / 1000);
+    state_.runs_end = now + runs_.front().history.count() + 1;
+  }
   if (slot_.empty()) return os::Done{};
   auto slot = memory->slot(slot_);
   if (!slot) return std::move(slot).error();
@@ -136,13 +146,13 @@ os::Result<os::Done> LockView::keep(const LockState& after, const std::vector<ru
   // run may seem to have done one that is not done.
   if (auto written = keep_slot(state_, after); !written) return written;
   const bool is_grant = after.last_fence != state_.last_fence;
-  if (memory != nullptr && !is_grant) memory->write_runs(state_, after);
+  if (memory != nullptr && !is_grant) memory->write_runs(runs_, state_, after);
   const auto sent_away = deliver(after, posts);
   if (auto written = keep_entries(after, sent_away); !written) {
     if (is_grant) (void)keep_slot(after, state_);
     return written;
   }
-  if (memory != nullptr && is_grant) memory->write_runs(state_, after);
+  if (memory != nullptr && is_grant) memory->write_runs(runs_, state_, after);
   return os::Done{};
 }
 

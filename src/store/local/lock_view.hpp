@@ -48,7 +48,7 @@ class LockView {
   LockView(LockDir& lock, std::optional<std::uint64_t> mine, std::string slot);
   os::Result<os::Done> look(Waiters which);
   void add(const QueueEntry& entry);
-  os::Result<os::Done> remember();
+  os::Result<os::Done> remember(Waiters which);
 
   os::Result<os::Done> keep(const rules::LockState& after, const std::vector<rules::Post>& posts);
   os::Result<os::Done> keep_slot(const rules::LockState& before, const rules::LockState& after);
@@ -66,6 +66,7 @@ class LockView {
   std::uint64_t now_us_;
   rules::LockState state_{};
   std::vector<QueueEntry> seen_{};  // who is in the state
+  std::vector<RunRecord> runs_{};   // and what is remembered
   std::optional<OwnEntry> entry_{};
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/fields.hpp"
 #include "os/file.hpp"
@@ -89,65 +90,44 @@ class Records {
   std::string text_;
 };
 
-/// How a run is remembered: for how long after it, and its line, as store::run_in has it.
-struct RunRecord {
+// What a time is subtracted from and added to again, so that none is cut off at now.
+constexpr WallTime later = WallTime{1} << 52;
+
+std::optional<RememberedRun> remembered_in(std::string_view line) {
+  auto run = run_in(line, later, false);
+  if (!run) return std::nullopt;
+  const WallTime granted = later - run->granted_ago.count();
+  RememberedRun remembered{std::move(run->token), run->fence,           granted,
+                           run->waited,           std::move(run->slot), run->attempt,
+                           std::move(run->reason)};
+  if (run->held) {
+    remembered.end = {granted + run->held->count(), run->outcome, std::move(run->why)};
+  }
+  return remembered;
+}
+
+/// What a record begins with, read without a look at the rest.
+struct RunHead {
   std::size_t index;
   Fence fence;
   std::string_view token;
-  Millis history;
-  std::string_view line;
-  bool has_end;
 };
 
+std::optional<RunHead> head_in(std::size_t index, std::string_view record) {
+  auto line = line_in(record);
+  (void)next_field(line);
+  const auto fence = base::number_in<std::uint64_t>(next_field(line));
+  if (!fence) return std::nullopt;
+  return RunHead{index, *fence, next_field(line)};
+}
+
 std::optional<RunRecord> run_record_in(std::size_t index, std::string_view record) {
-  const auto text = text_in(record);
-  if (!text) return std::nullopt;
-  std::string_view line = *text;
-  const auto history = base::number_in<std::uint64_t>(next_field(line));
-  std::string_view fields = line;
-  const auto fence = base::number_in<std::uint64_t>(next_field(fields));
-  const auto token = next_field(fields);
-  if (!history || !fence) return std::nullopt;
-  // Behind the token an open line has the grant, the wait, the slot, the attempt and the reason.
-  constexpr auto tabs_of_open_line = 4;
-  const bool has_end = std::count(fields.begin(), fields.end(), '\t') > tabs_of_open_line;
-  return RunRecord{index, *fence, token, Millis{wall_time(*history)}, line, has_end};
-}
-
-/// The newest first: fences grow with each grant.
-std::vector<RunRecord> runs_in(const Records& records) {
-  std::vector<RunRecord> all;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (const auto run = run_record_in(i, records[i])) all.push_back(*run);
-  }
-  std::sort(all.begin(), all.end(),
-            [](const RunRecord& a, const RunRecord& b) { return a.fence > b.fence; });
-  return all;
-}
-
-/// The last one says how long, and the file since when.
-bool are_over(const std::vector<RunRecord>& runs, const os::Directory& directory) {
-  return runs.empty() ||
-         directory.unchanged_for(runs_file).value_or(Millis{0}) > runs.front().history;
-}
-
-bool is_one_of(const std::vector<rules::Hold>& holders, std::string_view token) {
-  return std::any_of(holders.begin(), holders.end(),
-                     [&](const rules::Hold& each) { return each.token.text() == token; });
-}
-
-/// A run with the times that stand there, and not their distance from now.
-std::optional<RememberedRun> remembered_in(const RunRecord& record) {
-  constexpr WallTime later = WallTime{1} << 52;
-  const auto run = run_in(record.line, later, false);
+  auto line = text_in(record);
+  if (!line) return std::nullopt;
+  const auto history = base::number_in<std::uint64_t>(next_field(*line));
+  auto run = history ? remembered_in(*line) : std::nullopt;
   if (!run) return std::nullopt;
-  const WallTime granted = later - run->granted_ago.count();
-  RememberedRun remembered{run->token, run->fence,   granted,    run->waited,
-                           run->slot,  run->attempt, run->reason};
-  if (run->held) {
-    remembered.end = {granted + run->held->count(), run->outcome, run->why};
-  }
-  return remembered;
+  return RunRecord{index, Millis{wall_time(*history)}, std::move(run)};
 }
 
 std::string text_of(Millis history, const RememberedRun& run) {
@@ -160,11 +140,16 @@ std::string text_of(Millis history, const RememberedRun& run) {
   return text + '\t' + run.reason;
 }
 
-/// The first one that is not among the `taken`.
-std::size_t free_place(const Records& records, const std::vector<std::size_t>& taken) {
-  std::size_t index = 0;
-  while (std::find(taken.begin(), taken.end(), index) != taken.end()) ++index;
-  return std::min(index, records.size());
+/// The first place that is not among the `taken`.
+std::size_t free_place(const std::vector<std::size_t>& taken) {
+  std::size_t place = 0;
+  while (std::find(taken.begin(), taken.end(), place) != taken.end()) ++place;
+  return place;
+}
+
+bool is_one_of(const std::vector<rules::Hold>& holders, std::string_view token) {
+  return std::any_of(holders.begin(), holders.end(),
+                     [&](const rules::Hold& each) { return each.token.text() == token; });
 }
 
 /// A slot's record begins with its id, so that the many others need not be read.
@@ -210,8 +195,11 @@ std::string record_of(std::string_view text) {
 std::optional<std::string_view> text_in(std::string_view record) {
   if (record.size() != record_length) return std::nullopt;
   const auto text = line_in(record);
-  if (text.empty() || record.substr(0, text_at) != fmt::format("{:016x}\t", digest(text)))
-    return std::nullopt;
+  std::uint64_t checksum = 0;
+  const char* const end = record.data() + checksum_length;
+  const auto [stop, error] = std::from_chars(record.data(), end, checksum, 16);
+  const bool is_whole = error == std::errc{} && stop == end && record[checksum_length] == '\t';
+  if (text.empty() || !is_whole || checksum != digest(text)) return std::nullopt;
   return text;
 }
 
@@ -254,62 +242,71 @@ std::optional<RememberedSlot> slot_in(std::string_view text) {
 
 // ---- the files -------------------------------------------------------------------------------
 
-void Memory::read_runs(LockState& state) const {
+std::vector<RunRecord> Memory::runs(const std::vector<rules::Hold>& holders,
+                                    std::size_t newest) const {
   const auto records = Records::open(directory_, runs_file, os::Missing::give_up, longest_runs);
-  if (!records) return;
-  const auto found = runs_in(*records);
-  const bool one_goes_on = std::any_of(found.begin(), found.end(), [&](const RunRecord& each) {
-    return !each.has_end && is_one_of(state.holders, each.token);
-  });
-  if (found.empty() || (!one_goes_on && are_over(found, directory_))) return;
-  for (const RunRecord& each : found) {
-    if (state.runs.size() == rules::remembered_runs) break;
-    if (auto run = remembered_in(each)) state.runs.push_back(*std::move(run));
+  std::vector<RunHead> heads;
+  for (std::size_t i = 0; records && i < records->size(); ++i) {
+    if (const auto head = head_in(i, (*records)[i])) heads.push_back(*head);
   }
-  state.runs_end = wall_now() + std::max(found.front().history, Millis{1}).count();
+  // Fences grow with each grant.
+  std::sort(heads.begin(), heads.end(),
+            [](const RunHead& a, const RunHead& b) { return a.fence > b.fence; });
+  std::vector<RunRecord> found;
+  found.reserve(heads.size());
+  bool one_goes_on = false;
+  for (const RunHead& each : heads) {
+    const bool holds = is_one_of(holders, each.token);
+    if (found.size() >= newest && !holds) {
+      found.push_back({each.index, Millis{0}, std::nullopt});
+    } else if (auto run = run_record_in(each.index, (*records)[each.index])) {
+      one_goes_on = one_goes_on || (holds && !run->run->end);
+      found.push_back(*std::move(run));
+    }
+  }
+  // The last one says how long, and the file since when.
+  const bool are_over = !found.empty() && directory_.unchanged_for(runs_file).value_or(Millis{0}) >
+                                              found.front().history;
+  if (are_over && !one_goes_on) found.clear();
+  return found;
 }
 
-void Memory::write_runs(const LockState& before, const LockState& after) const {
+void Memory::write_runs(const std::vector<RunRecord>& found, const LockState& before,
+                        const LockState& after) const {
   if (after.runs == before.runs) return;
   const auto open = [&] {
-    return Records::open(directory_, runs_file, os::Missing::create, longest_runs);
+    return directory_.open_file(runs_file, os::Missing::create, longest_runs);
   };
-  auto records = open();
+  auto file = open();
   // What is over would come to life again.
-  const bool is_over = records ? records->size() > 0 : records.error().number == EFBIG;
-  if (before.runs.empty() && is_over) {
+  if (before.runs.empty() && (file || file.error().number == EFBIG)) {
     directory_.remove(runs_file);
-    records = open();
+    file = open();
   }
-  if (!records) return;
-  const auto found = runs_in(*records);
-  const auto index_of = [&](const RememberedRun& run) -> std::optional<std::size_t> {
-    for (const RunRecord& each : found) {
-      if (each.fence == run.fence && each.token == run.token.text()) return each.index;
-    }
-    return std::nullopt;
+  if (!file) return;
+  const auto write = [&](std::size_t index, std::string_view text) {
+    (void)os::overwrite(*file, index * record_length, record_of(text));
   };
   const auto same_in = [](const std::vector<RememberedRun>& runs, const RememberedRun& run) {
     return std::find_if(runs.begin(), runs.end(), [&](const RememberedRun& each) {
       return each.granted == run.granted && each.token == run.token;
     });
   };
-  std::vector<std::size_t> taken;
-  for (const RememberedRun& each : before.runs) {
-    const auto index = index_of(each);
-    if (!index) continue;
-    if (same_in(after.runs, each) != after.runs.end()) {
-      taken.push_back(*index);
-    } else if (after.runs.size() < before.runs.size()) {
-      (void)records->write(*index, "");  // else the next one takes its place
-    }
-  }
   const Millis history{std::max<WallTime>(after.runs_end - wall_now(), 0)};
+  const bool one_was_none = after.runs.size() < before.runs.size();
+  std::vector<std::size_t> taken;
+  for (const RunRecord& each : found) {
+    const auto now = each.run ? same_in(after.runs, *each.run) : after.runs.end();
+    const bool stays = now != after.runs.end();
+    if (stays || !each.run) taken.push_back(each.index);
+    if (stays && *now != *each.run) write(each.index, text_of(history, *now));
+    if (!stays && each.run && one_was_none) write(each.index, "");
+  }
   for (const RememberedRun& each : after.runs) {
-    const auto same = same_in(before.runs, each);
-    if (same != before.runs.end() && *same == each) continue;
-    const auto index = same != before.runs.end() ? index_of(*same) : std::nullopt;
-    (void)records->write(index.value_or(free_place(*records, taken)), text_of(history, each));
+    if (same_in(before.runs, each) != before.runs.end()) continue;
+    // The oldest makes room.
+    const bool full = taken.size() >= rules::remembered_runs;
+    write(full ? found.back().index : free_place(taken), text_of(history, each));
   }
 }
 
@@ -349,8 +346,7 @@ os::Result<os::Done> Memory::erase_slot(const std::string& id) const {
 }
 
 bool Memory::is_over() const {
-  const auto runs = Records::open(directory_, runs_file, os::Missing::give_up, longest_runs);
-  if (runs && !are_over(runs_in(*runs), directory_)) return false;
+  if (!runs({}, 1).empty()) return false;
   const auto slots = Records::open(directory_, slots_file, os::Missing::give_up, longest_slots);
   for (std::size_t i = 0; slots && i < slots->size(); ++i) {
     if (!is_past((*slots)[i], wall_now())) return false;

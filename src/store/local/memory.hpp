@@ -25,6 +25,12 @@ std::string record_of(std::string_view text);
 /// Nothing for a record that was not written to its end.
 std::optional<std::string_view> text_in(std::string_view record);
 
+/// A run, its place in the file, and how long after it the runs are forgotten.
+struct RunRecord {
+  std::size_t index;
+  Millis history;
+  std::optional<rules::RememberedRun> run;  // nothing: nobody wanted to know
+};
 std::string text_of(const rules::RememberedSlot& slot);
 std::optional<rules::RememberedSlot> slot_in(std::string_view text);
 
@@ -36,12 +42,14 @@ class Memory {
   /// In the `directory` of the lock.
   explicit Memory(os::Directory directory) : directory_{std::move(directory)} {}
 
-  /// Puts the runs into a state that has its holders already: where one of these goes on, none is
-  /// forgotten.
-  void read_runs(rules::LockState& state) const;
-  /// What has become of those that were read: one has ended, one was none, one has begun. No room
-  /// for it is no reason to refuse a lock.
-  void write_runs(const rules::LockState& before, const rules::LockState& after) const;
+  /// The newest first; of so many, and of those who hold the lock, what was written. None is
+  /// forgotten while one of these goes on.
+  [[nodiscard]] std::vector<RunRecord> runs(const std::vector<rules::Hold>& holders,
+                                            std::size_t newest) const;
+  /// What has become of those: one has ended, one was none, one has begun. No room for it is no
+  /// reason to refuse a lock.
+  void write_runs(const std::vector<RunRecord>& found, const rules::LockState& before,
+                  const rules::LockState& after) const;
   /// So that a run is not forgotten while it goes on: the time of the last sign of it counts.
   void touch_runs() const;
 

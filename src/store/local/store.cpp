@@ -1,7 +1,5 @@
 #include "store/local/local.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +7,7 @@
 #include "store/local/lock_view.hpp"
 #include "store/local/mail.hpp"
 #include "store/local/watch.hpp"
+#include "store/rules/granted.hpp"
 
 namespace store::local {
 namespace {
@@ -33,14 +32,6 @@ class LocalListener final : public Listener {
  private:
   os::NamedPipe pipe_;
 };
-
-Lease lease_of(const rules::Grant& got, const Claim& claim, Moment asked_at) {
-  Lease lease{claim.name, claim.token, claim.ttl,          Deadline::never(),
-              got.fence,  asked_at,    got.number.attempt, got.number.failures};
-  lease.permit = got.permit;
-  lease.resource = claim.mode.name_of(got.permit);
-  return lease;
-}
 
 SlotDone outcome_of(const rules::SlotState& done) {
   return {Token::foreign(done.token), done.fence, done.runs.attempt, done.outcome,
@@ -92,7 +83,7 @@ class LocalStore final : public LockStore {
         std::move(*entered),
         [&](const rules::Grant& got) -> Attempt {
           if (claim.history > Millis{0}) keep_memory(*lock);
-          return Granted{lease_of(got, claim, asked_at)};
+          return Granted{lease_of(got, claim, asked_at, Deadline::never())};
         },
         [&](Queued place) -> Attempt {
           place.holder = LockView::told(std::move(place.holder));
@@ -106,10 +97,7 @@ class LocalStore final : public LockStore {
           left = std::exchange(own_, std::nullopt);
           return done;
         },
-        [](const rules::NoHigherFence& none) -> Attempt {
-          return Fault{Fault::Kind::misconfigured,
-                       fmt::format("the fence {} leaves no room for a higher one", none.fence)};
-        });
+        [](const rules::NoHigherFence& none) -> Attempt { return fault_of(none); });
   }
 
   Turn await_turn(const Claim& /*claim*/, const CallLimit& limit) override {

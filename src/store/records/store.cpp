@@ -1,10 +1,9 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <deque>
 
 #include "os/host.hpp"
 #include "store/records/change.hpp"
+#include "store/rules/granted.hpp"
 #include "store/rules/posts.hpp"
 #include "store/rules/waiting.hpp"
 
@@ -25,16 +24,6 @@ constexpr std::size_t near = 10;
 
 NotOurs not_ours(Own what) {
   return {what == Own::nobodys ? "nobody has the lock any more" : "the lock has another holder"};
-}
-
-Lease lease_of(const rules::Grant& grant, const Claim& claim, Moment asked_at) {
-  Lease lease{claim.name,  claim.token, claim.ttl, validity(asked_at, claim.ttl),
-              grant.fence, asked_at};
-  lease.attempt = grant.number.attempt;
-  lease.failures = grant.number.failures;
-  lease.permit = grant.permit;
-  lease.resource = claim.mode.name_of(grant.permit);
-  return lease;
 }
 
 /// How long one at that place may sleep if it hears nothing.
@@ -138,7 +127,8 @@ class RecordStore final : public LockStore {
     return base::match(
         std::move(entered->answer),
         [&](const rules::Grant& grant) -> Attempt {
-          return Granted{lease_of(grant, claim, after.asked_at), {}, grant.again};
+          const auto valid_until = validity(after.asked_at, claim.ttl);
+          return Granted{lease_of(grant, claim, after.asked_at, valid_until), {}, grant.again};
         },
         [&](const Queued& queued) -> Attempt {
           ticket_ = queued.ticket;
@@ -152,10 +142,7 @@ class RecordStore final : public LockStore {
         [](const Busy& busy) -> Attempt { return busy; },
         [](const ModeConflict& conflict) -> Attempt { return conflict; },
         [](const SlotDone& done) -> Attempt { return done; },
-        [](const rules::NoHigherFence& none) -> Attempt {
-          return Fault{Fault::Kind::misconfigured,
-                       fmt::format("the fence {} leaves no room for a higher one", none.fence)};
-        });
+        [](const rules::NoHigherFence& none) -> Attempt { return fault_of(none); });
   }
 
   Turn await_turn(const Claim& claim, const CallLimit& limit) override {
