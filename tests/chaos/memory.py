@@ -101,9 +101,12 @@ def lost_by_something(history, run):
 def forgotten_runs(history):
     """A run that ended well, and was not there when somebody looked."""
     for look in history.looks:
-        recent = sorted((run for run in history.runs.values() if run.key == look.key and run.section
-                         and run.section.begin < look.end), key=lambda run: run.section.fence)[-REMEMBERED:]
         known = set(look.all)
+        # Also of runs that have told nothing, so that one which did may be older than all of them.
+        remembered = [run.section.fence for run in history.runs.values() if run.name in known and run.section]
+        oldest = min(remembered, default=0) if len(known) >= REMEMBERED else 0
+        recent = [run for run in history.runs.values() if run.key == look.key and run.section
+                  and run.section.begin < look.end and run.section.fence >= oldest]
         for run in recent:
             if run.end is None or run.end > look.begin or run.name in known or run.exit_code != run.section.code:
                 continue

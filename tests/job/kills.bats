@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # What is remembered of runs that are killed. KILLS=1000 scripts/test kills: so many, which takes some minutes.
-# stores: redis postgres
+# stores: redis postgres local
 load ../lib/rlock
 load ../lib/stores
 
