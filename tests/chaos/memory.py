@@ -102,7 +102,7 @@ def forgotten_runs(history):
     """A run that ended well, and was not there when somebody looked."""
     for look in history.looks:
         known = set(look.all)
-        # Also of runs that have told nothing, so that one which did may be older than all of them.
+        # The log also counts runs whose job recorded nothing. If it is full, older runs may be gone.
         remembered = [run.section.fence for run in history.runs.values() if run.name in known and run.section]
         oldest = min(remembered, default=0) if len(known) >= REMEMBERED else 0
         recent = [run for run in history.runs.values() if run.key == look.key and run.section

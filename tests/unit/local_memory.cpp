@@ -147,7 +147,7 @@ TEST_CASE("a run is read back as it was written, the newest first") {
   CHECK(runs(memory)[0].slot == "today");
 }
 
-TEST_CASE("what never was leaves no run, and its place to the next one") {
+TEST_CASE("a run that never was frees its place for the next one") {
   const Directory directory;
   const auto memory = directory.memory();
   run(memory, 10, 3);
@@ -162,7 +162,7 @@ TEST_CASE("what never was leaves no run, and its place to the next one") {
   CHECK(std::filesystem::file_size(directory.file("runs")) == 2 * record_length);
 }
 
-TEST_CASE("a run of which the clock says that it has begun later is the same one") {
+TEST_CASE("a run with a start in the future is matched after a clock step") {
   const Directory directory;
   const auto memory = directory.memory();
   auto ahead = begun_run("t1", 1);
@@ -185,7 +185,7 @@ TEST_CASE("fifty runs are remembered, in a file that does not grow") {
   CHECK(std::filesystem::file_size(directory.file("runs")) == 50 * record_length);
 }
 
-TEST_CASE("whoever looks at the newest alone lets the oldest go") {
+TEST_CASE("a process that has read only the newest runs replaces the oldest") {
   const Directory directory;
   const auto memory = directory.memory();
   for (store::Fence fence = 1; fence <= 50; ++fence) run(memory, fence);

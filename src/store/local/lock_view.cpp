@@ -14,7 +14,7 @@ using rules::LockState;
 using rules::TimeMs;
 using rules::Wait;
 
-// What has no end: a century.
+// Stands for a lease without an end: a century.
 constexpr Millis never_ends = Ttl::longest * 100;
 
 template <typename Named>
@@ -24,7 +24,7 @@ auto find_token(const std::vector<Named>& all, const Token& token) -> const Name
   return found == all.end() ? nullptr : &*found;
 }
 
-/// The slot that a view is about; null: nothing is remembered of it.
+/// The slot of the view; null: it has no record.
 const rules::RememberedSlot* slot_in(const LockState& state) {
   return state.slots.empty() ? nullptr : &state.slots.front();
 }
@@ -50,7 +50,7 @@ Result<LockView> LockView::of(LockDir& lock, Waiters which, std::optional<std::u
   return view;
 }
 
-// ---- what is there ---------------------------------------------------------------------------
+// ---- reading ---------------------------------------------------------------------------------
 
 os::Result<os::Done> LockView::look(Waiters which) {
   Queue& queue = lock_->queue();
@@ -65,14 +65,15 @@ os::Result<os::Done> LockView::look(Waiters which) {
   } else if (const QueueEntry* first = lock_->first_that_answers()) {
     add(*first);
   }
-  // A holder that did not answer is back; or a waiter, which comes after the first one.
+  // The caller is a waiter behind the first one, or the holder of a gate that did not answer
+  // before.
   if (mine && !is_seen && find_token(seen_, mine->token) == nullptr) add(*mine);
 
   const TimeMs forever = static_cast<TimeMs>(now_us_ / 1000) + never_ends.count();
   state_.last_fence = lock_->last_fence().value_or(0);
   if (state_.last_fence > 0) state_.last_token = Token::foreign("");
   state_.fence_ends = forever;
-  // Whoever is first while the lock is free was told, or saw the holder's end.
+  // A first waiter that asks for a free lock was woken or saw the holder end: it is its turn.
   const auto& waiters = state_.queue;
   if (mine && state_.holders.empty() && !waiters.empty() && waiters.front().token == mine->token) {
     state_.reservation = rules::Reservation{mine->token, mine->mode, forever};
@@ -98,7 +99,7 @@ void LockView::add(const QueueEntry& entry) {
 os::Result<os::Done> LockView::remember(Waiters which) {
   const Memory* memory = lock_->memory();
   if (memory == nullptr) return os::Done{};
-  // A turn is about the newest, and people who ask want all.
+  // A grant or release needs only the newest runs; reports need all.
   runs_ = memory->runs(state_.holders, which == Waiters::all ? rules::remembered_runs
                                                              : rules::runs_for_typical_length);
   for (const RunRecord& each : runs_) {
@@ -116,7 +117,7 @@ os::Result<os::Done> LockView::remember(Waiters which) {
 }
 
 std::optional<Holder> LockView::told(std::optional<Holder> holder) {
-  // Not reserved: whoever was woken comes, or is passed.
+  // The woken waiter takes the lock or is passed over; nothing is reserved for it.
   if (holder && holder->kind == Holder::Kind::reserved) return std::nullopt;
   if (holder && holder->expires_in > Ttl::longest) holder->expires_in.reset();
   return holder;
@@ -138,12 +139,12 @@ LockReport LockView::report(const LockName& name, const LockView& view) {
   return report;
 }
 
-// ---- what the rules make of it ---------------------------------------------------------------
+// ---- writing ---------------------------------------------------------------------------------
 
 os::Result<os::Done> LockView::keep(const LockState& after, const std::vector<rules::Post>& posts) {
   const Memory* memory = lock_->memory();
-  // The slot first: a run for one that could not be written down would be done once more, and no
-  // run may seem to have done one that is not done.
+  // Write the slot first: if it cannot be written, the run must not begin (it would be repeated)
+  // or must not be recorded as the one that completed the slot.
   if (auto written = keep_slot(state_, after); !written) return written;
   const bool is_grant = after.last_fence != state_.last_fence;
   if (memory != nullptr && !is_grant) memory->write_runs(runs_, state_, after);
@@ -173,7 +174,7 @@ std::vector<std::uint64_t> LockView::deliver(const LockState& after,
     const bool is_first = !after.queue.empty() && after.queue.front().token == whom;
     const auto* slot = slot_in(after);
     if (is_for(each, "wake") || (is_for(each, "next") && is_first)) {
-      // Nobody else: each waiter watches the one before it.
+      // Wake no other waiter: each watches the one before it.
       lock_->wake(entry->ticket);
     } else if (is_for(each, "done") && slot != nullptr) {
       const bool wants_it = !entry->holds() && entry->slot == slot->id;
@@ -203,7 +204,7 @@ os::Result<os::Done> LockView::keep_entries(const LockState& after,
         if (auto kept = lock_->keep_until(each.ticket, hold->kept); !kept) return kept;
       }
     } else if (hold == nullptr && (is_told || each.ticket == mine_)) {
-      // Whoever does not hear that it is sent away finds out when its turn comes.
+      // A dismissed waiter that could not be told keeps its entry and finds out at its turn.
       const bool waits = find_token(after.queue, each.token) != nullptr;
       if (is_told || !waits) queue.remove(each.ticket);
     }

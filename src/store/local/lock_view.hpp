@@ -1,4 +1,4 @@
-// A lock's directory as the rules see it; and what they make of it, put there.
+// Shows a lock's directory to the rules as a LockState, and writes their decisions into it.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace store::local {
 
-/// Which waiters a decision is about; however many there are, a turn concerns the first.
+/// The waiters that a decision needs to see. Most need only the first one, however long the queue.
 enum class Waiters { first, all };
 
-/// Lives no longer than the LockDir. Who is at the lock is alive while the kernel says so: a lease
-/// has no end, but for one that is kept, and a waiter is believed as long as it answers.
+/// Must not outlive the LockDir. The kernel takes the place of leases: a hold lasts as long as its
+/// process (or as --min-hold), and a waiter counts as alive while it reads its pipe.
 class LockView {
  public:
-  /// `mine`: the ticket of who asks, if it has one. `slot`: that it asks for; empty: none.
+  /// `mine`: the caller's ticket, if it has one. `slot`: the slot that it wants; empty: none.
   static Result<LockView> of(LockDir& lock, Waiters which,
                              std::optional<std::uint64_t> mine = std::nullopt,
                              std::string slot = {});
@@ -27,7 +27,7 @@ class LockView {
   [[nodiscard]] const rules::LockState& state() const { return state_; }
   [[nodiscard]] rules::Facts facts() const { return {now_us_}; }
 
-  /// Does what the rules say. A Fault: it could not be written, and did not happen.
+  /// Applies the decision of the rules. A Fault: it could not be written and did not happen.
   template <typename Request>
   auto change(const Request& request) -> Result<
       decltype(rules::decide(std::declval<rules::LockState&>(), request, rules::Facts{}).answer)> {
@@ -36,12 +36,12 @@ class LockView {
     if (auto kept = keep(after, decision.posts); !kept) return not_written(kept.error());
     return std::move(decision.answer);
   }
-  /// The entry of who asked, if a change made one.
+  /// The caller's entry, if a change made one.
   std::optional<OwnEntry> take_entry() { return std::exchange(entry_, std::nullopt); }
 
-  /// Who has the lock, as it is told to others: who lives has it for as long as it likes.
+  /// A holder for display: without the end of a lease that a living process does not have.
   static std::optional<Holder> told(std::optional<Holder> holder);
-  /// Everything known; `view` has all waiters.
+  /// `view` must show all waiters.
   static LockReport report(const LockName& name, const LockView& view);
 
  private:
@@ -52,7 +52,7 @@ class LockView {
 
   os::Result<os::Done> keep(const rules::LockState& after, const std::vector<rules::Post>& posts);
   os::Result<os::Done> keep_slot(const rules::LockState& before, const rules::LockState& after);
-  /// Returns the tickets of those who were sent away and know it.
+  /// Returns the tickets of the waiters that were dismissed and got the message.
   std::vector<std::uint64_t> deliver(const rules::LockState& after,
                                      const std::vector<rules::Post>& posts);
   os::Result<os::Done> keep_entries(const rules::LockState& after,
@@ -65,8 +65,8 @@ class LockView {
   std::string slot_;
   std::uint64_t now_us_;
   rules::LockState state_{};
-  std::vector<QueueEntry> seen_{};  // who is in the state
-  std::vector<RunRecord> runs_{};   // and what is remembered
+  std::vector<QueueEntry> seen_{};  // behind the holders and waiters of the state
+  std::vector<RunRecord> runs_{};   // behind its runs
   std::optional<OwnEntry> entry_{};
 };
 

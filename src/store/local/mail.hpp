@@ -1,4 +1,4 @@
-// What is posted to the pipe of one who holds a lock or waits for it: a line each.
+// The lines that are posted to the pipe of a holder or a waiter.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace store::local {
 
-/// "look": something has changed. It is all that a waiter needs to know.
+/// Something has changed: look at the lock again.
 inline constexpr const char* look = "look";
 
-/// "stop why" or "lost who": a word of the rules as it has been written since the first version,
-/// which waits for no reply. Nothing for a word that only wakes.
+/// The notice of the rules as a line: "stop why" or "lost who", as every version writes it.
+/// nullopt for a post that only wakes.
 std::optional<std::string> line_of(const rules::Post& post);
-/// "done", and what the slot is.
+/// "done" and the record of the slot.
 std::string line_of(const rules::RememberedSlot& done);
 
-/// The other way round; nothing for any other line.
+/// The notice or the slot that a line carries; nullopt for any other line.
 std::optional<Notice> notice_in(std::string_view line);
 std::optional<rules::RememberedSlot> done_in(std::string_view line);
 

@@ -90,7 +90,7 @@ class Records {
   std::string text_;
 };
 
-// What a time is subtracted from and added to again, so that none is cut off at now.
+// The time that run_in() takes for now: later than all, so that it cuts no time off at now.
 constexpr WallTime later = WallTime{1} << 52;
 
 std::optional<RememberedRun> remembered_in(std::string_view line) {
@@ -106,7 +106,7 @@ std::optional<RememberedRun> remembered_in(std::string_view line) {
   return remembered;
 }
 
-/// What a record begins with, read without a look at the rest.
+/// The first fields of a record, read without its checksum.
 struct RunHead {
   std::size_t index;
   Fence fence;
@@ -264,7 +264,7 @@ std::vector<RunRecord> Memory::runs(const std::vector<rules::Hold>& holders,
       found.push_back(*std::move(run));
     }
   }
-  // The last one says how long, and the file since when.
+  // The newest run says for how long the runs are kept; the file says since when.
   const bool are_over = !found.empty() && directory_.unchanged_for(runs_file).value_or(Millis{0}) >
                                               found.front().history;
   if (are_over && !one_goes_on) found.clear();
@@ -278,7 +278,7 @@ void Memory::write_runs(const std::vector<RunRecord>& found, const LockState& be
     return directory_.open_file(runs_file, os::Missing::create, longest_runs);
   };
   auto file = open();
-  // What is over would come to life again.
+  // Expired runs must not come back with the new one.
   if (before.runs.empty() && (file || file.error().number == EFBIG)) {
     directory_.remove(runs_file);
     file = open();
@@ -304,7 +304,7 @@ void Memory::write_runs(const std::vector<RunRecord>& found, const LockState& be
   }
   for (const RememberedRun& each : after.runs) {
     if (same_in(before.runs, each) != before.runs.end()) continue;
-    // The oldest makes room.
+    // If the file is full, replace the oldest.
     const bool full = taken.size() >= rules::remembered_runs;
     write(full ? found.back().index : free_place(taken), text_of(history, each));
   }

@@ -25,11 +25,11 @@ std::string record_of(std::string_view text);
 /// Nothing for a record that was not written to its end.
 std::optional<std::string_view> text_in(std::string_view record);
 
-/// A run, its place in the file, and how long after it the runs are forgotten.
+/// A run, its place in the file, and how long the runs are kept after it.
 struct RunRecord {
   std::size_t index;
   Millis history;
-  std::optional<rules::RememberedRun> run;  // nothing: nobody wanted to know
+  std::optional<rules::RememberedRun> run;  // nullopt: not read
 };
 std::string text_of(const rules::RememberedSlot& slot);
 std::optional<rules::RememberedSlot> slot_in(std::string_view text);
@@ -42,12 +42,12 @@ class Memory {
   /// In the `directory` of the lock.
   explicit Memory(os::Directory directory) : directory_{std::move(directory)} {}
 
-  /// The newest first; of so many, and of those who hold the lock, what was written. None is
-  /// forgotten while one of these goes on.
+  /// All runs, the newest first. Reads the `newest` ones and those of the holders. None expires
+  /// while the run of a holder goes on.
   [[nodiscard]] std::vector<RunRecord> runs(const std::vector<rules::Hold>& holders,
                                             std::size_t newest) const;
-  /// What has become of those: one has ended, one was none, one has begun. No room for it is no
-  /// reason to refuse a lock.
+  /// Writes the changes: a run has ended, never was, or has begun. A full disk is not reported: it
+  /// must not keep anybody from the lock.
   void write_runs(const std::vector<RunRecord>& found, const rules::LockState& before,
                   const rules::LockState& after) const;
   /// So that a run is not forgotten while it goes on: the time of the last sign of it counts.

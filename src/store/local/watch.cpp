@@ -7,19 +7,19 @@
 namespace store::local {
 namespace {
 
-// The kernel tells of the end of a holder; where it cannot (another user's pipe that we may not
-// open, or too many to watch), we look again after this time.
+// The kernel reports the end of a holder. If it cannot (the pipe of another user, or too many
+// holders to watch), look again after this time.
 constexpr Millis look_again{1'000};
-// A waiter that was told to claim and does not is passed then. Those who wait behind one that was
-// stopped look whether it is so, the nearer the more often.
+// A woken waiter that does not answer by then is passed over. Waiters behind it look whether that
+// has happened; the nearer ones look more often.
 constexpr Millis answer_time = LockDir::longest_silence + Millis{50};
-// Those who hold a gate are asked whether they answer; it wakes them.
+// Ask the holders of a gate so often whether they answer; each question wakes them.
 constexpr Millis ask_again{5'000};
 
 }  // namespace
 
 std::optional<Millis> PredecessorWatch::watch(const LockDir& lock, const QueueEntry& other) {
-  // Kept beyond its process's end: no hang-up will tell of it.
+  // --min-hold keeps the lock beyond the end of the process: no hang-up reports it.
   if (const auto now = wall_now(); other.kept_until && *other.kept_until > now) {
     return Millis{*other.kept_until - now + 1};
   }

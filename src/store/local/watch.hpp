@@ -1,4 +1,4 @@
-// What a waiter watches while it waits: the end of who is before it.
+// Watches the processes that a waiter waits for.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,16 @@
 
 namespace store::local {
 
-/// The first one watches the holders, every other one the waiter before it, so that a crash wakes
-/// one process and no herd. An orderly release is posted to the pipes.
+/// The first waiter watches the holders, every other waiter the one before it, so that a crash
+/// wakes one process and not all. A release is posted to the pipe.
 class PredecessorWatch {
  public:
-  /// Begins to watch, with the directory locked, for the waiter of that ticket. Returns when to
-  /// look again if the kernel will not tell.
+  /// Begins to watch for the waiter with that ticket; the directory must be locked. Returns when to
+  /// look again if the kernel cannot report the end of a process.
   std::optional<Millis> begin(LockDir& lock, std::uint64_t ticket);
   void end();
-  /// Until something happened, or limit ended. `done`: here is put what we are told of our slot.
+  /// Waits for a post, the end of a watched process, or the limit. `done` gets our slot if a post
+  /// says that it is done.
   Turn wait(os::NamedPipe& pipe, const CallLimit& limit,
             std::optional<rules::SlotState>& done) const;
 
@@ -26,7 +27,7 @@ class PredecessorWatch {
 
   std::vector<os::Fd> watched_;
   Deadline look_at_ = Deadline::never();
-  bool asked_ = false;  // who holds the gate, whether they answer
+  bool asked_ = false;  // the holders of the gate, whether they answer
 };
 
 }  // namespace store::local

@@ -1,11 +1,11 @@
-// What an answer of the rules is to the client, where every store says the same.
+// Turns answers of the rules into those of a store.
 #pragma once
 
 #include "store/rules/decide.hpp"
 
 namespace store::rules {
 
-/// The lease of a grant that was asked for then.
+/// The lease of a grant that was requested at `asked_at`.
 Lease lease_of(const Grant& grant, const Claim& claim, Moment asked_at, Deadline valid_until);
 Fault fault_of(const NoHigherFence& none);
 
