@@ -185,7 +185,11 @@ class Requests {
     Parting parting;
     parting.history = one.claim.history;
     if (random_.chance(20)) parting.min_hold = Millis{random_.between(1, 4000)};
-    if (one.fence > 0 && random_.chance(10)) parting.fence = one.fence + random_.number(3);
+    if (one.fence > 0 && random_.chance(20)) {
+      // A quorum's is as high as on that of its servers which gave the highest.
+      const std::uint64_t higher = random_.chance(50) ? 0 : 1'000'000'000;
+      parting.fence = one.fence + random_.number(3) + higher;
+    }
     if (random_.chance(90)) {
       const std::vector<RunEnd> ends{{{Kind::exited}, {}},
                                      {{Kind::exited, 3}, {}},
@@ -197,8 +201,10 @@ class Requests {
     if (!one.claim.slot || one.number.attempt == 0) return parting;  // nobody ends a run without it
     using End = Parting::SlotEnd;
     const std::vector<End> slot_ends{End::done, End::failed, End::failed, End::open};
-    parting.slot = {*one.claim.slot, one.number.attempt, one.number.failures,
-                    random_.pick(slot_ends)};
+    // The servers of a quorum count differently, and so does one that lost its data meanwhile.
+    const auto elsewhere = random_.chance(30) ? random_.number(3) : 0;
+    parting.slot = {*one.claim.slot, one.number.attempt + static_cast<unsigned>(elsewhere),
+                    one.number.failures, random_.pick(slot_ends)};
     return parting;
   }
 
@@ -315,8 +321,12 @@ constexpr Plant plants[] = {
      "redis.call('ZRANGE', queue, 1, 2)"},
     {"crowd-of-one-more", "waiting >= (tonumber(arg.max_waiters) or math.huge)",
      "waiting > (tonumber(arg.max_waiters) or math.huge)"},
-    {"retry-too-many", "failed and failures < tonumber(run.retries or 0)",
-     "failed and failures <= tonumber(run.retries or 0)"},
+    {"retry-too-many", "failed and failures < retries", "failed and failures <= retries"},
+    {"slot-of-a-run-that-goes-on-overwritten", "and rest == last_token and", "and false and"},
+    {"slot-of-a-later-run-overwritten", "if number > attempt then return end", ""},
+    {"slot-of-an-earlier-run-kept", "and last_fence > tonumber(numbered or 0) then", "then"},
+    {"slot-not-done-by-a-late-end", "if not ours and not ends_slot then", "if not ours then"},
+    {"slot-not-done-by-a-late-last-failure", "or failed and failed_before >= retries", ""},
     {"slot-open-forever", "for _, id in ipairs(redis.call('ZRANGE', queue, 0, TOLD_AT_ONCE - 1))",
      "for _, id in ipairs({})"},
     {"run-of-unheard-grant-stays", "if tried > 0 then end_run(token, nil, {}) end", ""},

@@ -235,7 +235,11 @@ class Judge final : public Observer {
   std::map<std::string, Majority> majorities_;                     // by key
   std::map<std::pair<std::string, std::string>, SlotRuns> slots_;  // by key and slot
   // As the servers had them last, by the name there.
-  std::map<std::pair<std::size_t, std::string>, store::rules::SlotState> slots_at_;
+  struct SlotThere {
+    store::rules::SlotState state{};
+    std::optional<std::int64_t> ends_ms{};  // by the server's clock
+  };
+  std::map<std::pair<std::size_t, std::string>, SlotThere> slots_there_;
   std::map<int, Nanos> bids_;  // how often it has asked the servers since
   // How often it has asked in the second that began then.
   struct Asked {

@@ -47,29 +47,42 @@ std::string shown(const rules::SlotState& slot) {
                      slot.runs.failures, slot.token, slot.before);
 }
 
+/// The fence of the run that the slot shows, if it is the last one that was granted; else 0.
+store::Fence fence_of(Keyspace& keys, const Words& words, const rules::SlotState& slot) {
+  const auto last = find<std::string>(keys, words[6]);
+  if (last.content == nullptr) return 0;
+  const auto space = last.content->find(' ');
+  if (space == std::string::npos || last.content->substr(space + 1) != slot.token) return 0;
+  return base::number_in<store::Fence>(last.content->substr(0, space)).value_or(0);
+}
+
 /// What the release or the cancel makes of the slot.
-rules::SlotState left(const rules::SlotState& before, const Words& words) {
+rules::SlotState left(const rules::SlotState& before, const Words& words, store::Fence running) {
   using End = store::Parting::SlotEnd;
   const std::string token = token_of(named(words, "id"));
   const std::string end = named(words, "slot_end");
   if (end.empty()) return rules::without_run(before, token);
   const std::string told = named(words, "run_end");
-  return rules::after_run(
-      before, {token,
-               {number_in(named(words, "attempt")), number_in(named(words, "failures"))},
-               end == "done"     ? End::done
-               : end == "failed" ? End::failed
-                                 : End::open,
-               number_in(named(words, "retries")),
-               store::outcome_in(told.substr(0, told.find('\t'))).value_or(store::RunOutcome{}),
-               0,
-               0});
+  auto after = rules::after_run(
+      before,
+      {token,
+       {number_in(named(words, "attempt")), number_in(named(words, "failures"))},
+       end == "done"     ? End::done
+       : end == "failed" ? End::failed
+                         : End::open,
+       number_in(named(words, "retries")),
+       store::outcome_in(told.substr(0, told.find('\t'))).value_or(store::RunOutcome{}),
+       base::number_in<store::Fence>(named(words, "fence")).value_or(0),
+       0},
+      running);
+  after.fence = 0;  // as in slot_in()
+  return after;
 }
 
 /// What a script makes of the slot, by the rules.
 rules::SlotState ruled(const rules::SlotState& before, const Script* script, const Words& words,
-                       const Reply& reply) {
-  if (script == &scripts::leave) return left(before, words);
+                       const Reply& reply, store::Fence running) {
+  if (script == &scripts::leave) return left(before, words, running);
   if (script == &scripts::enter && reply.elements[0].text == "granted") {
     const std::string token = token_of(named(words, "id"));
     const bool again = field(reply, "again").integer == 1;
@@ -86,17 +99,20 @@ rules::SlotState ruled(const rules::SlotState& before, const Script* script, con
 
 void Judge::see_rules(Server& server, const std::string& slot, const Script* script,
                       const Words& words, const Reply& reply, Micros now) {
-  const auto found = find<std::string>(server.redis.keys(0, now), slot);
-  const auto after = found.content == nullptr ? rules::SlotState{} : slot_in(*found.content);
-  auto& last = slots_at_[{server.number, slot}];
-  const auto before = std::exchange(last, after);
+  Keyspace& keys = server.redis.keys(0, now);
+  SlotThere there;
+  if (const Value* value = keys.find(slot)) {
+    there = {slot_in(std::get<std::string>(value->content)), value->ends_ms};
+  }
+  const auto last = std::exchange(slots_there_[{server.number, slot}], there);
   if (reply.is_error()) return;
-  // The server may have lost it since, or forgotten it.
-  if (after == ruled(before, script, words, reply)) return;
-  if (after == ruled({}, script, words, reply)) return;
+  const bool forgotten = last.ends_ms && *last.ends_ms <= keys.now_ms();
+  const rules::SlotState before = forgotten ? rules::SlotState{} : last.state;
+  const rules::SlotState& after = there.state;
+  const auto expected = ruled(before, script, words, reply, fence_of(keys, words, before));
+  if (after == expected) return;
   throw Violation{fmt::format("server {} makes '{}' of the slot '{}', where the rules make '{}'",
-                              server.number, shown(after), shown(before),
-                              shown(ruled(before, script, words, reply)))};
+                              server.number, shown(after), shown(before), shown(expected))};
 }
 
 }  // namespace sim

@@ -15,16 +15,22 @@ namespace {
 
 using End = store::Parting::SlotEnd;
 
-/// The number of the last run that a server knows of; 0: none.
-unsigned last_run_at(Server& server, const std::string& key, const std::string& slot, Micros now) {
+/// Whether the server begins no run for the slot with the number of that one again.
+bool knows_run(Server& server, const std::string& key, const store::Slot& slot, unsigned attempt,
+               const std::string& token, Micros now) {
   const auto found =
-      find<std::string>(server.redis.keys(0, now), "{" + key + "}:rlock:slot:" + slot);
-  if (found.content == nullptr) return 0;
+      find<std::string>(server.redis.keys(0, now), "{" + key + "}:rlock:slot:" + slot.id);
+  if (found.content == nullptr) return false;
+  // The late end of an earlier run may have done the slot since the grant.
+  if (found.content->starts_with("done\t")) return true;
   const auto tab = found.content->find('\t');
   unsigned number = 0;
   (void)std::from_chars(found.content->data() + tab + 1,
                         found.content->data() + found.content->size(), number);
-  return number;
+  // Another claim that only this server granted has that number, too: it can be taken back.
+  const bool is_anothers =
+      found.content->starts_with("running\t") && found.content->find(token) == std::string::npos;
+  return is_anothers ? number > attempt : number >= attempt;
 }
 
 }  // namespace
@@ -69,7 +75,7 @@ void Judge::begins_for_slot(const Job& job) {
   SlotRun run{job.client, job.tokens.front(), job.attempt, job.fences.front()};
   for (std::size_t i = 0; i < world_.servers(); ++i) {
     Server& server = world_.server(i);
-    if (last_run_at(server, key, job.slot->id, world_.clock(server)) >= job.attempt) {
+    if (knows_run(server, key, *job.slot, job.attempt, run.token, world_.clock(server))) {
       run.known_at.insert(i);
     }
   }
@@ -107,6 +113,7 @@ void Judge::heard_end(const Server& server, const Words& words, const Reply& rep
 }
 
 void Judge::forget_slots(const Server& server) {
+  std::erase_if(slots_there_, [&](const auto& each) { return each.first.first == server.number; });
   for (auto& [where, runs] : slots_) {
     for (SlotRun& run : runs) {
       run.known_at.erase(server.number);

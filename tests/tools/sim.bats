@@ -87,6 +87,23 @@ simulate() {
   run -0 simulate --seed 3690 --seeds 1 --shape quorum-slot-unheard
 }
 
+@test "the late end of a lost run leaves alone the slot of a run that a server without its data counts anew" {
+  run -0 simulate --seed 463008128 --seeds 1 --shape slot-retry
+}
+
+@test "the end of a run on a server of a quorum is not that of an earlier one whose end comes later" {
+  run -0 simulate --seed 200000513 --seeds 1 --shape quorum-slot-unheard
+  run -0 simulate --seed 1000631 --seeds 1 --shape quorum-slot-unheard
+}
+
+@test "a run that only one server of a quorum knows since another lost its data has no number of its own" {
+  run -0 simulate --seed 3102 --seeds 1 --shape quorum-slot-unheard
+}
+
+@test "a late end does the slot although a later run was granted" {
+  run -0 simulate --seed 77002622 --seeds 1 --shape quorum-slot
+}
+
 @test "a last word does not stay for ever" {
   run -0 simulate --seed 100569 --seeds 1 --shape cancel
   run -0 simulate --seed 101682 --seeds 1 --shape cancel

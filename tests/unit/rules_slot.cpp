@@ -68,6 +68,7 @@ TEST_CASE("what the end of a run makes of its slot") {
     SlotState before;
     EndOfRun ended;
     SlotState after;
+    Fence running = 0;  // that of `a` is 7
   };
   const Row rows[] = {
       {"done", running(1, 0, "a"), end(End::done, 1, 0), done(1, 0, "a")},
@@ -86,12 +87,35 @@ TEST_CASE("what the end of a run makes of its slot") {
       {"the server has another number", running(1, 0, "a"), end(End::done, 4, 1), done(4, 1, "a")},
       {"the same, higher", running(5, 0, "a"), end(End::done, 4, 1), done(4, 1, "a")},
       {"the server missed the grant", open(1, 1, "b"), end(End::failed, 2, 0), done(2, 1, "a")},
-      {"the same, of a run that was lost", running(1, 0, "b"), end(End::done, 2, 0),
-       done(2, 0, "a")},
-      {"two runs had one number", running(2, 0, "b"), end(End::done, 2, 0), done(2, 0, "a")},
+      {"the same; it knows one that was lost", running(1, 0, "b"), end(End::failed, 2, 0),
+       open(2, 1, "a"), 6},
+      {"the same; left open", running(1, 0, "b"), end(End::open, 2, 0), open(2, 0, "a"), 6},
+      {"the same; its fence is not known", running(1, 0, "b"), end(End::open, 2, 0),
+       open(2, 0, "a")},
 
-      {"a later run goes on", running(3, 0, "b"), end(End::done, 2, 0), running(3, 0, "b")},
-      {"a later run has ended", open(3, 1, "b"), end(End::failed, 2, 0), open(3, 1, "b")},
+      {"another goes on: failed, one may", running(3, 0, "b"), end(End::failed, 2, 0),
+       running(3, 0, "b")},
+      {"the same: left open", running(3, 0, "b"), end(End::open, 2, 0), running(3, 0, "b")},
+      {"the same: done", running(3, 0, "b"), end(End::done, 2, 0), done(2, 0, "a")},
+      {"the same: failed, no more may", running(3, 0, "b"), end(End::failed, 2, 1),
+       done(2, 1, "a")},
+      {"another knows of that failure", running(3, 1, "b"), end(End::failed, 2, 0),
+       running(3, 1, "b")},
+      {"another is later by its fence, too", running(3, 0, "b"), end(End::failed, 2, 0),
+       running(3, 0, "b"), 8},
+      {"counting began anew: left open", running(1, 0, "b"), end(End::open, 2, 1),
+       running(3, 1, "b", "a"), 8},
+      {"the same: failed, one may", running(1, 0, "b"), end(End::failed, 2, 0),
+       running(3, 1, "b", "a"), 8},
+      {"the same: it knows more failures", running(1, 3, "b"), end(End::failed, 2, 0),
+       running(3, 3, "b", "a"), 8},
+      {"the same: done", running(1, 0, "b"), end(End::done, 2, 1), done(2, 1, "a"), 8},
+      {"two runs have one number: left open", running(2, 0, "b"), end(End::open, 2, 0),
+       running(3, 0, "b", "a"), 8},
+      {"the same: done", running(2, 0, "b"), end(End::done, 2, 0), done(2, 0, "a")},
+      {"a later run has ended: failed", open(3, 1, "b"), end(End::failed, 2, 0), open(3, 1, "b")},
+      {"the same: left open", open(3, 1, "b"), end(End::open, 2, 0), open(3, 1, "b")},
+      {"the same: done", open(3, 1, "b"), end(End::done, 2, 0), done(2, 1, "a")},
       {"another run has done it", done(1, 0, "b", 0), end(End::failed, 2, 0), done(1, 0, "b", 0)},
       {"heard again: done", done(1, 0, "a"), end(End::done, 1, 0), done(1, 0, "a")},
       {"heard again: failed", open(1, 1, "a"), end(End::failed, 1, 0), open(1, 1, "a")},
@@ -102,9 +126,9 @@ TEST_CASE("what the end of a run makes of its slot") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.what);
-    CHECK(after_run(row.before, row.ended) == row.after);
+    CHECK(after_run(row.before, row.ended, row.running) == row.after);
     // Whatever happened, that it is heard twice makes no difference.
-    CHECK(after_run(row.after, row.ended) == row.after);
+    CHECK(after_run(row.after, row.ended, row.running) == row.after);
   }
 }
 
@@ -113,6 +137,15 @@ TEST_CASE("an end that is heard again after a later claim was taken back uses up
   const auto in_vain = without_run(with_run(failed, "b", next_run(failed, "b")), "b");
   CHECK(in_vain == failed);
   CHECK(after_run(in_vain, end(End::failed, 1, 0)) == failed);
+}
+
+TEST_CASE("a run that goes on as the end of a lost one is heard ends, or never was, as ever") {
+  const auto both = after_run(running(1, 0, "b"), end(End::failed, 2, 0), 8);
+  CHECK(without_run(both, "b") == open(2, 1, "a"));
+  CHECK(next_run(both, "b") == RunNumber{3, 1});
+  CHECK(after_run(both, end(End::done, 1, 0, "b")) == done(1, 1, "b"));
+  CHECK(after_run(both, end(End::failed, 1, 0, "b")) == done(1, 1, "b"));  // the second one
+  CHECK(after_run(both, end(End::open, 1, 0, "b")) == open(1, 1, "b"));
 }
 
 TEST_CASE("a parting that has an end and a slot says how the run ended") {

@@ -68,19 +68,18 @@ void Leaving::remember(bool is_release) {
   const SlotState slot = of_slot ? turns_.slot(of_slot->slot.id) : SlotState{};
   // Not because the lock is: who took over may have ended its run meanwhile.
   const bool slot_is_ours = slot.runs_for(token_.text());
-  // What lost its data hears what the run came to.
-  const bool missed =
-      of_slot && parting_.end && !slot.is_done() && slot.runs.attempt <= of_slot->attempt;
   if (!is_release && !is_holder() && !slot_is_ours && state_.last_token != token_) return;
   const bool is_several = hold_ && state_.is_several();
   const auto granted =
       is_several && parting_.history > Millis{0} ? std::optional{hold_->fence} : std::nullopt;
   const Fence fence = turns_.end_run(token_, parting_.end, parting_, granted);
   SlotState after = slot;
-  if (slot_is_ours && !parting_.end) {
+  if (of_slot && parting_.end) {
+    const bool was_last = state_.last_token && state_.last_token->text() == slot.token;
+    after = after_run(slot, end_of_run(token_, parting_, fence, turns_.now()),
+                      was_last ? state_.last_fence : 0);
+  } else {
     after = without_run(slot, token_.text());
-  } else if ((slot_is_ours || missed) && parting_.end) {
-    after = after_run(slot, end_of_run(token_, parting_, fence, turns_.now()));
   }
   if (after != slot) {
     turns_.set_slot(of_slot->slot.id, std::move(after), parting_.history + parting_.min_hold);

@@ -62,7 +62,7 @@ bool is_over(const SlotState& slot, const std::string& token) {
   return slot.is_done() || (slot.kind == Kind::open && slot.token == token);
 }
 
-SlotState after_run(const SlotState& slot, const EndOfRun& ended) {
+SlotState after_run(const SlotState& slot, const EndOfRun& ended, Fence running) {
   using End = Parting::SlotEnd;
   const bool ours = slot.runs_for(ended.token);
   // The end was heard before: not of this run if the claim was heard again since, and not of a
@@ -71,9 +71,22 @@ SlotState after_run(const SlotState& slot, const EndOfRun& ended) {
     return ours ? SlotState{Kind::open, slot.runs, ended.token} : slot;
   }
   if (is_over(slot, ended.token)) return slot;
-  if (!ours && slot.runs.attempt > ended.number.attempt) return slot;
-  RunNumber runs{ended.number.attempt, std::max(slot.runs.failures, ended.number.failures)};
   const bool failed = ended.end == End::failed;
+  const bool ends_slot =
+      ended.end == End::done || (failed && ended.number.failures >= ended.retries);
+  if (!ours && !ends_slot) {
+    if (slot.runs.attempt > ended.number.attempt) return slot;
+    // Numbers begin anew where a server lost its data, fences do not: that run is later, so it goes
+    // on, and this is the run before it.
+    if (slot.kind == Kind::running && running > ended.fence) {
+      const unsigned failures = ended.number.failures + (failed ? 1 : 0);
+      return {Kind::running,
+              {ended.number.attempt + 1, std::max(slot.runs.failures, failures)},
+              slot.token,
+              ended.token};
+    }
+  }
+  RunNumber runs{ended.number.attempt, std::max(slot.runs.failures, ended.number.failures)};
   if (ended.end == End::open || (failed && runs.failures < ended.retries)) {
     if (failed) ++runs.failures;
     return {Kind::open, runs, ended.token};

@@ -66,8 +66,10 @@ EndOfRun end_of_run(const Token& token, const Parting& parting, Fence fence, std
 /// Whether the server has heard the end of that run.
 bool is_over(const SlotState& slot, const std::string& token);
 /// That run has ended. What the lease says of its number counts, for the server may have missed
-/// runs, or have lost the slot. An end that is heard again, or after a later run has begun, changes
-/// nothing.
-SlotState after_run(const SlotState& slot, const EndOfRun& ended);
+/// runs, or have lost the slot. An end that is heard again changes nothing. One that leaves the
+/// slot open changes nothing if a later run is known, and does not stop one that goes on.
+/// An end that does the slot always counts. `running`: the fence of the run that the slot shows as
+/// running; 0 where it is not known, or no later run can have a lower number.
+SlotState after_run(const SlotState& slot, const EndOfRun& ended, Fence running = 0);
 
 }  // namespace store::rules

@@ -21,21 +21,20 @@ local holds = owner == id or number
 
 -- The lease may have ended on the way here; the run has ended all the same, or never was.
 local function remember()
-  local state, runs_begun, _, whose = slot_state()
+  local state, _, _, whose = slot_state()
   -- Not because the lock is: a server of a quorum may have heard the end of a later run meanwhile.
   local slot_is_ours = state == 'running' and whose == token
-  -- A server that lost its data hears what the run came to, and so does one of a quorum that missed our
-  -- grant: later it may be one of a majority.
-  local missed = slot and arg.slot_end and state ~= 'done' and runs_begun <= tonumber(arg.attempt or 0)
   if not (how == 'release' or holds or slot_is_ours or last_token == token) then return end
   local history = tonumber(arg.history or 0)
   local stays_for = history + min_hold
   local numbered = end_run(token, arg.run_end, {history = stays_for, granted = history > 0 and tonumber(number),
     fence = arg.fence, attempt = arg.attempt})
-  if slot_is_ours and not arg.slot_end then
-    without_run(token, stays_for)
-  elseif slot_is_ours or missed then
+  -- A server that lost its data hears what the run came to, and so does one of a quorum that missed our
+  -- grant: later it may be one of a majority.
+  if slot and arg.slot_end then
     after_run(token, arg, stays_for, numbered)
+  elseif slot_is_ours then
+    without_run(token, stays_for)
   end
 end
 

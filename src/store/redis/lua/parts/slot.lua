@@ -47,8 +47,9 @@ end
 -- The run of a holder has ended. `run` is what its release says: `slot_end` is 'done', 'failed' or 'open';
 -- `attempt` its number, and `failures` how many failed before it, as the holder knows them: a server of a
 -- quorum may have missed some; `retries` how many may fail; `run_end` the outcome. `numbered`: the fence of
--- the run, if that is known. Whoever waits is told that the slot is done; those behind the first thousand by
--- those who leave (see enter).
+-- the run, if that is known. An end that leaves the slot open changes nothing if a later run is known, and does
+-- not stop one that goes on; an end that does the slot always counts. Whoever waits is told that the slot
+-- is done; those behind the first thousand by those who leave (see enter).
 local function after_run(token, run, history, numbered)
   local state, number, failures, rest, before = slot_state()
   local ours = state == 'running' and rest == token
@@ -60,9 +61,21 @@ local function after_run(token, run, history, numbered)
   end
   if state == 'done' or state == 'open' and rest == token then return end
   local failed = run.slot_end == 'failed'
-  failures = math.max(failures, tonumber(run.failures or 0))
-  local attempt = tonumber(run.attempt or 0)
-  if run.slot_end == 'open' or failed and failures < tonumber(run.retries or 0) then
+  local attempt, failed_before = tonumber(run.attempt or 0), tonumber(run.failures or 0)
+  local retries = tonumber(run.retries or 0)
+  local ends_slot = run.slot_end == 'done' or failed and failed_before >= retries
+  if not ours and not ends_slot then
+    if number > attempt then return end
+    -- Numbers begin anew where a server lost its data, fences do not: that run is later, so it goes on, and this is
+    -- the run before it.
+    if state == 'running' and rest == last_token and last_fence > tonumber(numbered or 0) then
+      failures = math.max(failures, failed_before + (failed and 1 or 0))
+      set_slot('running', attempt + 1, failures, rest .. '\t' .. token, history)
+      return
+    end
+  end
+  failures = math.max(failures, failed_before)
+  if run.slot_end == 'open' or failed and failures < retries then
     set_slot('open', attempt, failures + (failed and 1 or 0), token, history)
   else
     local outcome = (run.run_end or ''):match('^[^\t]*')
