@@ -61,12 +61,16 @@ void Judge::recorded(Server& server, const Words& words, Micros now) {
     ends = std::max(ends, until);
   }
   const bool taken = !lock.holders.empty();
-  if (!taken && lock.taken) {
+  const bool was_taken = lock.taken;
+  if (!taken && was_taken) {
     lock.ended_by_itself = lock.ends <= world_.now();
     lock.idle_since = std::min(lock.ends, world_.now());
   }
   lock.taken = taken;
   if (taken) lock.ends = ends + ms;
+  // A release tells the second one and the last of its own queue; who comes to the front of an idle
+  // lock later was told nothing.
+  const bool tells_ranks = taken || (was_taken && !lock.ended_by_itself);
   // One that was dropped as dead, or stopped, may still be why others are late.
   std::map<std::string, Waiter> waiters;
   for (const auto& each : lock.waiters) {
@@ -78,7 +82,10 @@ void Judge::recorded(Server& server, const Words& words, Micros now) {
     const auto known = lock.waiters.find(id);
     Waiter waiter{client_of(id), world_.now(), static_cast<double>(wait.ticket),
                   static_cast<std::int64_t>(i)};
-    if (known != lock.waiters.end()) waiter.since = known->second.since;
+    if (known != lock.waiters.end()) {
+      waiter.since = known->second.since;
+      if (!tells_ranks) waiter.ahead = known->second.ahead;
+    }
     waiters.insert_or_assign(id, waiter);
   }
   lock.waiters = std::move(waiters);

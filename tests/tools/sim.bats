@@ -104,6 +104,10 @@ simulate() {
   run -0 simulate --seed 77002622 --seeds 1 --shape quorum-slot
 }
 
+@test "behind a dead waiter nobody is told who comes to the front of an idle lock of records" {
+  run -0 simulate --seed 52104 --seeds 1 --shape records
+}
+
 @test "a last word does not stay for ever" {
   run -0 simulate --seed 100569 --seeds 1 --shape cancel
   run -0 simulate --seed 101682 --seeds 1 --shape cancel
