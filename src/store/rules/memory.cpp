@@ -41,7 +41,7 @@ Fence Turns::end_run(const Token& token, const std::optional<RunEnd>& end, const
     run->end = {now_, end->outcome, base::printable(end->why, longest_why)};
     return fence;
   }
-  if (granted && end && history > Millis{0}) {
+  if (granted && end) {
     RememberedRun forgotten{token, *granted, static_cast<TimeMs>(*granted / 1000)};
     forgotten.end = {now_, end->outcome, base::printable(end->why, longest_why)};
     if (state_.runs.empty()) state_.runs_end = 0;
@@ -59,14 +59,13 @@ SlotState Turns::slot(const std::string& id) const {
 }
 
 void Turns::set_slot(const std::string& id, SlotState slot, Millis history) {
-  const bool was_done = this->slot(id).is_done();
   const bool is_done = slot.is_done();
   std::erase_if(state_.slots, [&](const RememberedSlot& each) { return each.id == id; });
   if (slot.kind != SlotState::Kind::none) {
     const TimeMs ends = now_ + remembered_for(slot.kind, history).count();
     state_.slots.push_back({id, std::move(slot), ends});
   }
-  if (is_done && !was_done) tell_that_slot_is_done();
+  if (is_done) tell_that_slot_is_done();
 }
 
 void Turns::tell_that_slot_is_done() {

@@ -5,12 +5,8 @@
 namespace store::rules {
 
 std::optional<std::size_t> capacity(const Mode& mode) {
-  switch (mode.kind) {
-    case Mode::Kind::shared: return std::nullopt;
-    case Mode::Kind::permits: return mode.permits;
-    case Mode::Kind::exclusive: break;
-  }
-  return 1;
+  if (mode.kind == Mode::Kind::shared) return std::nullopt;
+  return mode.kind == Mode::Kind::permits ? mode.permits : 1;
 }
 
 bool go_together(const Mode& one, const Mode& other) {

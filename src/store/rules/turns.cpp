@@ -112,7 +112,7 @@ void Turns::hand_off(Millis time) {
 }
 
 bool Turns::may_first_join() const {
-  if (!state_.is_several() || state_.queue.empty()) return false;
+  if (!state_.is_several()) return false;
   const Mode& mode = state_.queue.front().mode;
   return mode == state_.mode && has_room_for(mode);
 }

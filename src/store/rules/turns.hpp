@@ -52,7 +52,7 @@ class Turns {
   /// quarter of `time` now, and so have the next ones to show that they live. `caller`, if it is
   /// one, does so right now.
   void roll_call(Millis time, const Token& caller);
-  /// Whether there is room for the first waiter beside those who hold the lock.
+  /// Whether there is room for the first waiter, which there is, beside those who hold the lock.
   [[nodiscard]] bool may_first_join() const;
 
   // ---- holders
@@ -71,11 +71,12 @@ class Turns {
   void begin_run(const Claim& claim, const Grant& grant);
   /// What the run of that token came to; it never was, without an `end`. `granted`: the fence of
   /// one among several that has the lock still (where more have begun since than are remembered,
-  /// its line is gone, and it is not to be forgotten because it took long). Returns the fence of
-  /// the run, 0 if that is not known.
+  /// its line is gone, and it is not to be forgotten because it took long), if the parting has a
+  /// history. Returns the fence of the run, 0 if that is not known.
   Fence end_run(const Token& token, const std::optional<RunEnd>& end, const Parting& parting,
                 std::optional<Fence> granted);
   [[nodiscard]] SlotState slot(const std::string& id) const;
+  /// One that is done was not done before.
   void set_slot(const std::string& id, SlotState slot, Millis history);
   void tell_that_slot_is_done();
   [[nodiscard]] std::optional<Millis> typical_run() const;
