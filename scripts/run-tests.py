@@ -343,6 +343,8 @@ class Run:
             if self.build(preset):
                 self.unit(preset)
                 self.suite(preset, units)
+        self.step("of the branches of src/store/rules, their unit tests take 98 %", "coverage-rules",
+                  "scripts/coverage", "--rules")
         self.refusing("signals", "tree", "guardian", "terminal", "wait_all")
         self.script("simulate", "scripts/simulate", "--for", "10m", preset="release")
         self.script("simulate-asan", "scripts/simulate", "--seed", "1", "--seeds", "3000", preset="asan")
