@@ -1,4 +1,5 @@
 """A PostgreSQL server that means no good: it lets everybody in, and then answers each question with one of many faults.
+With a KIND of `early-...` it never ends to let anybody in.
 
 usage: hostile_postgres.py PORT KIND
 """
@@ -20,7 +21,8 @@ def parameter(name, value):
 
 READY = message(b"Z", b"I")
 PARSED = message(b"1") + message(b"2")
-WELCOME = (message(b"R", struct.pack(">i", 0)) + parameter(b"server_version", b"15.0") + parameter(b"in_hot_standby", b"off") +
+ACCEPTED = message(b"R", struct.pack(">i", 0))
+WELCOME = (ACCEPTED + parameter(b"server_version", b"15.0") + parameter(b"in_hot_standby", b"off") +
            parameter(b"default_transaction_read_only", b"off") + message(b"K", struct.pack(">ii", 1, 2)) + READY)
 
 
@@ -75,9 +77,36 @@ def answers(kind):
         yield error(b"\x1b]0;owned\x07\x1b[2J\r\n" + b"long" * 1000) + READY
 
 
+def welcomes(kind):
+    """What never ends, in place of a welcome."""
+    if kind == "early-notices":
+        yield ACCEPTED
+        while True:
+            yield message(b"N", b"SNOTICE\0C00000\0Mhello\0\0") * 100
+    elif kind == "early-parameters":
+        yield ACCEPTED
+        number = 0
+        while True:
+            number += 1
+            yield parameter(b"p%d" % number, b"v" * 1000)
+    elif kind == "early-notifications":
+        yield ACCEPTED
+        while True:
+            yield message(b"A", struct.pack(">i", 1) + b"channel\0" + b"x" * 1000 + b"\0") * 100
+    elif kind == "early-rows":  # libpq asks a server before 14 whether it may be written to
+        yield ACCEPTED + parameter(b"server_version", b"13.0") + message(b"K", struct.pack(">ii", 1, 2)) + READY + columns(1)
+        while True:
+            yield row(b"x" * 1000) * 100
+    elif kind == "early-error":  # as a server before 7.4 words it
+        while True:
+            yield b"E" + b"x" * 65536
+
+
 def serve(connection, kind):
     with contextlib.suppress(OSError), connection:
         connection.recv(65536)
+        for part in welcomes(kind):
+            connection.sendall(part)
         connection.sendall(WELCOME)
         while connection.recv(65536):
             if kind == "closes":

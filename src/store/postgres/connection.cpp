@@ -77,6 +77,31 @@ std::string first_line(std::string_view message) {
   return base::printable(message.substr(0, message.find('\n')), longest_words);
 }
 
+// ---- bounds -------------------------------------------------------------------------------------
+
+/// A server that never stops talking is always ready to be read, also when the time is over.
+os::Ready wait_for_server(int descriptor, os::Want want, const CallLimit& limit) {
+  const auto ready = os::wait_for(descriptor, want, limit);
+  return ready == os::Ready::yes && limit.until.passed(base::now()) ? os::Ready::timed_out : ready;
+}
+
+/// Counts what the server sends before it has answered: libpq keeps all of it.
+class Inflow {
+ public:
+  explicit Inflow(std::size_t longest) : longest_{longest} {}
+
+  /// Before libpq reads. A fault: it is too much.
+  std::optional<Fault> count(int descriptor) {
+    taken_ += os::readable_bytes(descriptor);
+    if (taken_ <= longest_) return std::nullopt;
+    return Fault{Fault::Kind::unusable, "an implausibly long answer"};
+  }
+
+ private:
+  std::size_t longest_;
+  std::size_t taken_ = 0;
+};
+
 Fault not_answered(os::Ready ready) {
   return {Fault::Kind::silent,
           ready == os::Ready::interrupted ? std::string{cut_short} : "no answer in time"};
@@ -233,16 +258,19 @@ Result<Connection> Connection::open_one(const LibPq& library, const Server& serv
   library.set_notice_processor(
       connection, [](void* /*argument*/, const char* /*message*/) {}, nullptr);
   if (library.status(connection) == CONNECTION_BAD) return made.connect_fault();
+  constexpr std::size_t longest_welcome = std::size_t{1} << 20;
+  Inflow inflow{longest_welcome};
   // As libpq's documentation wants it: as if the first call had said so.
   for (auto state = PGRES_POLLING_WRITING; state != PGRES_POLLING_OK;) {
     if (state == PGRES_POLLING_FAILED) return made.connect_fault();
     const auto want = state == PGRES_POLLING_READING ? os::Want::read : os::Want::write;
-    switch (os::wait_for(library.socket(connection), want, limit)) {
+    switch (wait_for_server(library.socket(connection), want, limit)) {
       case os::Ready::yes: break;
       case os::Ready::interrupted: return Fault{Fault::Kind::unreachable, std::string{cut_short}};
       case os::Ready::timed_out:
         return Fault{Fault::Kind::unreachable, "the server does not let us in in time"};
     }
+    if (auto too_much = inflow.count(library.socket(connection))) return *std::move(too_much);
     state = library.connect_poll(connection);
   }
   limit.note_connected();
@@ -333,29 +361,26 @@ base::Result<Rows, Refusal> Connection::run(const char* statements, const CallLi
 
 base::Result<Rows, Refusal> Connection::answer(std::size_t longest, const CallLimit& limit) {
   PGconn* const connection = connection_.get();
+  Inflow inflow{longest};
+  const auto consume = [&]() -> std::optional<Refusal> {
+    if (auto too_much = inflow.count(descriptor())) return Refusal{"", *std::move(too_much)};
+    return library_->consume_input(connection) == 1 ? std::nullopt : std::optional{broken()};
+  };
   for (int left = library_->flush(connection); left != 0; left = library_->flush(connection)) {
     if (left < 0) return broken();
-    const auto ready = os::wait_for(descriptor(), os::Want::write, limit);
+    const auto ready = wait_for_server(descriptor(), os::Want::write, limit);
     if (ready != os::Ready::yes) return Refusal{"", not_answered(ready)};
     // A server that talks before it listens would otherwise never do so.
-    if (os::is_readable(descriptor()) && library_->consume_input(connection) != 1) return broken();
+    if (!os::is_readable(descriptor())) continue;
+    if (auto failed = consume()) return *std::move(failed);
   }
   std::optional<Rows> rows;
   std::optional<Refusal> refusal;
-  std::size_t taken = 0;
   for (;;) {
     while (library_->is_busy(connection) != 0) {
-      const auto ready = os::wait_for(descriptor(), os::Want::read, limit);
+      const auto ready = wait_for_server(descriptor(), os::Want::read, limit);
       if (ready != os::Ready::yes) return Refusal{"", not_answered(ready)};
-      // A server that never stops talking is always ready to be read, and libpq has no bound.
-      if (limit.until.passed(base::now())) {
-        return Refusal{"", not_answered(os::Ready::timed_out)};
-      }
-      taken += os::readable_bytes(descriptor());
-      if (taken > longest) {
-        return Refusal{"", {Fault::Kind::unusable, "an implausibly long answer"}};
-      }
-      if (library_->consume_input(connection) != 1) return broken();
+      if (auto failed = consume()) return *std::move(failed);
     }
     Rows next{*library_, library_->get_result(connection)};
     if (!next.result_) break;

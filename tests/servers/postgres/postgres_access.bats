@@ -178,3 +178,20 @@ hostile() {
     finish hostile
   done
 }
+
+@test "a server that never ends to let rlock in costs neither time nor memory" {
+  local kind
+  for kind in early-notices early-parameters early-notifications early-rows early-error; do
+    hostile "$kind"
+    launch run "$PYTHON" -c 'import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)' "$RLOCK_BIN" --connect-timeout 1s -k "$K" -- touch "$T/ran"
+    finish run
+    assert_equal "$status" 69
+    [[ ! -e $T/ran ]]
+    assert_less "$output" 400000 # KiB, with a sanitizer
+    signal KILL hostile
+    finish hostile
+  done
+}
