@@ -108,3 +108,6 @@ start_pgbouncer() {
 }
 
 bouncer_answers() { psql -qAtX -h "$1" -p "$2" -c 'select 1' >/dev/null 2>&1; }
+
+# waits NUMBER [KEY]
+waits() { [[ $(json 'len(d["waiters"])' inspect --json "${2:-$K}") == "$1" ]]; }

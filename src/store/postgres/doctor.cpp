@@ -13,16 +13,20 @@ constexpr std::size_t longest_findings = 65536;
 // The oldest one for which the PostgreSQL project still mended faults when this was written.
 constexpr int oldest_version = 140000;
 
-// One row of all that is asked, in one round trip.
+// One row of all that is asked, in one round trip. Functions and operators as in table.cpp.
 constexpr const char* examination = R"sql(
-select current_setting('server_version'), pg_is_in_recovery(), pg_backend_pid(),
-       current_setting('synchronous_commit'), current_setting('fsync'),
-       current_setting('synchronous_standby_names'), current_setting('autovacuum'),
-       current_setting('max_connections')::int,
-       (select count(*)::int from pg_stat_activity where backend_type = 'client backend'),
-       to_regclass('rlock.lock') is not null,
-       (select count(*)::int from pg_stat_replication),
-       abs(extract(epoch from clock_timestamp()) * 1000000 - $1)::bigint
+select pg_catalog.current_setting('server_version'), pg_catalog.pg_is_in_recovery(),
+       pg_catalog.pg_backend_pid(), pg_catalog.current_setting('synchronous_commit'),
+       pg_catalog.current_setting('fsync'),
+       pg_catalog.current_setting('synchronous_standby_names'),
+       pg_catalog.current_setting('autovacuum'),
+       pg_catalog.current_setting('max_connections')::int,
+       (select pg_catalog.count(*)::int from pg_catalog.pg_stat_activity
+        where backend_type operator(pg_catalog.=) 'client backend'),
+       pg_catalog.to_regclass('rlock.lock') is not null,
+       (select pg_catalog.count(*)::int from pg_catalog.pg_stat_replication),
+       pg_catalog.abs(((extract(epoch from pg_catalog.clock_timestamp())::numeric
+         operator(pg_catalog.*) 1000000::numeric)::bigint) operator(pg_catalog.-) $1)
 )sql";
 
 /// The columns of that row.

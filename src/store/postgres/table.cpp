@@ -22,56 +22,81 @@ using records::Written;
 
 // ---- statements ---------------------------------------------------------------------------------
 
+// Each function and each operator is named with its schema: without it PostgreSQL prefers one whose
+// types fit better, which another user of the database may have made, and runs it with our rights
+// (CVE-2018-1058).
+
 // The time is looked at after the row. A standby's rows may be old.
 constexpr const char* read_statement = R"sql(
-select each.version, each.record, (extract(epoch from clock_timestamp()) * 1000000)::bigint,
-       pg_is_in_recovery(), (select max(version) from rlock.layout)
-from (select 1) as always left join rlock.lock as each on each.key = $1
+select each.version, each.record,
+       (extract(epoch from pg_catalog.clock_timestamp())::numeric
+         operator(pg_catalog.*) 1000000::numeric)::bigint,
+       pg_catalog.pg_is_in_recovery(), (select pg_catalog.max(version) from rlock.layout)
+from (select 1) as always left join rlock.lock as each on each.key operator(pg_catalog.=) $1
 )sql";
 constexpr const char* time_statement = R"sql(
-select null::bigint, null::bytea, (extract(epoch from clock_timestamp()) * 1000000)::bigint,
-       pg_is_in_recovery(), null::int
+select null::bigint, null::pg_catalog.bytea,
+       (extract(epoch from pg_catalog.clock_timestamp())::numeric
+         operator(pg_catalog.*) 1000000::numeric)::bigint,
+       pg_catalog.pg_is_in_recovery(), null::int
 )sql";
 constexpr const char* page_statement = R"sql(
-select version, record, (extract(epoch from clock_timestamp()) * 1000000)::bigint, key
-from rlock.lock where key > $1 order by key limit 100
+select version, record,
+       (extract(epoch from pg_catalog.clock_timestamp())::numeric
+         operator(pg_catalog.*) 1000000::numeric)::bigint, key
+from rlock.lock where key operator(pg_catalog.>) $1 order by key limit 100
 )sql";
-constexpr const char* backend_statement = "select pg_backend_pid()";
+constexpr const char* backend_statement = "select pg_catalog.pg_backend_pid()";
 
 // Each changes the row, sends the posts and ends a transaction, all or nothing. $1 is the key, $2
 // the version that the row must have, $3 and $4 the new one and its record, $5 when that is over,
 // $6 the posts, $7 whether the change must last, $8 whether to look for rows that are over, $9 the
 // latest time at which it may be done.
 constexpr const char* insert_row = R"sql(
-with swept as (delete from rlock.lock where key in (
-       select key from rlock.lock where $8 and ends < clock_timestamp() - interval '1 day'
+with swept as (delete from rlock.lock where key operator(pg_catalog.=) any (
+       select key from rlock.lock
+       where $8 and ends operator(pg_catalog.<)
+         (pg_catalog.clock_timestamp() operator(pg_catalog.-) interval '1 day')
        limit 100 for update skip locked)),
      done as (insert into rlock.lock (key, version, record, ends)
-              select $1, $3, $4, to_timestamp($5 / 1000.0)
-              where $2 = 0 and extract(epoch from clock_timestamp()) * 1000000 <= $9
+              select $1, $3, $4,
+                pg_catalog.to_timestamp($5::float operator(pg_catalog./) 1000::float)
+              where $2 operator(pg_catalog.=) 0::bigint
+                and (extract(epoch from pg_catalog.clock_timestamp())::numeric
+                  operator(pg_catalog.*) 1000000::numeric)::bigint operator(pg_catalog.<=) $9
               on conflict do nothing returning 1),
 )sql";
 constexpr const char* update_row = R"sql(
-with done as (update rlock.lock set version = $3, record = $4, ends = to_timestamp($5 / 1000.0)
-              where key = $1 and version = $2
-                and extract(epoch from clock_timestamp()) * 1000000 <= $9 returning 1),
+with done as (update rlock.lock set version = $3, record = $4,
+                ends = pg_catalog.to_timestamp($5::float operator(pg_catalog./) 1000::float)
+              where key operator(pg_catalog.=) $1 and version operator(pg_catalog.=) $2
+                and (extract(epoch from pg_catalog.clock_timestamp())::numeric
+                  operator(pg_catalog.*) 1000000::numeric)::bigint operator(pg_catalog.<=) $9
+              returning 1),
 )sql";
 constexpr const char* delete_row = R"sql(
-with done as (delete from rlock.lock where key = $1 and version = $2
-                and extract(epoch from clock_timestamp()) * 1000000 <= $9 returning 1),
+with done as (delete from rlock.lock
+              where key operator(pg_catalog.=) $1 and version operator(pg_catalog.=) $2
+                and (extract(epoch from pg_catalog.clock_timestamp())::numeric
+                  operator(pg_catalog.*) 1000000::numeric)::bigint operator(pg_catalog.<=) $9
+              returning 1),
 )sql";
 // Where somebody was quicker, the row stands behind it as it was when the statement began. For who
 // trusts in it a commit has to be on the disk, as synchronous_commit says; for others that
 // may come later.
 constexpr const char* and_post = R"sql(
-     said as (select pg_notify(split_part(post, ' ', 1), substr(post, strpos(post, ' ') + 1))
-              from done, unnest(string_to_array($6, E'\n')) with ordinality as each (post, number)
+     said as (select pg_catalog.pg_notify(pg_catalog.split_part(post, ' ', 1),
+                pg_catalog.substr(post, pg_catalog.strpos(post, ' ') operator(pg_catalog.+) 1))
+              from done, pg_catalog.unnest(pg_catalog.string_to_array($6, E'\n'))
+                with ordinality as each (post, number)
               order by number)
-select (select count(*) from done), (select count(*) from said),
-       case when $7 then '' else set_config('synchronous_commit', 'off', true) end,
-       (extract(epoch from clock_timestamp()) * 1000000)::bigint, each.version, each.record
+select (select pg_catalog.count(*) from done), (select pg_catalog.count(*) from said),
+       case when $7 then '' else pg_catalog.set_config('synchronous_commit', 'off', true) end,
+       (extract(epoch from pg_catalog.clock_timestamp())::numeric
+         operator(pg_catalog.*) 1000000::numeric)::bigint, each.version, each.record
 from (select 1) as always
-     left join rlock.lock as each on each.key = $1 and not exists (select from done)
+     left join rlock.lock as each on each.key operator(pg_catalog.=) $1
+       and not exists (select from done)
 )sql";
 
 // ---- texts of statements ------------------------------------------------------------------------

@@ -27,8 +27,6 @@ own_database() {
   as_role postgres
 }
 
-waits() { [[ $(json 'len(d["waiters"])' inspect --json "${2:-$K}") == "$1" ]]; }
-
 @test "the first lock makes the tables, also where many are the first; one that looks makes none" {
   local number
   own_database

@@ -195,3 +195,52 @@ sys.exit(code)' "$RLOCK_BIN" --connect-timeout 1s -k "$K" -- touch "$T/ran"
     finish hostile
   done
 }
+
+# shadow_everything SCHEMA: another user's functions and operators there, in place of the server's, for all types that fit. Each
+# fails.
+shadow_everything() {
+  sql "create schema $1; grant usage on schema $1 to public; set search_path = $1;
+    do \$\$ declare
+      types text[] := '{int,bigint,numeric,float,text,bytea,timestamptz,interval}';
+      one text; other text; name text; each record;
+    begin
+      create function stolen() returns bool language plpgsql as 'begin raise exception ''stolen''; end';
+      foreach one in array types loop
+        foreach other in array types loop
+          execute format('create function two(%s, %s) returns bool return stolen()', one, other);
+          foreach name in array string_to_array('= < <= > >= * / + - ||', ' ') loop
+            execute format('create operator %s (leftarg = %s, rightarg = %s, function = two)', name, one, other);
+          end loop;
+        end loop;
+      end loop;
+      for each in select distinct proname, replace(pg_get_function_identity_arguments(oid), 'anyarray', 'text[]') as arguments
+          from pg_proc where pronamespace = 'pg_catalog'::regnamespace and prokind = 'f' and not proretset
+            and proname ~ '^(clock_timestamp|to_timestamp|abs|pg_is_in_recovery|pg_backend_pid|pg_notify|split_part|substr|strpos)\$'
+          union select proname, pg_get_function_identity_arguments(oid) from pg_proc
+          where proname in ('set_config', 'current_setting', 'string_to_array', 'to_regclass')
+          union values ('unnest', 'text[]'), ('count', ''), ('max', 'int'), ('to_timestamp', 'numeric') loop
+        execute format('create function %I(%s) returns bool return stolen()', each.proname, each.arguments);
+      end loop;
+    end \$\$" >/dev/null
+}
+
+@test "what another user of the database has put into the search path is never run with rlock's rights" {
+  start_postgres
+  sql 'create database app'
+  export PGDATABASE=app RLOCK_SERVER="postgresql:///app?host=$PG&user=postgres"
+  shadow_everything theirs
+  sql 'alter database app set search_path = theirs, pg_catalog'
+  run sql 'select 1 = 1'
+  assert_output --partial stolen
+  hold holder -k "$K"
+  start waiter -k "$K" -w 60s --slot x -- echo 'my turn'
+  wait_until waits 1
+  attempt list
+  assert_success
+  attempt doctor "$K:other"
+  assert_success
+  let_go holder
+  assert_success
+  finish waiter
+  assert_output 'my turn'
+}
