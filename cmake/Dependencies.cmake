@@ -45,6 +45,7 @@ if(POSTGRES_INCLUDE)
     store/postgres/database.cpp
     store/postgres/doctor.cpp
     store/postgres/postgres.cpp
+    store/postgres/parting.cpp
     store/postgres/table.cpp)
   set(libpq_sources store/postgres/libpq.cpp)
   set(without_libpq_sources store/postgres/without_libpq.cpp)

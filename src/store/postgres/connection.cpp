@@ -251,7 +251,7 @@ Result<Connection> Connection::open_one(const LibPq& library, const Server& serv
   values.push_back(nullptr);
   constexpr int dbname_is_url = 1;
   Connection made{library, Owned{library.connect_start(names.data(), values.data(), dbname_is_url),
-                                 Finish{&library}}};
+                                 Part{&library}}};
   PGconn* const connection = made.connection_.get();
   if (connection == nullptr) throw std::bad_alloc{};
   library.set_verbosity(connection, PQERRORS_VERBOSE);

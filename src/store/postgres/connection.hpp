@@ -14,6 +14,7 @@
 #include "store/lock_store.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/libpq.hpp"
+#include "store/postgres/parting.hpp"
 
 namespace store::postgres {
 
@@ -96,11 +97,11 @@ class Connection {
   [[nodiscard]] std::string user() const { return library_->user(connection_.get()); }
 
  private:
-  struct Finish {
+  struct Part {
     const LibPq* library;
-    void operator()(PGconn* connection) const { library->finish(connection); }
+    void operator()(PGconn* connection) const { part(*library, connection); }
   };
-  using Owned = std::unique_ptr<PGconn, Finish>;
+  using Owned = std::unique_ptr<PGconn, Part>;
 
   Connection(const LibPq& library, Owned connection)
       : library_{&library}, connection_{std::move(connection)} {}

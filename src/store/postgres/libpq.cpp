@@ -30,7 +30,11 @@ base::Result<LibPq, std::string> load() {
   find(pq.connect_poll, "PQconnectPoll");
   find(pq.needs_password, "PQconnectionNeedsPassword");
   find(pq.finish, "PQfinish");
+  find(pq.get_cancel, "PQgetCancel");
+  find(pq.cancel, "PQcancel");
+  find(pq.free_cancel, "PQfreeCancel");
   find(pq.status, "PQstatus");
+  find(pq.transaction_status, "PQtransactionStatus");
   find(pq.socket, "PQsocket");
   find(pq.error_message, "PQerrorMessage");
   find(pq.set_verbosity, "PQsetErrorVerbosity");

@@ -20,7 +20,11 @@ struct LibPq {
   decltype(&::PQconnectPoll) connect_poll = nullptr;
   decltype(&::PQconnectionNeedsPassword) needs_password = nullptr;
   decltype(&::PQfinish) finish = nullptr;
+  decltype(&::PQgetCancel) get_cancel = nullptr;
+  decltype(&::PQcancel) cancel = nullptr;
+  decltype(&::PQfreeCancel) free_cancel = nullptr;
   decltype(&::PQstatus) status = nullptr;
+  decltype(&::PQtransactionStatus) transaction_status = nullptr;
   decltype(&::PQsocket) socket = nullptr;
   decltype(&::PQerrorMessage) error_message = nullptr;
   decltype(&::PQsetErrorVerbosity) set_verbosity = nullptr;

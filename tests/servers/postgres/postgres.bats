@@ -157,6 +157,29 @@ own_database() {
   assert_less "$((SECONDS - from))" 3
 }
 
+@test "what the server cannot do in time is cancelled: no process of it is left behind" {
+  local number what
+  start_postgres
+  attempt -k "$K" -- true
+  for what in 'lock table rlock.lock' 'select from rlock.lock for update'; do
+    launch locker psql -qAtX -c "begin; $what; select pg_sleep(60)"
+    wait_until sleeps 1
+    for number in 1 2; do
+      attempt -k "$K" --connect-timeout 300ms -- true
+      assert_equal "$status" 69
+    done
+    start waiter -k "$K" -w 60s --connect-timeout 300ms -- echo 'my turn'
+    sleep 3 # some tries
+    assert_less "$(sql "select count(*) from pg_stat_activity where application_name = 'rlock'")" 3
+    sql "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'" >/dev/null
+    finish locker
+    finish waiter
+    assert_success
+    assert_output 'my turn'
+  done
+}
+sleeps() { [[ $(sql "select count(*) from pg_stat_activity where wait_event = 'PgSleep'") == "$1" ]]; }
+
 @test "connections that are all taken are waited for" {
   local number
   start_postgres max_connections=5 superuser_reserved_connections=0

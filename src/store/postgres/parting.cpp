@@ -1,0 +1,69 @@
+#include "store/postgres/parting.hpp"
+
+#include <array>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "os/mailbox.hpp"
+#include "os/poll.hpp"
+#include "os/thread.hpp"
+
+namespace store::postgres {
+namespace {
+
+// A server that is there needs less. Without this pause the program may end before it has asked.
+constexpr base::Millis usual{100};
+// Threads that hang in PQcancel(): a server that takes no connection has nobody to cancel for us.
+constexpr int most_hanging = 4;
+std::atomic<int> hanging{0};
+
+struct FreeCancel {
+  const LibPq* library;
+  void operator()(PGcancel* cancel) const { library->free_cancel(cancel); }
+};
+using Cancel = std::unique_ptr<PGcancel, FreeCancel>;
+
+using Done = os::Mailbox<base::Done>;
+
+/// PQcancel() blocks, so a thread calls it. The thread ends the connection as well: a pooler forgets
+/// whose statement it was once the client has gone. Null: there is no such thread.
+std::shared_ptr<Done> cancel_in_thread(const LibPq& library, PGconn* connection, Cancel cancel) {
+  auto done = std::make_shared<Done>();
+  ++hanging;
+  auto thread = os::Thread::start([&library, connection, asked = cancel.get(), done] {
+    std::array<char, 256> why{};
+    (void)library.cancel(asked, why.data(), static_cast<int>(why.size()));
+    library.free_cancel(asked);
+    library.finish(connection);
+    --hanging;
+    done->post({});
+  });
+  if (!thread) {
+    --hanging;
+    return nullptr;
+  }
+  (void)cancel.release();
+  thread->detach();
+  return done;
+}
+
+}  // namespace
+
+void part(const LibPq& library, PGconn* connection) noexcept {
+  const bool is_busy = library.transaction_status(connection) == PQTRANS_ACTIVE;
+  Cancel cancel{is_busy ? library.get_cancel(connection) : nullptr, {&library}};
+  std::shared_ptr<Done> done;
+  if (cancel && hanging < most_hanging) {
+    try {
+      done = cancel_in_thread(library, connection, std::move(cancel));
+    } catch (const std::exception&) {  // no descriptor, no memory: nothing is cancelled
+    }
+  }
+  if (!done) return library.finish(connection);
+  (void)os::wait_for(done->descriptor(), os::Want::read,
+                     {base::Deadline::after(base::now(), usual)});
+}
+
+}  // namespace store::postgres
