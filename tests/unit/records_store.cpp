@@ -485,6 +485,33 @@ TEST_CASE("a list has the locks that match, and those in use") {
   CHECK(fleet.admin->list("*", Listed::remembered, Millis{100}, soon())->locks.size() == 1);
 }
 
+TEST_CASE("slots without number leave room: those that end first are forgotten, one that runs is not") {
+  Fleet fleet;
+  Record record;
+  constexpr int number = 6000;
+  const auto now = static_cast<rules::TimeMs>(fleet.server.now_us / 1000);
+  for (int i = 0; i < number; ++i) {
+    rules::SlotState state{rules::SlotState::Kind::done, {1, 0}, "user@host:1/job#" + std::string(40, 'f')};
+    state.outcome = RunOutcome{RunOutcome::Kind::exited, 0};
+    // The first one ends before all others.
+    if (i == 0) state.kind = rules::SlotState::Kind::running;
+    record.state.slots.push_back({"slot " + std::to_string(i), state, now + 1'000'000 + i});
+  }
+  fleet.server.records[name.text()] = {text_of(record), 1};
+  // As large as an earlier version may have left it.
+  CHECK(fleet.server.records[name.text()].text.size() < longest_record);
+  CHECK(fleet.server.records[name.text()].text.size() > longest_slots);
+  (void)Fleet::granted(*fleet.one, claim("a"));
+  const auto kept = record_in(fleet.server.records[name.text()].text);
+  REQUIRE(kept);
+  const auto& slots = kept->state.slots;
+  CHECK(text_of(*kept).size() < longest_slots + 4096);
+  CHECK(slots.size() > 2000);
+  CHECK(slots.front().id == "slot 0");
+  CHECK(slots.back().id == "slot 5999");
+  CHECK(slots[1].id == "slot " + std::to_string(number - slots.size() + 1));
+}
+
 TEST_CASE("a record that cannot be read hides none of the others, and the list says so") {
   Fleet fleet;
   (void)Fleet::granted(*fleet.one, claim("a"));

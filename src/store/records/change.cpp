@@ -68,6 +68,7 @@ Result<Changes::Newer> Changes::write(const LockName& name, Seen& seen, std::uin
                                       std::vector<rules::Post> posts, bool must_last,
                                       const CallLimit& limit) {
   kept_.reset();
+  make_room(seen.record);
   const Swap swap{seen.version,
                   latest_us,
                   is_forgotten(seen.record) ? std::string{} : text_of(seen.record),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/fields.hpp"
@@ -275,6 +276,26 @@ std::string text_of(const Record& record) {
   for (const auto& each : state.slots) add(line_of(each));
   for (const auto& each : record.unknown) (text += '\n') += each;
   return text;
+}
+
+void make_room(Record& record) {
+  auto& slots = record.state.slots;
+  std::size_t size = 0;
+  for (const auto& each : slots) size += line_of(each).text().size() + 1;
+  if (size <= longest_slots) return;
+  std::vector<const RememberedSlot*> order;
+  for (const auto& each : slots) {
+    if (each.state.kind != SlotState::Kind::running) order.push_back(&each);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* one, const auto* other) { return one->ends < other->ends; });
+  std::set<std::string> forgotten;
+  for (const auto* each : order) {
+    if (size <= longest_slots) break;
+    size -= line_of(*each).text().size() + 1;
+    forgotten.insert(each->id);
+  }
+  std::erase_if(slots, [&](const auto& each) { return forgotten.contains(each.id); });
 }
 
 rules::TimeMs ends_of(const Record& record) {

@@ -22,7 +22,12 @@ struct Record {
 /// What a server may take of our memory: some eight thousand waiters.
 inline constexpr std::size_t longest_record = std::size_t{1} << 20;
 
+/// What slots may take of that, some two thousand: the rest is for holders, waiters and runs.
+inline constexpr std::size_t longest_slots = longest_record / 2;
+
 std::string text_of(const Record& record);
+/// Forgets slots, those that end first, until the others fit. A slot that is running stays.
+void make_room(Record& record);
 /// When the last thing in it is over; for lines of a later version nobody knows.
 rules::TimeMs ends_of(const Record& record);
 /// An empty text is a lock that nobody has used. Nothing: it is too long, no record, or one that
