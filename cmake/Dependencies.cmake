@@ -44,8 +44,9 @@ if(POSTGRES_INCLUDE)
     store/postgres/connection.cpp
     store/postgres/database.cpp
     store/postgres/doctor.cpp
-    store/postgres/postgres.cpp
     store/postgres/parting.cpp
+    store/postgres/postgres.cpp
+    store/postgres/rows.cpp
     store/postgres/table.cpp)
   set(libpq_sources store/postgres/libpq.cpp)
   set(without_libpq_sources store/postgres/without_libpq.cpp)

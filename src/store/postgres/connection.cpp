@@ -132,58 +132,61 @@ Fault nonsense() {
   return {Fault::Kind::unusable, "not an answer of a PostgreSQL server"};
 }
 
-// ---- rows ---------------------------------------------------------------------------------------
-
-std::size_t Rows::size() const {
-  return static_cast<std::size_t>(std::max(library_->rows(result_.get()), 0));
-}
-
-bool Rows::is_null(std::size_t row, int column) const {
-  if (row >= size() || column >= library_->columns(result_.get())) return true;
-  return library_->is_null(result_.get(), static_cast<int>(row), column) != 0;
-}
-
-std::string_view Rows::bytes(std::size_t row, int column) const {
-  if (is_null(row, column)) return {};
-  const int length = library_->length(result_.get(), static_cast<int>(row), column);
-  return {library_->value(result_.get(), static_cast<int>(row), column),
-          static_cast<std::size_t>(std::max(length, 0))};
-}
-
-std::int64_t Rows::number(std::size_t row, int column) const {
-  const std::string_view text = bytes(row, column);
-  if (text.size() != 8 && text.size() != 4) return 0;
-  std::uint64_t bits = 0;
-  for (const char c : text) bits = bits << 8 | static_cast<unsigned char>(c);
-  return text.size() == 4 ? static_cast<std::int32_t>(bits) : static_cast<std::int64_t>(bits);
-}
-
-bool Rows::truth(std::size_t row, int column) const {
-  const std::string_view text = bytes(row, column);
-  return text.size() == 1 && text.front() != '\0';
-}
-
-std::string_view Rows::error_field(int field) const {
-  const char* const text = library_->error_field(result_.get(), field);
-  return text == nullptr ? std::string_view{} : text;
-}
-
 // ---- connecting ---------------------------------------------------------------------------------
 
 struct Connection::Server {
-  std::vector<std::pair<std::string, std::string>>
-      parameters{};  // in the order in which they count
+  using Parameter = std::pair<std::string, std::string>;
+  std::vector<Parameter> parameters{};  // the last one of a name counts
+  bool has_address = false;             // so that libpq does not look at the name
+
+  [[nodiscard]] Server with(const char* name, const char* value) const {
+    Server other = *this;
+    other.parameters.emplace_back(name, value);
+    return other;
+  }
+  /// In the form that libpq wants, while this lives.
+  template <typename Call>
+  auto pass_to(const Call& call) const {
+    std::vector<const char*> names;
+    std::vector<const char*> values;
+    for (const auto& [name, value] : parameters) {
+      names.push_back(name.c_str());
+      values.push_back(value.c_str());
+    }
+    names.push_back(nullptr);
+    values.push_back(nullptr);
+    constexpr int dbname_is_url = 1;
+    return call(names.data(), values.data(), dbname_is_url);
+  }
 };
+
+Connection::Owned Connection::start(const LibPq& library, const Server& server) {
+  Owned connection{server.pass_to(library.connect_start), Part{&library}};
+  if (!connection) throw std::bad_alloc{};
+  return connection;
+}
 
 Result<std::vector<Connection::Server>> Connection::servers_of(const LibPq& library,
                                                                const PostgreSql& database) {
+  // What a URL has counts more.
+  Server all{{{"fallback_application_name", "rlock"},
+              {"target_session_attrs", "read-write"},
+              {"gssencmode", "disable"},  // it would look for a ticket first
+              {"keepalives_idle", "30"},
+              {"keepalives_interval", "10"},
+              {"keepalives_count", "3"},
+              {"dbname", database.url.reveal()}}};
+  if (!database.password.empty() && !database.has_password) {
+    all.parameters.emplace_back("password", database.password.reveal());
+  }
   // Where several servers are named libpq asks the next one only when the one before has answered:
-  // a silent one would have all the time. So each is asked by itself.
-  const Options options = options_in(library, database.url);
-  if (!options) return Fault{Fault::Kind::misconfigured, "libpq does not accept this URL"};
+  // a silent one would have all the time. So each is asked by itself. Whether the URL, a service or
+  // PGHOST names them only a connection tells, here one that libpq refuses to begin.
+  const Owned none = start(library, all.with("sslmode", "none"));
+  const Options options{library.conninfo(none.get()), {&library}};
   const auto list = [&](std::string_view name) {
     std::vector<std::string> parts;
-    for (const auto* each = options.get(); each->keyword != nullptr; ++each) {
+    for (const auto* each = options.get(); each && each->keyword != nullptr; ++each) {
       if (name != each->keyword || each->val == nullptr) continue;
       std::string_view rest = each->val;
       for (;;) {
@@ -198,18 +201,7 @@ Result<std::vector<Connection::Server>> Connection::servers_of(const LibPq& libr
   const auto hosts = list("host");
   const auto addresses = list("hostaddr");
   const auto ports = list("port");
-  Server all;
-  // What a URL has counts more.
-  all.parameters = {{"fallback_application_name", "rlock"},
-                    {"target_session_attrs", "read-write"},
-                    {"gssencmode", "disable"},  // it would look for a ticket first
-                    {"keepalives_idle", "30"},
-                    {"keepalives_interval", "10"},
-                    {"keepalives_count", "3"},
-                    {"dbname", database.url.reveal()}};
-  if (!database.password.empty() && !database.has_password) {
-    all.parameters.emplace_back("password", database.password.reveal());
-  }
+  all.has_address = !addresses.empty();
   const std::size_t number = std::max(hosts.size(), addresses.size());
   if (number < 2) return std::vector<Server>{all};
   const bool fits = (hosts.empty() || hosts.size() == number) &&
@@ -241,23 +233,21 @@ Fault Connection::connect_fault() const {
 
 Result<Connection> Connection::open_one(const LibPq& library, const Server& server,
                                         const CallLimit& limit) {
-  std::vector<const char*> names;
-  std::vector<const char*> values;
-  for (const auto& [name, value] : server.parameters) {
-    names.push_back(name.c_str());
-    values.push_back(value.c_str());
-  }
-  names.push_back(nullptr);
-  values.push_back(nullptr);
-  constexpr int dbname_is_url = 1;
-  Connection made{library, Owned{library.connect_start(names.data(), values.data(), dbname_is_url),
-                                 Part{&library}}};
+  Connection made{library, start(library, server)};
   PGconn* const connection = made.connection_.get();
-  if (connection == nullptr) throw std::bad_alloc{};
   library.set_verbosity(connection, PQERRORS_VERBOSE);
   library.set_notice_processor(
       connection, [](void* /*argument*/, const char* /*message*/) {}, nullptr);
-  if (library.status(connection) == CONNECTION_BAD) return made.connect_fault();
+  if (library.status(connection) == CONNECTION_BAD) {
+    Fault fault = made.connect_fault();
+    // Was it the server, or does libpq not accept an option? Then it does not try a socket either,
+    // which cannot be there.
+    const auto elsewhere = server.with("host", "/dev/null/no-socket");
+    if (!server.has_address && elsewhere.pass_to(library.ping) == PQPING_NO_ATTEMPT) {
+      fault.kind = Fault::Kind::misconfigured;
+    }
+    return fault;
+  }
   constexpr std::size_t longest_welcome = std::size_t{1} << 20;
   Inflow inflow{longest_welcome};
   // As libpq's documentation wants it: as if the first call had said so.

@@ -15,33 +15,9 @@
 #include "store/postgres/database.hpp"
 #include "store/postgres/libpq.hpp"
 #include "store/postgres/parting.hpp"
+#include "store/postgres/rows.hpp"
 
 namespace store::postgres {
-
-/// Owns what a statement returned. Reading what is not there yields an empty text, 0 or false: a
-/// hostile server cannot make us crash here.
-class Rows {
- public:
-  Rows(const LibPq& library, PGresult* owned) : library_{&library}, result_{owned, {&library}} {}
-
-  [[nodiscard]] std::size_t size() const;
-  [[nodiscard]] bool is_null(std::size_t row, int column) const;
-  [[nodiscard]] std::string_view bytes(std::size_t row, int column) const;
-  /// Of a bigint or an int.
-  [[nodiscard]] std::int64_t number(std::size_t row, int column) const;
-  [[nodiscard]] bool truth(std::size_t row, int column) const;
-
- private:
-  friend class Connection;
-  struct Clear {
-    const LibPq* library;
-    void operator()(PGresult* result) const { library->clear(result); }
-  };
-  [[nodiscard]] std::string_view error_field(int field) const;
-
-  const LibPq* library_;
-  std::unique_ptr<PGresult, Clear> result_;
-};
 
 /// A value of a statement. Never part of its text.
 struct Bytes {
@@ -109,6 +85,7 @@ class Connection {
   /// The servers of a URL, each with the parameters of a connection to it alone.
   struct Server;
   static Result<std::vector<Server>> servers_of(const LibPq& library, const PostgreSql& database);
+  static Owned start(const LibPq& library, const Server& server);
   static Result<Connection> open_one(const LibPq& library, const Server& server,
                                      const CallLimit& limit);
   [[nodiscard]] Fault connect_fault() const;

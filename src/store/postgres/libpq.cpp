@@ -25,6 +25,8 @@ base::Result<LibPq, std::string> load() {
   };
   find(pq.conninfo_parse, "PQconninfoParse");
   find(pq.conninfo_free, "PQconninfoFree");
+  find(pq.conninfo, "PQconninfo");
+  find(pq.ping, "PQpingParams");
   find(pq.free_memory, "PQfreemem");
   find(pq.connect_start, "PQconnectStartParams");
   find(pq.connect_poll, "PQconnectPoll");

@@ -15,6 +15,8 @@ namespace store::postgres {
 struct LibPq {
   decltype(&::PQconninfoParse) conninfo_parse = nullptr;
   decltype(&::PQconninfoFree) conninfo_free = nullptr;
+  decltype(&::PQconninfo) conninfo = nullptr;
+  decltype(&::PQpingParams) ping = nullptr;
   decltype(&::PQfreemem) free_memory = nullptr;
   decltype(&::PQconnectStartParams) connect_start = nullptr;
   decltype(&::PQconnectPoll) connect_poll = nullptr;

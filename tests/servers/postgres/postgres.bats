@@ -254,8 +254,28 @@ s = socket.create_server(('127.0.0.1', $dead)); print('listening', flush=True); 
   attempt -k "$K" --connect-timeout 2s -- echo ran
   assert_success
   assert_output ran
+  # PGHOST and a service name them as well.
+  RLOCK_SERVER='postgresql:///postgres?user=postgres' PGHOST=127.0.0.1,127.0.0.1 PGPORT=$dead,$port \
+    attempt -k "$K" --connect-timeout 2s -- echo ran
+  assert_output ran
+  printf '[pair]\nhost=127.0.0.1,127.0.0.1\nport=%s,%s\nuser=postgres\n' "$dead" "$port" >"$T/services"
+  unset PGHOST PGPORT
+  PGSERVICEFILE=$T/services attempt -S 'postgresql:///postgres?service=pair' -k "$K" --connect-timeout 2s -- echo ran
+  assert_output ran
   signal TERM deaf
   finish deaf
+}
+
+@test "an option that libpq does not accept is the URL's fault, not the server's" {
+  local option
+  for option in sslmode=maybe service=nosuch target_session_attrs=any-server; do
+    attempt -S "postgresql:///postgres?host=$PG&user=postgres&$option" -k "$K" -w 60s -- touch "$T/ran"
+    assert_equal "$status" 78
+    assert_one_stderr_line "${option#*=}"
+  done
+  attempt -S "postgresql:///postgres?host=$T&user=postgres" -k "$K" -- touch "$T/ran"
+  assert_equal "$status" 69
+  [[ ! -e $T/ran ]]
 }
 
 @test "a grant waits for the standbys that the server waits for; a place in the queue and a release do not" {

@@ -1,0 +1,38 @@
+// What a statement returned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "store/postgres/libpq.hpp"
+
+namespace store::postgres {
+
+/// Owns what a statement returned. Reading what is not there yields an empty text, 0 or false: a
+/// hostile server cannot make us crash here.
+class Rows {
+ public:
+  Rows(const LibPq& library, PGresult* owned) : library_{&library}, result_{owned, {&library}} {}
+
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] bool is_null(std::size_t row, int column) const;
+  [[nodiscard]] std::string_view bytes(std::size_t row, int column) const;
+  /// Of a bigint or an int.
+  [[nodiscard]] std::int64_t number(std::size_t row, int column) const;
+  [[nodiscard]] bool truth(std::size_t row, int column) const;
+
+ private:
+  friend class Connection;
+  struct Clear {
+    const LibPq* library;
+    void operator()(PGresult* result) const { library->clear(result); }
+  };
+  [[nodiscard]] std::string_view error_field(int field) const;
+
+  const LibPq* library_;
+  std::unique_ptr<PGresult, Clear> result_;
+};
+
+}  // namespace store::postgres
