@@ -485,6 +485,21 @@ TEST_CASE("a list has the locks that match, and those in use") {
   CHECK(fleet.admin->list("*", Listed::remembered, Millis{100}, soon())->locks.size() == 1);
 }
 
+TEST_CASE("a time of the server that cannot be is no time: nothing is written by it") {
+  Fleet fleet;
+  (void)Fleet::granted(*fleet.one, claim("a"));
+  const auto before = fleet.server.records[name.text()].text;
+  fleet.server.now_us = static_cast<std::uint64_t>(-5);
+  const auto attempt = fleet.other->try_acquire(claim("b"), soon());
+  REQUIRE(is<Fault>(attempt));
+  CHECK(std::get<Fault>(attempt).kind == Fault::Kind::unusable);
+  CHECK(fleet.server.records[name.text()].text == before);
+  // Also where only the answer to a swap has it.
+  Fleet fresh;
+  fresh.server.before_swap = [&] { fresh.server.now_us = static_cast<std::uint64_t>(-5); };
+  CHECK(is<Fault>(fresh.one->try_acquire(claim("a"), soon())));
+}
+
 TEST_CASE("slots without number leave room: those that end first are forgotten, one that runs is not") {
   Fleet fleet;
   Record record;

@@ -1,5 +1,7 @@
 #include "store/records/change.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -12,6 +14,13 @@ namespace {
 constexpr std::int64_t shortest_pause_ms = 1;
 constexpr std::int64_t longest_pause_ms = 64;
 
+// The end of the year 9999. What is reckoned from a later time could not be read again.
+constexpr std::uint64_t latest_time_us = 253'402'300'799'000'000;
+
+Fault impossible_time(std::uint64_t now_us) {
+  return {Fault::Kind::unusable, fmt::format("the server's clock says {} µs since 1970", now_us)};
+}
+
 /// A lock of which nothing is left needs no record.
 bool is_forgotten(const Record& record) {
   return record.unknown.empty() && record.state == rules::LockState{};
@@ -20,6 +29,7 @@ bool is_forgotten(const Record& record) {
 }  // namespace
 
 Result<Seen> seen_in(const Snapshot& snapshot, Moment asked_at) {
+  if (snapshot.now_us > latest_time_us) return impossible_time(snapshot.now_us);
   auto record = record_in(snapshot.text);
   if (!record) {
     return Fault{Fault::Kind::unusable,
@@ -88,6 +98,7 @@ Result<Changes::Newer> Changes::write(const LockName& name, Seen& seen, std::uin
     return Newer{false, *std::move(stands)};
   }
   const auto written = std::get<Written>(*swapped);
+  if (written.now_us > latest_time_us) return impossible_time(written.now_us);
   // A lease in the record is counted from the time that the rules were told; by the server's clock
   // that was so long before the swap.
   const auto age = written.now_us - std::min(written.now_us, seen.facts.now_us);
