@@ -21,6 +21,7 @@ TEST_CASE("the code of an error says what may be done about it") {
   for (const Row& row : {
            Row{"53300", Kind::unavailable, "too many connections"},
            Row{"53100", Kind::unavailable, "disk full"},
+           Row{"54000", Kind::unavailable, "too many notifications in the NOTIFY queue"},
            Row{"25006", Kind::unavailable, "read-only: a standby"},
            Row{"55P03", Kind::unavailable, "lock not available"},
            Row{"57014", Kind::unavailable, "cancelled, by statement_timeout"},

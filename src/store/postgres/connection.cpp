@@ -115,8 +115,9 @@ Fault::Kind kind_of(std::string_view sqlstate) {
   // A server that ends may have committed before.
   if (sqlstate == completion_unknown || sqlstate.starts_with("57P")) return Kind::silent;
   if (is_of_class(sqlstate, "08")) return Kind::silent;
-  // It cannot now: too many connections, no memory, a full disk (53), a lock or a timeout.
-  for (const auto* each : {"40", "53", "55", "57", "58"}) {
+  // It cannot now: too many connections, no memory, a full disk (53), a full queue of notifications
+  // (54), a lock or a timeout.
+  for (const auto* each : {"40", "53", "54", "55", "57", "58"}) {
     if (is_of_class(sqlstate, each)) return Kind::unavailable;
   }
   if (sqlstate == read_only) return Kind::unavailable;
@@ -182,19 +183,16 @@ Result<std::vector<Connection::Server>> Connection::servers_of(const LibPq& libr
   // Where several servers are named libpq asks the next one only when the one before has answered:
   // a silent one would have all the time. So each is asked by itself. Whether the URL, a service or
   // PGHOST names them only a connection tells, here one that libpq refuses to begin.
-  const Owned none = start(library, all.with("sslmode", "none"));
-  const Options options{library.conninfo(none.get()), {&library}};
+  const Connection none{library, start(library, all.with("sslmode", "none"))};
   const auto list = [&](std::string_view name) {
     std::vector<std::string> parts;
-    for (const auto* each = options.get(); each && each->keyword != nullptr; ++each) {
-      if (name != each->keyword || each->val == nullptr) continue;
-      std::string_view rest = each->val;
-      for (;;) {
-        const auto comma = std::min(rest.find(','), rest.size());
-        parts.emplace_back(rest.substr(0, comma));
-        if (comma == rest.size()) break;
-        rest.remove_prefix(comma + 1);
-      }
+    const auto value = none.option(name);
+    std::string_view rest = value;
+    while (!rest.empty() || !parts.empty()) {
+      const auto comma = std::min(rest.find(','), rest.size());
+      parts.emplace_back(rest.substr(0, comma));
+      if (comma == rest.size()) break;
+      rest.remove_prefix(comma + 1);
     }
     return parts;
   };
@@ -298,6 +296,14 @@ Result<Connection> Connection::open(const PostgreSql& database, const CallLimit&
     if (os::ended(limit)) break;
   }
   return *std::move(worst);
+}
+
+std::string Connection::option(std::string_view name) const {
+  const Options options{library_->conninfo(connection_.get()), {library_}};
+  for (const auto* each = options.get(); each != nullptr && each->keyword != nullptr; ++each) {
+    if (name == each->keyword && each->val != nullptr) return each->val;
+  }
+  return {};
 }
 
 bool Connection::is_local() const {

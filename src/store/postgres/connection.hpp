@@ -70,6 +70,8 @@ class Connection {
   [[nodiscard]] int server_version() const { return library_->server_version(connection_.get()); }
   [[nodiscard]] bool is_tls() const { return library_->is_tls(connection_.get()) != 0; }
   [[nodiscard]] bool is_local() const;
+  /// What libpq's option of that name is; empty: it has no value.
+  [[nodiscard]] std::string option(std::string_view name) const;
   [[nodiscard]] std::string user() const { return library_->user(connection_.get()); }
 
  private:

@@ -21,8 +21,7 @@ select pg_catalog.current_setting('server_version'), pg_catalog.pg_is_in_recover
        pg_catalog.current_setting('synchronous_standby_names'),
        pg_catalog.current_setting('autovacuum'),
        pg_catalog.current_setting('max_connections')::int,
-       (select pg_catalog.count(*)::int from pg_catalog.pg_stat_activity
-        where backend_type operator(pg_catalog.=) 'client backend'),
+       (select pg_catalog.sum(numbackends)::int from pg_catalog.pg_stat_database),
        pg_catalog.to_regclass('rlock.lock') is not null,
        (select pg_catalog.count(*)::int from pg_catalog.pg_stat_replication),
        pg_catalog.abs(((extract(epoch from pg_catalog.clock_timestamp())::numeric
@@ -52,7 +51,12 @@ std::string word(const Rows& rows, Column column) {
 
 Finding encryption(const Connection& connection) {
   constexpr const char* subject = "encryption";
-  if (connection.is_tls()) return {Verdict::ok, subject, "TLS", ""};
+  if (connection.is_tls()) {
+    const auto mode = connection.option("sslmode");
+    if (mode.starts_with("verify-")) return {Verdict::ok, subject, "TLS", ""};
+    return {Verdict::warn, subject, fmt::format("TLS, but sslmode={} verifies nobody", mode),
+            "any server on the way can pretend to be this one: add sslmode=verify-full to the URL"};
+  }
   if (connection.is_local()) return {Verdict::ok, subject, "none, on a Unix socket", ""};
   return {Verdict::warn, subject, "none: passwords and locks can be read and changed on the way",
           "add ?sslmode=verify-full to the URL"};

@@ -157,6 +157,25 @@ own_database() {
   assert_less "$((SECONDS - from))" 3
 }
 
+@test "doctor counts the connections of all roles, for a role that may not look at them" {
+  local number
+  start_postgres max_connections=10 superuser_reserved_connections=0
+  attempt -k "$K" -- true
+  sql 'create role app login; grant all on schema rlock to app; grant all on all tables in schema rlock to app'
+  for number in {1..7}; do
+    launch "sleeper$number" psql -qAtX -c 'select pg_sleep(60)'
+  done
+  wait_until sleeps 7
+  as_role app
+  attempt doctor "$K"
+  assert_success
+  assert_line --regexp '^warn +connections +8 of 10'
+  sql "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'" >/dev/null
+  for number in {1..7}; do
+    finish "sleeper$number"
+  done
+}
+
 @test "what the server cannot do in time is cancelled: no process of it is left behind" {
   local number what
   start_postgres

@@ -102,6 +102,12 @@ use_server() {
     -k "$K" -- touch "$T/ran"
   assert_equal "$status" 69
   [[ ! -e $T/ran ]]
+  attempt -S "$url?sslmode=verify-full&sslrootcert=$BATS_FILE_TMPDIR/ca.crt" doctor "$K"
+  assert_success
+  assert_line --regexp '^ok +encryption'
+  attempt -S "$url?sslmode=require" doctor "$K"
+  assert_success
+  assert_line --regexp '^warn +encryption .*sslmode=require'
   attempt -S "$url?sslmode=disable" doctor "$K"
   assert_success
   assert_line --regexp '^warn +encryption'
