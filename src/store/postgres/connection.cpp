@@ -182,8 +182,10 @@ Result<std::vector<Connection::Server>> Connection::servers_of(const LibPq& libr
   }
   // Where several servers are named libpq asks the next one only when the one before has answered:
   // a silent one would have all the time. So each is asked by itself. Whether the URL, a service or
-  // PGHOST names them only a connection tells, here one that libpq refuses to begin.
-  const Connection none{library, start(library, all.with("sslmode", "none"))};
+  // PGHOST names them only a connection tells, here one that libpq refuses to begin. With a password
+  // it looks for none, and says nothing of a .pgpass that others can read.
+  const Connection none{library,
+                        start(library, all.with("sslmode", "none").with("password", "-"))};
   const auto list = [&](std::string_view name) {
     std::vector<std::string> parts;
     const auto value = none.option(name);
@@ -240,7 +242,7 @@ Result<Connection> Connection::open_one(const LibPq& library, const Server& serv
     Fault fault = made.connect_fault();
     // Was it the server, or does libpq not accept an option? Then it does not try a socket either,
     // which cannot be there.
-    const auto elsewhere = server.with("host", "/dev/null/no-socket");
+    const auto elsewhere = server.with("host", "/dev/null/no-socket").with("password", "-");
     if (!server.has_address && elsewhere.pass_to(library.ping) == PQPING_NO_ATTEMPT) {
       fault.kind = Fault::Kind::misconfigured;
     }

@@ -55,6 +55,11 @@ use_server() {
   (umask 077 && echo "127.0.0.1:$FILE_PORT:*:app:pg-secret" >"$T/pgpass")
   PGPASSFILE=$T/pgpass attempt -k "$K" -- echo ran
   assert_output ran
+  # libpq warns of one that others can read, once for each connection.
+  chmod 644 "$T/pgpass"
+  PGPASSFILE=$T/pgpass attempt -S "postgresql:///postgres?host=$PG&user=postgres" -k "$K" -- true
+  assert_success
+  assert_equal "$(grep -c 'group or world access' <<<"$stderr")" 1
   PGPASSWORD=wrong attempt -k "$K" -- true
   assert_equal "$status" 77
   assert_one_stderr_line 28P01
