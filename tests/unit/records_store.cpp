@@ -500,6 +500,46 @@ TEST_CASE("a time of the server that cannot be is no time: nothing is written by
   CHECK(is<Fault>(fresh.one->try_acquire(claim("a"), soon())));
 }
 
+TEST_CASE("where no more can wait, those who do are served") {
+  Fleet fleet;
+  const auto lease = Fleet::granted(*fleet.one, claim("holder"));
+  Record record = *record_in(fleet.server.records[name.text()].text);
+  const auto believed = static_cast<rules::TimeMs>(fleet.server.now_us / 1000) + 30'000;
+  const auto waiter = [](std::uint64_t number) {
+    return Token::foreign("waiter " + std::to_string(number) + std::string(1000, '.'));
+  };
+  const auto fill = [&](std::size_t size) {
+    while (text_of(record).size() < size) {
+      const auto number = record.state.queue.size() + 1;
+      record.state.queue.push_back({waiter(number), {}, number, believed});
+    }
+    fleet.server.records[name.text()] = {text_of(record), fleet.server.records[name.text()].version};
+  };
+  fill(longest_record - longest_record / 4);
+  std::size_t joined = 0;
+  for (;; ++joined) {
+    const auto store = open_store(fake::opener(fleet.server));
+    const auto attempt = store->try_acquire(claim(std::string(1000, '-') + std::to_string(joined)), soon());
+    if (!is<Queued>(attempt)) {
+      REQUIRE(std::get<Fault>(attempt).kind == Fault::Kind::unavailable);
+      break;
+    }
+  }
+  CHECK(joined > 10);
+  CHECK(is<Renewed>(fleet.one->renew(name, lease.token, lease.ttl, soon())));
+  CHECK(is<Released>(fleet.one->release(name, lease.token, {}, soon())));
+  for (std::uint64_t number = 1; number <= 60; ++number) {
+    auto next = claim(waiter(number).text());
+    next.reason = std::string(200, 'r');
+    const auto store = open_store(fake::opener(fleet.server));
+    const auto granted = Fleet::granted(*store, next);
+    Parting parting;
+    parting.history = next.history;
+    parting.end = RunEnd{{RunOutcome::Kind::exited, 0}, std::string(200, 'w')};
+    CHECK(is<Released>(store->release(name, granted.token, parting, soon())));
+  }
+}
+
 TEST_CASE("slots without number leave room: those that end first are forgotten, one that runs is not") {
   Fleet fleet;
   Record record;

@@ -75,8 +75,8 @@ std::uint64_t Changes::latest_for(const Seen& seen, bool is_remembered) {
 }
 
 Result<Changes::Newer> Changes::write(const LockName& name, Seen& seen, std::uint64_t latest_us,
-                                      std::vector<rules::Post> posts, bool must_last,
-                                      const CallLimit& limit) {
+                                      std::size_t longest, std::vector<rules::Post> posts,
+                                      bool must_last, const CallLimit& limit) {
   kept_.reset();
   make_room(seen.record);
   const Swap swap{seen.version,
@@ -85,7 +85,7 @@ Result<Changes::Newer> Changes::write(const LockName& name, Seen& seen, std::uin
                   ends_of(seen.record),
                   std::move(posts),
                   must_last};
-  if (swap.text.size() > longest_record) {
+  if (swap.text.size() > longest) {
     return Fault{Fault::Kind::unavailable, "too many wait for this lock: its record is full"};
   }
   const Moment asked_at = base::now();

@@ -67,7 +67,10 @@ class Changes {
       if (!is_same) {
         const bool must_last = keeps(decision.answer);
         const auto latest_us = latest_for(*seen, is_remembered);
-        auto newer = write(name, *seen, latest_us, std::move(decision.posts), must_last, limit);
+        const bool joins = seen->record.state.queue.size() > before.queue.size();
+        const auto longest = joins ? longest_record_to_join : longest_record;
+        auto newer =
+            write(name, *seen, latest_us, longest, std::move(decision.posts), must_last, limit);
         if (!newer) return std::move(newer).error();
         if (newer->is_written) {
           return Changed<decltype(decision.answer)>{std::move(decision.answer), *std::move(seen)};
@@ -100,7 +103,8 @@ class Changes {
   };
   /// Writes what was decided; `seen` has the lock as it is to be, and then, as it is.
   Result<Newer> write(const LockName& name, Seen& seen, std::uint64_t latest_us,
-                      std::vector<rules::Post> posts, bool must_last, const CallLimit& limit);
+                      std::size_t longest, std::vector<rules::Post> posts, bool must_last,
+                      const CallLimit& limit);
   [[nodiscard]] std::optional<Seen> remembered(const LockName& name) const;
 
   /// Whether another try may follow the one of that number, from 1.

@@ -19,8 +19,11 @@ struct Record {
   std::vector<std::string> unknown{};  // lines of a later version
 };
 
-/// What a server may take of our memory: some eight thousand waiters.
+/// What a server may take of our memory: some seven thousand waiters.
 inline constexpr std::size_t longest_record = std::size_t{1} << 20;
+/// Beyond it nobody may join the queue: the rest is for grants, releases and words, without which
+/// a full queue would never become shorter.
+inline constexpr std::size_t longest_record_to_join = longest_record - longest_record / 8;
 
 /// What slots may take of that, some two thousand: the rest is for holders, waiters and runs.
 inline constexpr std::size_t longest_slots = longest_record / 2;
