@@ -513,13 +513,15 @@ TEST_CASE("where no more can wait, those who do are served") {
       const auto number = record.state.queue.size() + 1;
       record.state.queue.push_back({waiter(number), {}, number, believed});
     }
-    fleet.server.records[name.text()] = {text_of(record), fleet.server.records[name.text()].version};
+    fleet.server.records[name.text()] = {text_of(record),
+                                         fleet.server.records[name.text()].version};
   };
   fill(longest_record - longest_record / 4);
   std::size_t joined = 0;
   for (;; ++joined) {
     const auto store = open_store(fake::opener(fleet.server));
-    const auto attempt = store->try_acquire(claim(std::string(1000, '-') + std::to_string(joined)), soon());
+    const auto attempt =
+        store->try_acquire(claim(std::string(1000, '-') + std::to_string(joined)), soon());
     if (!is<Queued>(attempt)) {
       REQUIRE(std::get<Fault>(attempt).kind == Fault::Kind::unavailable);
       break;
@@ -540,13 +542,15 @@ TEST_CASE("where no more can wait, those who do are served") {
   }
 }
 
-TEST_CASE("slots without number leave room: those that end first are forgotten, one that runs is not") {
+TEST_CASE(
+    "slots without number leave room: those that end first are forgotten, one that runs is not") {
   Fleet fleet;
   Record record;
   constexpr int number = 6000;
   const auto now = static_cast<rules::TimeMs>(fleet.server.now_us / 1000);
   for (int i = 0; i < number; ++i) {
-    rules::SlotState state{rules::SlotState::Kind::done, {1, 0}, "user@host:1/job#" + std::string(40, 'f')};
+    rules::SlotState state{
+        rules::SlotState::Kind::done, {1, 0}, "user@host:1/job#" + std::string(40, 'f')};
     state.outcome = RunOutcome{RunOutcome::Kind::exited, 0};
     // The first one ends before all others.
     if (i == 0) state.kind = rules::SlotState::Kind::running;

@@ -182,10 +182,9 @@ Result<std::vector<Connection::Server>> Connection::servers_of(const LibPq& libr
   }
   // Where several servers are named libpq asks the next one only when the one before has answered:
   // a silent one would have all the time. So each is asked by itself. Whether the URL, a service or
-  // PGHOST names them only a connection tells, here one that libpq refuses to begin. With a password
-  // it looks for none, and says nothing of a .pgpass that others can read.
-  const Connection none{library,
-                        start(library, all.with("sslmode", "none").with("password", "-"))};
+  // PGHOST names them only a connection tells, here one that libpq refuses to begin. With a
+  // password it looks for none, and says nothing of a .pgpass that others can read.
+  const Connection none{library, start(library, all.with("sslmode", "none").with("password", "-"))};
   const auto list = [&](std::string_view name) {
     std::vector<std::string> parts;
     const auto value = none.option(name);

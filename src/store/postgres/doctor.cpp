@@ -22,7 +22,9 @@ select pg_catalog.current_setting('server_version'), pg_catalog.pg_is_in_recover
        pg_catalog.current_setting('autovacuum'),
        pg_catalog.current_setting('max_connections')::int,
        (select pg_catalog.sum(numbackends)::int from pg_catalog.pg_stat_database),
-       pg_catalog.to_regclass('rlock.lock') is not null,
+       exists (select from pg_catalog.pg_tables  -- to_regclass() wants a right to the schema
+               where schemaname operator(pg_catalog.=) 'rlock'::pg_catalog.name
+                 and tablename operator(pg_catalog.=) 'lock'::pg_catalog.name),
        (select pg_catalog.count(*)::int from pg_catalog.pg_stat_replication),
        pg_catalog.abs(((extract(epoch from pg_catalog.clock_timestamp())::numeric
          operator(pg_catalog.*) 1000000::numeric)::bigint) operator(pg_catalog.-) $1)

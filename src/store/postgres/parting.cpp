@@ -27,8 +27,8 @@ using Cancel = std::unique_ptr<PGcancel, FreeCancel>;
 
 using Done = os::Mailbox<base::Done>;
 
-/// PQcancel() blocks, so a thread calls it. The thread ends the connection as well: a pooler forgets
-/// whose statement it was once the client has gone. Null: there is no such thread.
+/// PQcancel() blocks, so a thread calls it. The thread ends the connection as well: a pooler
+/// forgets whose statement it was once the client has gone. Null: there is no such thread.
 std::shared_ptr<Done> cancel_in_thread(const LibPq& library, PGconn* connection, Cancel cancel) {
   auto done = std::make_shared<Done>();
   ++hanging;

@@ -57,6 +57,10 @@ own_database() {
   sql "$output" >/dev/null
   attempt -k "$K" -- true
   assert_equal "$status" 77
+  attempt doctor "$K"
+  assert_equal "$status" 1
+  assert_line --regexp '^ok +reachable'
+  assert_line --regexp '^fail +locking .*42501'
   "$RLOCK_BIN" schema postgresql | sed -n 's/^-- *\(grant .*;\)$/\1/p' | sed 's/ app;/ app1;/' >"$T/grants"
   assert_equal "$(wc -l <"$T/grants")" 3
   sql "$(<"$T/grants")"
