@@ -55,15 +55,17 @@ void part(const LibPq& library, PGconn* connection) noexcept {
   const bool is_busy = library.transaction_status(connection) == PQTRANS_ACTIVE;
   Cancel cancel{is_busy ? library.get_cancel(connection) : nullptr, {&library}};
   std::shared_ptr<Done> done;
-  if (cancel && hanging < most_hanging) {
-    try {
+  try {
+    if (cancel && hanging < most_hanging) {
       done = cancel_in_thread(library, connection, std::move(cancel));
-    } catch (const std::exception&) {  // no descriptor, no memory: nothing is cancelled
     }
+    if (done) {
+      (void)os::wait_for(done->descriptor(), os::Want::read,
+                         {base::Deadline::after(base::now(), usual)});
+    }
+  } catch (const std::exception&) {  // no descriptor, no memory: nothing is cancelled
   }
-  if (!done) return library.finish(connection);
-  (void)os::wait_for(done->descriptor(), os::Want::read,
-                     {base::Deadline::after(base::now(), usual)});
+  if (!done) library.finish(connection);
 }
 
 }  // namespace store::postgres
