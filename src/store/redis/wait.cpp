@@ -35,8 +35,9 @@ constexpr Millis late_for_listener{5'000};
 constexpr Millis reconnect{1'000};
 // After a redirection, doubling up to `reconnect`: nodes that disagree must not keep us busy.
 constexpr Millis redirection{20};
-// So many waits may end at once: a wake from when we were waiting may be in the mailbox.
-constexpr int most_at_once = 3;
+// So many waits may end at once before we pause: the mailbox can hold that many wakes from the time
+// when we were waiting.
+constexpr int most_at_once = 16;
 
 class RedisListener final : public Listener {
  public:
