@@ -130,7 +130,7 @@ int execute(const ForceReleasePlan& plan) {
   if (!plan.yes) {
     print(as_table(report, plan.look));
     if (!said_yes(question(plan.key, report.holders))) {
-      base::log::error("nothing was done");
+      base::log::error("nothing was done: only \"yes\" confirms");
       return ExitCode::not_found_here;
     }
   }

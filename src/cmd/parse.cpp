@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "cmd/completion.hpp"
+#include "cmd/guess.hpp"
 #include "cmd/log_output.hpp"
 #include "cmd/present.hpp"
 #include "os/file.hpp"
@@ -24,89 +25,6 @@ const Command* subcommand_named(const std::string& word) {
   const auto found = std::find_if(subcommands.begin(), subcommands.end(),
                                   [&](const Command* each) { return word == each->name; });
   return found == subcommands.end() ? nullptr : *found;
-}
-
-std::string unknown_command(const std::string& word) {
-  std::vector<std::string_view> known{"help"};
-  for (const Command* each : subcommands) known.emplace_back(each->name);
-  const auto meant = likely_meant(word, known);
-  return fmt::format("unknown command '{}'{}", shown_word(word),
-                     meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant));
-}
-
-/// For a line to copy: quoted for a shell where it has to be, and safe for a terminal.
-std::string to_type(const std::string& word) {
-  constexpr std::size_t longest = 100;
-  const bool may_be_secret = word.find("://") != word.npos;
-  if (may_be_secret || word.size() > longest) return base::shell_word(shown_word(word));
-  return base::shown_shell_word(word);
-}
-
-/// Each after a blank.
-std::string to_type(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& each : words) line += ' ' + to_type(each);
-  return line;
-}
-
-/// An option as one would type it, with a blank before.
-std::string to_type(const Settings::Given& given) {
-  const Option& option = *given.option;
-  std::string text = ' ' + (option.letter != 0 ? std::string{'-', option.letter} : written(option));
-  if (option.takes_value()) text += (option.bare.empty() ? ' ' : '=') + to_type(given.value);
-  return text;
-}
-
-/// What was typed for flock(1) in words of ours: its options, -k KEY and, as flock waits unless it
-/// is told not to, -w forever.
-std::string claim_as_flock(const Settings& settings, const std::string& key) {
-  std::string claim;
-  for (const auto& each : settings.given()) claim += to_type(each);
-  const bool waits = settings.on_command_line("wait") || settings.on_command_line("nonblock");
-  return fmt::format("{} -k {}{}", claim, key, waits ? "" : " -w forever");
-}
-
-/// The command behind flock's FILE: CMD ARG..., or -c STRING.
-std::string command_as_flock(const std::vector<std::string>& operands) {
-  std::vector<std::string> command{operands.begin() + 1, operands.end()};
-  if (command.size() == 2 && command.front() == "-c") return to_type(command);
-  if (command.front() == "--") command.erase(command.begin());
-  return " --" + to_type(command);
-}
-
-void require_key(const Settings& settings, const std::vector<std::string>& operands) {
-  if (settings.on_command_line("key")) return;
-  if (operands.empty()) {
-    throw UsageError{ExitCode::usage,
-                     "nothing to do; to run a program: rlock -k KEY -- COMMAND (see rlock --help)"};
-  }
-  const std::string& word = operands.front();
-  if (!settings.given().empty() && settings.given().back().option->name == "supersede" &&
-      (word == "all" || word == "waiting")) {
-    throw UsageError{ExitCode::usage,
-                     fmt::format("no -k KEY given; a value of --supersede stands behind an equals "
-                                 "sign: --supersede={}",
-                                 word)};
-  }
-  const std::string shown = to_type(word);
-  // As flock(1) is used.
-  if (word.find_first_not_of("0123456789") == word.npos) {
-    throw UsageError{ExitCode::usage,
-                     fmt::format("rlock locks a key and not file descriptor {}; for a script: "
-                                 "eval \"$(rlock acquire{}{} --export)\" || exit; "
-                                 "at its end: rlock release",
-                                 shown, claim_as_flock(settings, "KEY"),
-                                 settings.on_command_line("ttl") ? "" : " --ttl 30m")};
-  }
-  const bool has_command = operands.size() > 1 && operands.back() != "--";
-  const bool is_file = word.find('/') != word.npos || word.ends_with(".lock");
-  if (has_command && (is_file || os::is_regular_file(word))) {
-    throw UsageError{ExitCode::usage,
-                     fmt::format("no -k KEY given; to lock {} as flock does: rlock{}{}", shown,
-                                 claim_as_flock(settings, shown), command_as_flock(operands))};
-  }
-  throw UsageError{ExitCode::usage, fmt::format("{}; to run a program: rlock -k KEY --{}",
-                                                unknown_command(word), to_type(operands))};
 }
 
 /// `rlock help [COMMAND]`
@@ -146,7 +64,13 @@ std::variant<Act, Answer> resolve(const Command& command, Settings settings,
   if (!operands.mistake.empty()) throw UsageError{ExitCode::usage, operands.mistake};
   if (settings.is_on("help")) return Answer{help_text(command)};
   if (settings.is_on("version")) return Answer{fmt::format("rlock {}\n{}\n", version, built_with)};
-  if (&command == &run_command) require_key(settings, operands.words);
+  if (&command == &run_command && operands.words.empty() && settings.given().empty()) {
+    return [] {
+      (void)os::write_stderr_at_once(short_help);
+      return ExitCode::usage;
+    };
+  }
+  if (&command == &run_command) require_key(settings, operands);
   settings.read_elsewhere();
   set_up_log(settings);
   return command.resolve(settings, operands.words);

@@ -177,8 +177,13 @@ ServerChoice resolve_server(const Settings& settings) {
 std::string ServerChoice::said_of(const store::Fault& fault) const {
   using Kind = store::Fault::Kind;
   const bool answered = fault.kind != Kind::unreachable && fault.kind != Kind::silent;
-  return fmt::format("{} {}{}: {}", answered ? "cannot use" : "cannot reach", shown,
-                     exported ? "" : " (the default; set RLOCK_SERVER or --server)", fault.why);
+  const std::string_view what = answered ? "cannot use" : "cannot reach";
+  if (exported) return fmt::format("{} {}: {}", what, shown, fault.why);
+  return fmt::format(
+      "{} {} (the default): {}; name your server with RLOCK_SERVER or --server, or add -S file: "
+      "for "
+      "a lock on this host alone",
+      what, shown, fault.why);
 }
 
 void warn_of_default_server(const ServerChoice& server) {

@@ -22,8 +22,12 @@ refuses_option() {
   assert_stderr_line "expected"
 }
 
-@test "no argument at all is a usage error" {
-  refuses 64 '--help'
+@test "rlock alone says how to begin, and is a usage error" {
+  attempt
+  assert_equal "$status" 64
+  assert_output ''
+  assert_stderr_line 'rlock -S file: -k demo -- echo hello'
+  assert_equal "$(awk 'length > 80' <<<"$stderr")" ''
 }
 
 @test "a key without a command is a usage error" {
@@ -33,7 +37,7 @@ refuses_option() {
 
 @test "an unknown word without -k is not run, and the message says how to run it" {
   refuses 64 "unknown command 'frobnicate'; to run a program: rlock -k KEY -- frobnicate" frobnicate
-  refuses 64 "unknown command 'lst' (did you mean 'list'?); to run a program: rlock -k KEY -- lst" lst
+  refuses 64 "unknown command 'lst'; did you mean: rlock list" lst
   refuses 64 "unknown command 'inspct' (did you mean 'inspect'?); for a list: rlock help" help inspct
 }
 
@@ -52,11 +56,11 @@ refuses_option() {
 @test "what people write who come from flock gets what to write instead" {
   refuses 64 'not file descriptor 9' 9
   refuses 64 'acquire -t 5m -n -k KEY --export' -t 5m -n 9
-  refuses 64 'to lock new.lock as flock does: rlock -n -k new.lock -- ./job.sh' -n new.lock ./job.sh
-  refuses 64 'to lock /var/lock/job as flock does: rlock -n -k /var/lock/job -- ./job.sh' -n /var/lock/job ./job.sh
+  refuses 64 'to lock new.lock as flock does: rlock -S file: -n -k new.lock -- ./job.sh' -n new.lock ./job.sh
+  refuses 64 'to lock /var/lock/job as flock does: rlock -S file: -n -k /var/lock/job -- ./job.sh' -n /var/lock/job ./job.sh
   cd "$T"
   : >lk
-  refuses 64 'to lock lk as flock does: rlock -k lk -w forever -- ./job.sh' lk ./job.sh
+  refuses 64 'to lock lk as flock does: rlock -S file: -k lk -w forever -- ./job.sh' lk ./job.sh
   refuses 64 "unknown option '--fcntl' of flock; leave it out" --fcntl -k "$K" -- touch "$T/ran"
   refuses 64 "unknown option '-o' of flock; leave it out" -o -k "$K" -- touch "$T/ran"
   refuses 64 "unknown option '-F' of flock; leave it out" -F -k "$K" -- touch "$T/ran"
@@ -220,7 +224,7 @@ refuses_option() {
   unset RLOCK_SERVER
   HOME=$T attempt -k "$K" --connect-timeout 2s -- touch "$T/ran"
   if [[ $status == 69 ]]; then # a machine may have a server at the default address
-    assert_stderr_line 'cannot reach redis://127.0.0.1:6379 (the default; set RLOCK_SERVER or --server): '
+    assert_stderr_line 'cannot reach redis://127.0.0.1:6379 (the default): '
   fi
 }
 

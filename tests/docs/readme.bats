@@ -17,7 +17,7 @@ code() {
 @test "the README says what its reader wants to know first, first" {
   run sed -n 's/^## //p' "$REPO/README.md"
   assert_equal "$(printf '%s\n' "${lines[@]:0:6}" | paste -sd ,)" \
-    'Install,Cron on several hosts,CI,Three in the morning,What it promises,What it does not promise'
+    'Try it,Install,Cron on several hosts,CI,Three in the morning,What it promises'
 }
 
 # outline FILE: its headings' levels, items and rows of tables, code and links, in order

@@ -157,11 +157,25 @@ TEST_CASE("without a key the first operand is a command of rlock's") {
   CHECK(outcome({"-nkinspect", "inspect"}) == "act");
 }
 
-TEST_CASE("a word that is no command is said to be none, with what was probably meant") {
-  CHECK(outcome({}).starts_with("nothing to do"));
-  CHECK(outcome({"inspct", "a"}) ==
-        "unknown command 'inspct' (did you mean 'inspect'?); to run a program: rlock -k KEY -- "
-        "inspct a");
+TEST_CASE("an unknown command is refused with the command line that was probably meant") {
+  CHECK(outcome({}) == "act");
+  CHECK(outcome({"-v"}).starts_with("nothing to do"));
+  CHECK(outcome({"inspct", "a"}) == "unknown command 'inspct'; did you mean: rlock inspect a");
+  CHECK(outcome({"ls"}) == "unknown command 'ls'; did you mean: rlock list");
+  CHECK(outcome({"-S", "file:", "ls", "a b*"}) ==
+        "unknown command 'ls'; did you mean: rlock -S file: list 'a b*'");
+  CHECK(outcome({"status"}) == "unknown command 'status'; did you mean: rlock list");
+  CHECK(outcome({"status", "a"}) == "unknown command 'status'; did you mean: rlock inspect a");
+  CHECK(outcome({"unlock", "a"}) ==
+        "unknown command 'unlock'; did you mean: rlock release a, or for the lock of another: "
+        "rlock force-release a");
+  CHECK(outcome({"kill", "a"}) == "unknown command 'kill'; did you mean: rlock cancel a");
+  CHECK(outcome({"run", "--", "make", "all"}) ==
+        "unknown command 'run'; to run a program: rlock -k KEY -- make all");
+  CHECK(outcome({"-w", "3", "make", "all"}) ==
+        "unknown command 'make'; to run a program: rlock -w 3 -k KEY -- make all");
+  CHECK(outcome({"-w", "3", "--", "true"}) ==
+        "no -k KEY given; to run a program: rlock -w 3 -k KEY -- true");
   CHECK(outcome({"frobnicate"}) ==
         "unknown command 'frobnicate'; to run a program: rlock -k KEY -- frobnicate");
   CHECK(outcome({"inspect", "--jsn", "a"}) == "unknown option '--jsn'; did you mean '--json'?");
@@ -208,15 +222,17 @@ TEST_CASE("what flock locks instead of a key gets a hint") {
         "release");
   CHECK(outcome({"-n", "-s", "9"}).find("rlock acquire -n -s -k KEY --ttl") != std::string::npos);
   CHECK(outcome({"-n", "/var/lock/my job", "make", "all"}) ==
-        "no -k KEY given; to lock '/var/lock/my job' as flock does: rlock -n -k '/var/lock/my job' "
+        "no -k KEY given; to lock '/var/lock/my job' as flock does: rlock -S file: -n -k "
+        "'/var/lock/my job' "
         "-- make all");
   const auto instead = [](const std::vector<std::string>& argv) {
     const auto said = outcome(argv);
     return said.substr(std::min(said.size(), said.find("does: ") + 6));
   };
-  CHECK(instead({"/l", "make"}) == "rlock -k /l -w forever -- make");
-  CHECK(instead({"-e", "--timeout", "5", "/l", "--", "make"}) == "rlock -x -w 5 -k /l -- make");
-  CHECK(instead({"-E", "9", "-n", "/l", "-c", "a b"}) == "rlock -E 9 -n -k /l -c 'a b'");
+  CHECK(instead({"/l", "make"}) == "rlock -S file: -k /l -w forever -- make");
+  CHECK(instead({"-e", "--timeout", "5", "/l", "--", "make"}) ==
+        "rlock -S file: -x -w 5 -k /l -- make");
+  CHECK(instead({"-E", "9", "-n", "/l", "-c", "a b"}) == "rlock -S file: -E 9 -n -k /l -c 'a b'");
   CHECK(instead({"-S", "redis://u:secret@h", "-n", "/l", "make"}).find("secret") ==
         std::string::npos);
   CHECK(outcome({"./job.sh"}) ==

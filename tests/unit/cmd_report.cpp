@@ -62,7 +62,8 @@ TEST_CASE("a fault of a server that nobody chose says how to choose one") {
   const Said said;
   CHECK(cmd::report_fault(mine, Fault{Kind::unreachable, "why"}) == 69);
   CHECK(said.text() ==
-        "rlock: cannot reach redis://h (the default; set RLOCK_SERVER or --server): why\n");
+        "rlock: cannot reach redis://h (the default): why; name your server with RLOCK_SERVER or "
+        "--server, or add -S file: for a lock on this host alone\n");
 }
 
 TEST_CASE("a lock that was not acquired is said with its holder and what to do") {
