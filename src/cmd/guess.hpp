@@ -12,12 +12,12 @@ namespace cmd {
 inline constexpr std::string_view short_help =
     "rlock runs a command while holding a lock that every machine respects.\n"
     "\n"
-    "  rlock -S file: -k demo -- echo hello       try it on this host, without a server\n"
-    "  rlock -S redis://HOST -k KEY -- COMMAND    hosts that name the same server take turns\n"
-    "  rlock list, rlock inspect KEY              see who holds a lock and who waits\n"
-    "  rlock log KEY                              see how past runs ended\n"
+    "  rlock -S file: -k demo -- echo hello     try it on this host, without a server\n"
+    "  rlock -S redis://HOST -k KEY -- COMMAND  hosts with the same server take turns\n"
+    "  rlock list, rlock inspect KEY            see who holds a lock and who waits\n"
+    "  rlock log KEY                            see how past runs ended\n"
     "\n"
-    "rlock --help lists all options, rlock help COMMAND explains a command. See man rlock.\n";
+    "rlock --help lists all options, rlock help COMMAND explains a command.\n";
 
 /// "unknown command 'lst'", with the command line that was probably meant, if there is one.
 std::string unknown_command(const std::string& word);

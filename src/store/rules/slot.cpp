@@ -86,6 +86,11 @@ SlotState after_run(const SlotState& slot, const EndOfRun& ended, Fence running)
               ended.token};
     }
   }
+  // The end of a run with a higher number was heard meanwhile: it knew of this one, so its counts
+  // stay.
+  if (ours && !ends_slot && !slot.before.empty() && slot.runs.attempt > ended.number.attempt + 1) {
+    return {Kind::open, {slot.runs.attempt - 1, slot.runs.failures}, ended.token};
+  }
   RunNumber runs{ended.number.attempt, std::max(slot.runs.failures, ended.number.failures)};
   if (ended.end == End::open || (failed && runs.failures < ended.retries)) {
     if (failed) ++runs.failures;

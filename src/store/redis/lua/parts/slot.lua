@@ -74,6 +74,11 @@ local function after_run(token, run, history, numbered)
       return
     end
   end
+  -- The end of a run with a higher number was heard meanwhile: it knew of this one, so its counts stay.
+  if ours and not ends_slot and before ~= '' and number > attempt + 1 then
+    set_slot('open', number - 1, failures, token, history)
+    return
+  end
   failures = math.max(failures, failed_before)
   if run.slot_end == 'open' or failed and failures < retries then
     set_slot('open', attempt, failures + (failed and 1 or 0), token, history)
