@@ -36,13 +36,18 @@ std::string to_type(const Settings::Given& given) {
   return text;
 }
 
+/// The options that were typed before the operands, each after a blank.
+std::string options_of(const Settings& settings) {
+  std::string text;
+  for (const auto& each : settings.given()) text += to_type(each);
+  return text;
+}
+
 /// The options that were typed for flock(1) as ours, and -k KEY. flock waits unless it is told not
 /// to, so -w forever.
 std::string claim_as_flock(const Settings& settings, const std::string& key) {
-  std::string claim;
-  for (const auto& each : settings.given()) claim += to_type(each);
   const bool waits = settings.on_command_line("wait") || settings.on_command_line("nonblock");
-  return fmt::format("{} -k {}{}", claim, key, waits ? "" : " -w forever");
+  return fmt::format("{} -k {}{}", options_of(settings), key, waits ? "" : " -w forever");
 }
 
 /// The command behind flock's FILE: CMD ARG..., or -c STRING.
@@ -104,13 +109,6 @@ std::string_view command_meant(const std::string& word, bool has_operands) {
   std::vector<std::string_view> known{"help"};
   for (const Command* each : all_subcommands()) known.emplace_back(each->name);
   return likely_meant(word, known);
-}
-
-/// The options that were typed before the operands, each after a blank.
-std::string options_of(const Settings& settings) {
-  std::string text;
-  for (const auto& each : settings.given()) text += to_type(each);
-  return text;
 }
 
 /// With the rest of the command line, to be copied.

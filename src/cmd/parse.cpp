@@ -4,13 +4,12 @@
 #include <array>
 #include <iterator>
 
-#include "base/text.hpp"
 #include "cmd/completion.hpp"
 #include "cmd/guess.hpp"
 #include "cmd/log_output.hpp"
 #include "cmd/present.hpp"
-#include "os/file.hpp"
 #include "os/libraries.hpp"
+#include "os/stdio.hpp"
 #include "version.hpp"
 
 namespace cmd {

@@ -26,7 +26,7 @@ class LocalAdmin final : public LockAdmin {
     if (!lock) return std::move(lock).error();
     const auto view = LockView::of(*lock, Waiters::all);
     if (!view) return view.error();
-    auto report = LockView::report(name, *view);
+    auto report = view->report(name);
     lock->forget_if_over();
     return report;
   }

@@ -29,10 +29,6 @@ const rules::RememberedSlot* slot_in(const LockState& state) {
   return state.slots.empty() ? nullptr : &state.slots.front();
 }
 
-bool is_for(const rules::Post& post, const char* message) {
-  return post.message == message;
-}
-
 }  // namespace
 
 LockView::LockView(LockDir& lock, std::optional<std::uint64_t> mine, std::string slot)
@@ -57,7 +53,6 @@ os::Result<os::Done> LockView::look(Waiters which) {
   for (const QueueEntry& each : lock_->holders()) add(each);
   std::optional<QueueEntry> mine;
   if (const QueueEntry* entry = mine_ ? queue.find(*mine_) : nullptr) mine = *entry;
-  const bool is_seen = mine && find_token(seen_, mine->token) != nullptr;
   if (which == Waiters::all) {
     for (const QueueEntry& each : queue.everyone()) {
       if (!each.holds()) add(each);
@@ -67,9 +62,9 @@ os::Result<os::Done> LockView::look(Waiters which) {
   }
   // The caller is a waiter behind the first one, or the holder of a gate that did not answer
   // before.
-  if (mine && !is_seen && find_token(seen_, mine->token) == nullptr) add(*mine);
+  if (mine && find_token(seen_, mine->token) == nullptr) add(*mine);
 
-  const TimeMs forever = static_cast<TimeMs>(now_us_ / 1000) + never_ends.count();
+  const TimeMs forever = now() + never_ends.count();
   state_.last_fence = lock_->last_fence().value_or(0);
   if (state_.last_fence > 0) state_.last_token = Token::foreign("");
   state_.fence_ends = forever;
@@ -82,8 +77,7 @@ os::Result<os::Done> LockView::look(Waiters which) {
 }
 
 void LockView::add(const QueueEntry& entry) {
-  const auto now = static_cast<TimeMs>(now_us_ / 1000);
-  const TimeMs forever = now + never_ends.count();
+  const TimeMs forever = now() + never_ends.count();
   seen_.push_back(entry);
   if (!entry.holds()) {
     const bool answers = entry.ticket == mine_ || lock_->answers(entry);
@@ -91,7 +85,7 @@ void LockView::add(const QueueEntry& entry) {
     return;
   }
   if (state_.holders.empty()) state_.mode = entry.mode;
-  const bool is_kept = entry.kept_until && *entry.kept_until > now;
+  const bool is_kept = entry.kept_until && *entry.kept_until > now();
   state_.holders.push_back({entry.token, *entry.fence, is_kept ? *entry.kept_until : forever,
                             entry.permit, entry.kept_until.value_or(0)});
 }
@@ -105,10 +99,7 @@ os::Result<os::Done> LockView::remember(Waiters which) {
   for (const RunRecord& each : runs_) {
     if (each.run && state_.runs.size() < rules::remembered_runs) state_.runs.push_back(*each.run);
   }
-  if (!runs_.empty()) {
-    const auto now = static_cast<TimeMs>(now_us_ / 1000);
-    state_.runs_end = now + runs_.front().history.count() + 1;
-  }
+  if (!runs_.empty()) state_.runs_end = now() + runs_.front().history.count() + 1;
   if (slot_.empty()) return os::Done{};
   auto slot = memory->slot(slot_);
   if (!slot) return std::move(slot).error();
@@ -123,18 +114,17 @@ std::optional<Holder> LockView::told(std::optional<Holder> holder) {
   return holder;
 }
 
-LockReport LockView::report(const LockName& name, const LockView& view) {
-  LockState state = view.state_;
+LockReport LockView::report(const LockName& name) const {
+  LockState state = state_;
   std::vector<const QueueEntry*> waiters;
-  for (const QueueEntry& each : view.seen_) {
+  for (const QueueEntry& each : seen_) {
     if (!each.holds()) waiters.push_back(&each);
   }
-  const auto now = static_cast<TimeMs>(view.now_us_ / 1000);
-  for (Wait& each : state.queue) each.believed = now + 1;
-  auto report = rules::report(name, state, view.facts());
+  for (Wait& each : state.queue) each.believed = now() + 1;
+  auto report = rules::report(name, state, facts());
   for (auto& each : report.holders) each.holder = *told(std::move(each.holder));
   for (std::size_t i = 0; i < std::min(waiters.size(), report.waiters.size()); ++i) {
-    report.waiters[i].waiting_for = Millis{std::max<TimeMs>(now - waiters[i]->since, 0)};
+    report.waiters[i].waiting_for = Millis{std::max<TimeMs>(now() - waiters[i]->since, 0)};
   }
   return report;
 }
@@ -173,17 +163,16 @@ std::vector<std::uint64_t> LockView::deliver(const LockState& after,
     if (entry == nullptr) continue;
     const bool is_first = !after.queue.empty() && after.queue.front().token == whom;
     const auto* slot = slot_in(after);
-    if (is_for(each, "wake") || (is_for(each, "next") && is_first)) {
+    if (each.message == "wake" || (each.message == "next" && is_first)) {
       // Wake no other waiter: each watches the one before it.
       lock_->wake(entry->ticket);
-    } else if (is_for(each, "done") && slot != nullptr) {
+    } else if (each.message == "done" && slot != nullptr) {
       const bool wants_it = !entry->holds() && entry->slot == slot->id;
       if (wants_it && lock_->post(entry->ticket, line_of(*slot)))
         sent_away.push_back(entry->ticket);
     } else if (const auto line = line_of(each)) {
       const bool told = lock_->post(entry->ticket, *line);
-      const bool waits_on = std::any_of(after.queue.begin(), after.queue.end(),
-                                        [&](const Wait& wait) { return wait.token == whom; });
+      const bool waits_on = find_token(after.queue, whom) != nullptr;
       if (told && !entry->holds() && !waits_on) sent_away.push_back(entry->ticket);
     }
   }

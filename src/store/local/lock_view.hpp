@@ -41,11 +41,12 @@ class LockView {
 
   /// A holder for display: without the end of a lease that a living process does not have.
   static std::optional<Holder> told(std::optional<Holder> holder);
-  /// `view` must show all waiters.
-  static LockReport report(const LockName& name, const LockView& view);
+  /// For a view that shows all waiters.
+  [[nodiscard]] LockReport report(const LockName& name) const;
 
  private:
   LockView(LockDir& lock, std::optional<std::uint64_t> mine, std::string slot);
+  [[nodiscard]] rules::TimeMs now() const { return static_cast<rules::TimeMs>(now_us_ / 1000); }
   os::Result<os::Done> look(Waiters which);
   void add(const QueueEntry& entry);
   os::Result<os::Done> remember(Waiters which);

@@ -33,9 +33,9 @@ class LocalListener final : public Listener {
   os::NamedPipe pipe_;
 };
 
-SlotDone outcome_of(const rules::SlotState& done) {
-  return {Token::foreign(done.token), done.fence, done.runs.attempt, done.outcome,
-          Millis{std::max<WallTime>(wall_now() - done.ended_ms, 0)}};
+/// The slot that a claim is for; empty: none.
+std::string slot_of(const Claim& claim) {
+  return claim.slot ? claim.slot->id : std::string{};
 }
 
 NotOurs taken_away() {
@@ -49,7 +49,10 @@ class LocalStore final : public LockStore {
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
     const Moment asked_at = base::now();
     watch_.end();
-    if (done_) return outcome_of(*std::exchange(done_, std::nullopt));
+    if (const auto done = std::exchange(done_, std::nullopt)) {
+      const Millis ended_ago{std::max<WallTime>(wall_now() - done->ended_ms, 0)};
+      return rules::answer_of(*done, ended_ago);
+    }
     // Until the directory is unlocked: those who hear of our pipe's end come to look.
     std::optional<OwnEntry> left;
     auto lock = LockDir::open(directory_, claim.name, Missing::create, limit);
@@ -68,8 +71,7 @@ class LocalStore final : public LockStore {
         !own_ && claim.max_waiters && lock->queue().waiting() >= *claim.max_waiters;
     if (!crowded) enter.claim.max_waiters.reset();
     const bool all = crowded || !enter.claim.supersede.empty();
-    auto view = LockView::of(*lock, all ? Waiters::all : Waiters::first, ticket(),
-                             claim.slot ? claim.slot->id : std::string{});
+    auto view = LockView::of(*lock, all ? Waiters::all : Waiters::first, ticket(), slot_of(claim));
     if (!view) return std::move(view).error();
     // Who was sent away as its turn came does not begin: nobody may be stopped for that any more.
     if (sent_away_)
@@ -82,7 +84,8 @@ class LocalStore final : public LockStore {
     return base::match(
         std::move(*entered),
         [&](const rules::Grant& got) -> Attempt {
-          if (claim.history > Millis{0}) keep_memory(*lock);
+          const Memory* memory = lock->memory();
+          if (memory != nullptr && claim.history > Millis{0}) memory_ = *memory;
           return Granted{lease_of(got, claim, asked_at, Deadline::never())};
         },
         [&](Queued place) -> Attempt {
@@ -110,8 +113,7 @@ class LocalStore final : public LockStore {
     if (auto lock = LockDir::open(directory_, claim.name, Missing::give_up, limit)) {
       // The ticket may be another's, if somebody removed the directory.
       if (find(*lock, claim.token) != nullptr) {
-        auto view = LockView::of(*lock, Waiters::first, ticket(),
-                                 claim.slot ? claim.slot->id : std::string{});
+        auto view = LockView::of(*lock, Waiters::first, ticket(), slot_of(claim));
         if (view) (void)view->change(rules::Cancel{claim});
       }
     }
@@ -181,10 +183,6 @@ class LocalStore final : public LockStore {
     place.ahead = lock.queue().waiting(own_->ticket);
     place.look_in = watch_.begin(lock, own_->ticket);
     return place;
-  }
-
-  void keep_memory(const LockDir& lock) {
-    if (lock.memory() != nullptr) memory_ = *lock.memory();
   }
 
   [[nodiscard]] Fault no_slots() const {

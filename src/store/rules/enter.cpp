@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "store/rules/granted.hpp"
 #include "store/rules/modes.hpp"
 #include "store/rules/turns.hpp"
 #include "store/rules/waiting.hpp"
@@ -109,8 +110,7 @@ std::optional<Entered> Entering::slot_done() {
   if (waited && state_.queue.size() >= told_at_once) {
     turns_.post(state_.queue[told_at_once - 1].token, "done");
   }
-  return SlotDone{Token::foreign(slot_.token), slot_.fence, slot_.runs.attempt, slot_.outcome,
-                  Millis{std::max<TimeMs>(0, turns_.now() - slot_.ended_ms)}};
+  return answer_of(slot_, Millis{std::max<TimeMs>(0, turns_.now() - slot_.ended_ms)});
 }
 
 std::optional<Entered> Entering::no_higher_fence() const {

@@ -18,4 +18,8 @@ Fault fault_of(const NoHigherFence& none) {
           fmt::format("the fence {} leaves no room for a higher one", none.fence)};
 }
 
+SlotDone answer_of(const SlotState& slot, Millis ended_ago) {
+  return {Token::foreign(slot.token), slot.fence, slot.runs.attempt, slot.outcome, ended_ago};
+}
+
 }  // namespace store::rules

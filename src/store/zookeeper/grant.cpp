@@ -1,5 +1,6 @@
 // How a claim that nobody is before becomes a grant: in the queue, in the memory and in the slot.
 #include "base/log.hpp"
+#include "store/rules/granted.hpp"
 #include "store/zookeeper/claim_try.hpp"
 
 namespace store::zookeeper {
@@ -132,7 +133,7 @@ Attempt ClaimTry::find_done() {
   }
   const rules::SlotState& state = contender_.slot.record.state;
   const Millis ago{std::max<std::int64_t>(contender_.server_ms() - contender_.slot.written_ms, 0)};
-  return SlotDone{Token::foreign(state.token), state.fence, state.runs.attempt, state.outcome, ago};
+  return rules::answer_of(state, ago);
 }
 
 /// What was written of a run that did not begin. That it is gone need not be waited for.
