@@ -117,5 +117,5 @@ setup_program() {
   assert_one_stderr_line "unknown option '--tll'" "did you mean '--ttl'?"
   attempt inspct "$K"
   assert_equal "$status" 64
-  assert_one_stderr_line "did you mean 'inspect'?"
+  assert_one_stderr_line "did you mean: rlock inspect $K"
 }
