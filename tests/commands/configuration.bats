@@ -243,7 +243,7 @@ in_root() {
 
 @test "every option in the man page's list of config names is taken there, and the other way round" {
   local name
-  sed 's/\\-/-/g' "$REPO/man/rlock.1" | sed -n '/^Names are those of the long options:/,/^A line that begins/p' |
+  sed 's/\\-/-/g' "$REPO/man/rlock.conf.5" | sed -n '/^The names are those of the long options:/,/^A line that begins/p' |
     grep '^\.Cm' | sed 's/^\.Cm //' | tr -d ' .' | tr ',' '\n' | sed '/^$/d' | sort >"$T/man"
   echo 'nonsense = 1' >"$T/conf"
   attempt --config "$T/conf" -k "$K" -- true

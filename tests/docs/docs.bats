@@ -12,50 +12,108 @@ options_in_help() {
   rlock "$@" --help | grep -oE -e '^ {2,6}(-., )?--[a-z][a-z-]+' | grep -oE -e '--.*' | sort -u
 }
 
+# man_text FILE...: pages of man, without escapes
 man_text() {
-  sed 's/\\-/-/g; s/\\&//g' "$REPO/man/rlock.1"
+  # shellcheck disable=SC2048,SC2086
+  (cd "$REPO/man" && cat $*) | sed 's/\\-/-/g; s/\\&//g'
 }
 
-# The words after .Fl, each an option: `Fl -ttl` is --ttl.
+# page_of [COMMAND]: the page whose SYNOPSIS has it; the run's is rlock.1.
+page_of() {
+  [[ ${1:-} ]] || { echo rlock.1 && return; }
+  local page
+  for page in "$REPO"/man/rlock-*.1; do
+    ! synopsis "${page##*/}" | grep -qx "$1" || echo "${page##*/}"
+  done
+}
+
+# synopsis PAGE: the commands there
+synopsis() {
+  man_text "$1" | sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESC/s/^\.Cm \([a-z-]\+\).*/\1/p'
+}
+
+# options_in_man PAGE...: the words after .Fl, each an option: `Fl -ttl` is --ttl, and so is the second of `Fl -wait , -ttl`.
 options_in_man() {
-  man_text | grep -oE -e '(Fl -|--)[a-z][a-z-]+' | sed 's/^Fl -/--/' | sort -u
+  man_text "$@" | grep 'Fl -' | grep -oE -e ' -[a-z][a-z-]+' | sed 's/^ -/--/' | sort -u
 }
 
-@test "the commands of --help are those of the man page's SYNOPSIS" {
+@test "the commands of --help are those of rlock(1), and each has one page" {
+  local command
   subcommands | sort >"$T/help"
   grep -qx force-release "$T/help"
-  man_text | sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESC/s/^\.Cm \([a-z-]\+\).*/\1/p' | grep -vx -e help -e completion | sort -u >"$T/man"
+  man_text rlock.1 | sed -n '/^\.Sh COMMANDS/,/^\.Sh OPTIONS/s/^\.It Cm //p' | sed 's/ Ar .*//; s/ , /\n/g' |
+    grep -vx -e help -e completion | sort >"$T/man"
   diff "$T/help" "$T/man"
+  while read -r command; do
+    assert_equal "$command: $(page_of "$command" | wc -l)" "$command: 1"
+  done <"$T/help"
 }
 
-@test "every option of every command's --help is in the man page" {
+@test "a page of several commands is installed under the name of each" {
   local command
-  options_in_man >"$T/man"
+  while read -r command; do
+    [[ -e $REPO/man/rlock-$command.1 ]] ||
+      grep -qE "[ (]$(page_of "$command" | sed 's/^rlock-//; s/\.1$//'):$command\b" "$REPO/cmake/Install.cmake" ||
+      fail "no rlock-$command(1)"
+    man_text "$(page_of "$command")" | sed -n '/^\.Sh NAME/,/^\.Sh SYN/p' | grep -qE "^\.Nm rlock-$command( ,)?$" ||
+      fail "NAME of $(page_of "$command") lacks rlock-$command"
+  done < <(subcommands)
+}
+
+@test "every option of every command's --help is in the page of that command, or among those of every command" {
+  local command
+  man_text rlock.1 | sed -n '/^\.Ss Options of every command/,/^\.Sh /p' >"$T/every"
   # The empty word is the run.
   while read -r command; do
+    (options_in_man "$(page_of "$command")" && cd "$T" && grep -oE -e 'Fl -[a-z][a-z-]+' every | sed 's/^Fl -/--/') | sort -u >"$T/man"
     # shellcheck disable=SC2086
     options_in_help $command >"$T/help"
-    [[ -s $T/help ]]
+    [[ -s $T/help || $command == metrics ]] # it has none of its own
     run comm -23 "$T/help" "$T/man"
     assert_output ''
   done < <(echo && subcommands)
 }
 
-@test "every option of the man page is in some --help" {
+@test "every option of the man pages is in some --help" {
   local command
   while read -r command; do
     # shellcheck disable=SC2086
     options_in_help $command
   done < <(echo && subcommands) | sort -u >"$T/help"
-  man_text | grep -oE -e '^\.(It|Op) .*Fl -[a-z][a-z-]+' | grep -oE -e 'Fl -[a-z][a-z-]+' | sed 's/^Fl -/--/' | sort -u >"$T/man"
+  man_text '*.[157]' | grep -oE -e '^\.(It|Op) .*Fl -[a-z][a-z-]+' | grep -oE -e 'Fl -[a-z][a-z-]+' | sed 's/^Fl -/--/' | sort -u >"$T/man"
   [[ -s $T/man ]]
   run comm -13 "$T/help" "$T/man"
   assert_output ''
 }
 
+@test "each option, variable and exit code of a run is explained once, not in two pages" {
+  local twice
+  twice=$(man_text rlock.1 rlock.conf.5 rlock-{servers,limits,slots,formats}.7 |
+    grep -E '^\.It (Fl|Ev) ' | sed 's/ , .*//' | sort | uniq -d | grep -v -e ' Ta ' -e RLOCK_SERVER -e RLOCK_PASSWORD_FILE || true)
+  assert_equal "$twice" ''
+}
+
+@test "every page that a page, the program or the README names is there" {
+  local name
+  (grep -ohE '^\.Xr rlock[a-z.-]* [0-9]' "$REPO"/man/* | sed -E 's/^\.Xr ([^ ]+) /\1./'
+    grep -rohE 'rlock(-[a-z]+|\.conf)?\([0-9]\)' "$REPO/src" "$REPO/README.md" "$REPO/README.zh-CN.md" "$REPO/CONTRIBUTING.md" "$REPO/SECURITY.md" |
+      sed -E 's/\(([0-9])\)/.\1/') | sort -u >"$T/names"
+  grep -qx rlock-limits.7 "$T/names"
+  while read -r name; do
+    [[ -e $REPO/man/$name ]] || fail "no page $name"
+  done <"$T/names"
+}
+
+@test "rlock(1) says what it does on its first screen, and has at most 350 lines of 80 columns" {
+  mandoc -T ascii "$REPO/man/rlock.1" | col -bx >"$T/page"
+  assert_less "$(wc -l <"$T/page")" 351
+  head -n 24 "$T/page" | grep -q '^DESCRIPTION'
+  sed -n '/^     To try/,/^COMMANDS/p' "$T/page" | grep -m 1 'rlock -' | grep -q 'rlock -S file:'
+}
+
 @test "the man pages fit a terminal of 80 columns: synopsis, examples and all" {
   local page
-  for page in "$REPO"/man/*.[17]; do
+  for page in "$REPO"/man/*.[157]; do
     run mandoc -T lint -W warning "$page"
     assert_success
     mandoc -T ascii "$page" | col -bx | grep -E '^.{81}' >"$T/wide" || continue
@@ -63,18 +121,18 @@ options_in_man() {
   done
 }
 
-@test "the exit codes of the man page are those of src/cmd/exit_code.hpp" {
+@test "the exit codes of the man pages are those of src/cmd/exit_code.hpp" {
   grep -oE '= *[0-9]+' "$REPO/src/cmd/exit_code.hpp" | grep -oE '[0-9]+' | sort -un >"$T/source"
-  man_text | sed -n '/^\.Sh EXIT STATUS/,/^\.Sh ENV/p' | grep -E '^\.It' | grep -oE '[0-9]+' | sort -un >"$T/man"
+  man_text 'rlock*.1' | sed -n '/^\.Sh EXIT STATUS/,/^\.El/p' | grep -E '^\.It' | grep -oE '[0-9]+' | sort -un >"$T/man"
   [[ -s $T/source && -s $T/man ]]
   # every code of the source is documented; the page also has 128+N and the operators' codes
   run comm -23 <(sort "$T/source") <(sort "$T/man")
   assert_output ''
 }
 
-@test "every variable in the man page's ENVIRONMENT is known to the program" {
+@test "every variable in the ENVIRONMENT of rlock.conf(5) is known to the program" {
   grep -ohE 'RLOCK_[A-Z_]+|REDISCLI_AUTH' -r "$REPO/src" --include='*.cpp' --include='*.hpp' | sort -u >"$T/source"
-  man_text | sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/p' | grep -oE 'RLOCK_[A-Z_]+|REDISCLI_AUTH' | sort -u >"$T/man"
+  man_text rlock.conf.5 | sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/p' | grep -oE 'RLOCK_[A-Z_]+|REDISCLI_AUTH' | sort -u >"$T/man"
   [[ -s $T/man ]]
   local variable
   while read -r variable; do

@@ -2,7 +2,7 @@
 # One store of the kind that $STORE names, for the files that scripts/test runs once for each kind. Their tests see nothing
 # but rlock. tests/lib/stores/$STORE.bash says what differs between the kinds:
 #   start_store       starts servers for the whole file and exports RLOCK_SERVER
-#   COLUMN            the kind's column in the table of rlock(1), "What not every kind of server can do"
+#   COLUMN            the kind's column in the table of rlock-servers(7), "What each server can do"
 #   keep_slot, put_back_slot, lose_slot    where its records are not those of Redis servers; can, where it differs
 
 setup_file() {
@@ -34,9 +34,9 @@ can() { in_table "$1"; }
 
 in_table() {
   local feature=$1
-  sed -n '/^What not every kind of server/,/^\.El/s/^\.It //p' "$REPO/man/rlock.1" |
+  sed -n '/^\.Ss What each server can do/,/^\.El/s/^\.It //p' "$REPO/man/rlock-servers.7" |
     sed 's/^Fl -/--/; s/^Ic //; s/ , refresh , release//' | grep -E "^$feature Ta " \
-    >"$BATS_TEST_TMPDIR/row" || fail "no row '$feature' in man/rlock.1"
+    >"$BATS_TEST_TMPDIR/row" || fail "no row '$feature' in man/rlock-servers.7"
   [[ $(awk -F ' Ta ' -v n="$COLUMN" '{ print $n }' "$BATS_TEST_TMPDIR/row") == yes ]]
 }
 
