@@ -23,5 +23,12 @@ install(FILES src/cmd/completion/rlock.zsh DESTINATION "${CMAKE_INSTALL_DATADIR}
 install(FILES src/cmd/completion/rlock.fish DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 include("${CMAKE_CURRENT_LIST_DIR}/ThirdParty.cmake")
 third_party("${CMAKE_BINARY_DIR}/generated/THIRD-PARTY" "${CMAKE_BINARY_DIR}/generated/components")
-install(FILES LICENSE README.md CHANGELOG.md "${CMAKE_BINARY_DIR}/generated/THIRD-PARTY" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# A link to a file of the repository leads nowhere once installed: its text stays.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS README.md)
+file(READ README.md readme)
+string(REGEX REPLACE "!\\[[^\n]*\\)\n\n" "" readme "${readme}")
+string(REGEX REPLACE "\\[([^]\n]*)\\]\\([^:)]*\\)" "\\1" readme "${readme}")
+string(REPLACE "man -l man/rlock.1" "man rlock" readme "${readme}")
+file(WRITE "${CMAKE_BINARY_DIR}/generated/README.md" "${readme}")
+install(FILES LICENSE CHANGELOG.md "${CMAKE_BINARY_DIR}/generated/README.md" "${CMAKE_BINARY_DIR}/generated/THIRD-PARTY" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 include("${CMAKE_CURRENT_LIST_DIR}/Packages.cmake")

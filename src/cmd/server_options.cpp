@@ -198,8 +198,7 @@ void require(const ServerChoice& server, store::Feature feature, std::string_vie
   throw UsageError{
       ExitCode::usage,
       fmt::format(
-          "{}: does not work with {}; rlock(1), SERVER URLS, says which kinds of server can "
-          "do it",
+          "{}: does not work with {}; rlock-servers(7) says which kinds of server can do it",
           option, server.shown)};
 }
 

@@ -43,7 +43,7 @@ struct Say {
 using Action = std::variant<ToJob, ToTree, ToOthers, ResumeTree, Follow, Say>;
 using Actions = std::vector<Action>;
 
-/// The rules of rlock(1), SIGNALS and TIMING. It knows the lease's
+/// The rules of rlock-limits(7), SIGNALS and TIMING. It knows the lease's
 /// validity, not the store; the job's state, not its pid; and the time only as it is told.
 class JobPolicy {
  public:

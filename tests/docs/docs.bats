@@ -104,6 +104,19 @@ options_in_man() {
   done <"$T/names"
 }
 
+@test "every section of a page that a page, the program or SECURITY.md names is there" {
+  local page section
+  # `rlock-protocol(7), MANAGED SERVERS` and `LIMITS in rlock-limits(7)`; a string may be in two parts
+  { find "$REPO/src" -name '*.?pp' -exec cat {} + && cat "$REPO/SECURITY.md"; } | tr -d '\n' | sed -E 's/" *"//g; s|/// *||g' >"$T/text"
+  { grep -oE 'rlock(-[a-z]+|\.conf)?\([0-9]\), (under )?[A-Z][A-Z ]*[A-Z]' "$T/text" | sed -E 's/\(([0-9])\), (under )?/.\1 /'
+    grep -oE '[A-Z][A-Z ]*[A-Z] in rlock(-[a-z]+|\.conf)?\([0-9]\)' "$T/text" | sed -E 's/(.*) in (.*)\(([0-9])\)/\2.\3 \1/'
+  } | sort -u >"$T/sections"
+  assert_less 3 "$(wc -l <"$T/sections")"
+  while read -r page section; do
+    grep -qxF ".Sh $section" "$REPO/man/$page" || fail "$page has no section $section"
+  done <"$T/sections"
+}
+
 @test "rlock(1) says what it does on its first screen, and has at most 350 lines of 80 columns" {
   mandoc -T ascii "$REPO/man/rlock.1" | col -bx >"$T/page"
   assert_less "$(wc -l <"$T/page")" 351

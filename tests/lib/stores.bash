@@ -45,7 +45,7 @@ refused() {
   attempt -k "$K" "$@" -- touch "$T/ran"
   assert_equal "$status" 64
   assert_one_stderr_line "${1%%=*}"
-  [[ $STORE == gate || $stderr == *'SERVER URLS'* ]]
+  [[ $STORE == gate || $stderr == *'does not work with'* ]]
   [[ ! -e $T/ran ]]
 }
 

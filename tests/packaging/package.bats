@@ -48,10 +48,28 @@ newest_symbol() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | so
 -rw-r--r-- root/root ./usr/share/doc/rlock/changelog.gz
 -rw-r--r-- root/root ./usr/share/doc/rlock/copyright
 -rw-r--r-- root/root ./usr/share/fish/vendor_completions.d/rlock.fish
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-acquire.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-cancel.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-check.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-doctor.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-force-release.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-inspect.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-list.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-log.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-metrics.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-overdue.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-refresh.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-release.1.gz
+-rw-r--r-- root/root ./usr/share/man/man1/rlock-schema.1.gz
 -rw-r--r-- root/root ./usr/share/man/man1/rlock.1.gz
+-rw-r--r-- root/root ./usr/share/man/man5/rlock.conf.5.gz
+-rw-r--r-- root/root ./usr/share/man/man7/rlock-formats.7.gz
 -rw-r--r-- root/root ./usr/share/man/man7/rlock-interop.7.gz
+-rw-r--r-- root/root ./usr/share/man/man7/rlock-limits.7.gz
 -rw-r--r-- root/root ./usr/share/man/man7/rlock-protocol.7.gz
 -rw-r--r-- root/root ./usr/share/man/man7/rlock-recipes.7.gz
+-rw-r--r-- root/root ./usr/share/man/man7/rlock-servers.7.gz
+-rw-r--r-- root/root ./usr/share/man/man7/rlock-slots.7.gz
 -rw-r--r-- root/root ./usr/share/zsh/vendor-completions/_rlock'
   assert_less "$(stat -c %s "$DEB")" "$MOST_BYTES"
 }
@@ -62,6 +80,24 @@ newest_symbol() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | so
   for page in "$REPO"/man/*.[1-9]; do
     diff "$page" <(gzip -dc "$FILE_T/root/usr/share/man/man${page##*.}/${page##*/}.gz")
   done
+}
+
+@test "a page that has another name leads to a page of the package" {
+  is_released || return 0
+  local page target
+  for page in check force-release list log metrics overdue refresh release; do
+    target=$(gzip -dc "$FILE_T/root/usr/share/man/man1/rlock-$page.1.gz" | sed -n 's/^\.so //p')
+    gzip -dc "$FILE_T/root/usr/share/man/$target.gz" | grep -qE "^\.Nm rlock-$page( ,)?$" || fail "$page: $target"
+  done
+}
+
+@test "every link of the installed README leads somewhere" {
+  is_released || return 0
+  local readme=$FILE_T/root/usr/share/doc/rlock/README.md
+  grep -q '^## What it promises' "$readme"
+  grep -qF 'rlock-limits(7)' "$readme"
+  run grep -E '\]\((\.|[^h#])' "$readme"
+  assert_output ''
 }
 
 @test "what the Debian package says of itself" {

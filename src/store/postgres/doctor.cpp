@@ -87,7 +87,7 @@ Finding failover(const Rows& rows) {
   if (names.empty()) {
     return {Verdict::warn, subject, "standbys follow asynchronously",
             "a failover may forget the last grants; set synchronous_standby_names, or see LIMITS "
-            "in rlock(1)"};
+            "in rlock-limits(7)"};
   }
   return {Verdict::ok, subject, fmt::format("synchronous_standby_names is {}", names), ""};
 }
