@@ -33,7 +33,7 @@ policy() {
       grep -qF -e "policy '$section' '$item'" -e "policy '$section' \"$item\"" "$BATS_TEST_FILENAME" || fail "not executed: $section, $item"
     else
       awk -v section=".Ss $section" -v item=".It $item" '/^\.S[hs] / { inside = $0 == section } /^\.It / { here = inside && $0 == item }
-        here && /^None|no lock\.$/ { found = 1 } END { exit !found }' "$PAGE" || fail "neither a line nor none: $section, $item"
+        here && /^rlock has none|no lock\.$/ { found = 1 } END { exit !found }' "$PAGE" || fail "neither a line nor none: $section, $item"
     fi
   done < <(lines_of)
 }

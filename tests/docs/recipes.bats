@@ -11,6 +11,12 @@ load ../lib/recipes
   done < <(sed -n '/^\.Sh RECIPES/,/^\.Sh [^R]/s/^\.Ss //p' "$PAGE")
 }
 
+@test "no recipe has a placeholder for a repository" {
+  run grep -nE '^.*uses: *(example|OWNER|[^./ ]*/rlock)' "$PAGE"
+  assert_output ''
+  grep -q 'uses: \./' "$PAGE"
+}
+
 @test "cron: one host runs the night's job, a spare takes over when it dies, the others run nothing" {
   local day host
   at_home
