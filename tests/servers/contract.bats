@@ -287,7 +287,7 @@ cancelled() {
       # shellcheck disable=SC2086
       attempt $verb -k "$K"
       assert_equal "$status" 64
-      assert_one_stderr_line "${verb%% *}" 'SERVER URLS'
+      assert_one_stderr_line "${verb%% *}" 'does not work with'
     done
     return 0
   fi
