@@ -1,4 +1,4 @@
-// Time as leases need it: a clock that also counts while the machine sleeps, and moments on it.
+// The clock for leases, which also counts while the machine sleeps, and moments on that clock.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,7 @@ using Millis = std::chrono::milliseconds;
 using std::chrono::ceil;
 
 /// CLOCK_BOOTTIME: monotonic, never stepped, and (unlike CLOCK_MONOTONIC) running while the machine
-/// is suspended, as the server's expiry does. There is deliberately no wall clock in this project's
-/// lease arithmetic.
+/// is suspended, as the server's expiry does. Lease arithmetic deliberately uses no wall clock.
 struct BootClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -34,8 +33,8 @@ inline Moment now() noexcept {
   return BootClock::now();
 }
 
-/// Microseconds since 1970, by the clock that people set. For an order among hosts where nothing
-/// safe depends on it; never for a lease.
+/// Microseconds since 1970, by the wall clock. Only for an order among hosts that no safety depends
+/// on; never for a lease.
 inline std::uint64_t wall_us() noexcept {
   timespec ts{};
   clock_gettime(CLOCK_REALTIME, &ts);
@@ -43,7 +42,7 @@ inline std::uint64_t wall_us() noexcept {
          static_cast<std::uint64_t>(ts.tv_nsec) / 1'000;
 }
 
-/// A moment by which something is over; `never()` compares later than every other.
+/// A moment by which something must be over; `never()` compares later than every other.
 class Deadline {
  public:
   static constexpr Deadline never() { return Deadline{Moment::max()}; }
@@ -59,7 +58,7 @@ class Deadline {
   [[nodiscard]] bool passed(Moment now) const { return now >= moment_; }
   [[nodiscard]] Moment moment() const { return moment_; }
 
-  /// What is left, rounded up so that waiting that long is enough; 0 once passed.
+  /// The time left, rounded up so that waiting that long is enough; 0 once passed.
   [[nodiscard]] Millis left(Moment now) const {
     if (is_never()) return Millis::max();
     return passed(now) ? Millis{0} : ceil<Millis>(moment_ - now);

@@ -13,12 +13,12 @@ struct Unit {
   double millis;
 };
 
-// "ms" stands before "m", because the first match is taken.
+// "ms" precedes "m", because the first match wins.
 constexpr std::array units{Unit{"ms", 1}, Unit{"s", 1000}, Unit{"m", 60'000}, Unit{"h", 3'600'000},
                            Unit{"d", 86'400'000}};
 
-// Far beyond any lease or wait, and still exact in a double and safe in nanoseconds... of which
-// Deadline::after() takes care by saturating.
+// Far beyond any lease or wait, and exact in a double. It may overflow nanoseconds, so
+// Deadline::after() saturates.
 constexpr double longest_millis = 1000.0 * 365 * 86'400'000;
 
 const Unit* take_unit(std::string_view& text) {
@@ -63,14 +63,14 @@ std::optional<Millis> parse_duration(std::string_view text) {
     first = false;
   }
   if (!(total <= longest_millis)) return std::nullopt;
-  // Not llround(): it alone would make every run load the maths library.
+  // Not llround(): it would make every run load the maths library.
   return Millis{static_cast<Millis::rep>(total + 0.5)};
 }
 
 std::string format_duration(Millis length) {
   const auto ms = length.count();
   const auto seconds = ms / 1000;
-  // The second unit only where there is some of it: 1h, and not 1h0m.
+  // Omit a second unit that is zero: 1h, not 1h0m.
   const auto in_two = [](auto first, char unit, auto second, char smaller) {
     return second == 0 ? fmt::format("{}{}", first, unit)
                        : fmt::format("{}{}{}{}", first, unit, second, smaller);

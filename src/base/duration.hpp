@@ -9,16 +9,16 @@
 
 namespace base {
 
-/// What a duration may look like, for usage errors.
+/// The accepted forms of a duration, for usage errors.
 inline constexpr std::string_view accepted_durations =
     "a duration such as 30, 2.5, 300ms, 30s, 10m, 1h30m or 2d";
 
-/// A bare number is seconds; units ms s m h d, decimals and compounds ("1h30m") work. Nothing for a
-/// negative, empty or garbled text, or for more than 1000 years. Rounded to the nearest
-/// millisecond.
+/// Parses a bare number (seconds), a number with a unit (ms s m h d), a decimal or a compound
+/// ("1h30m"). Rounds to the nearest millisecond. Returns nothing if the text is negative, empty or
+/// garbled, or means more than 1000 years.
 std::optional<Millis> parse_duration(std::string_view text);
 
-/// At most two units, the way a person says it: "350ms", "12s", "3m12s", "2d4h".
+/// Formats with at most two units, as people do: "350ms", "12s", "3m12s", "2d4h".
 std::string format_duration(Millis length);
 
 }  // namespace base

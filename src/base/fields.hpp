@@ -1,4 +1,4 @@
-// What a line of a record holds: fields with tabs between them, and numbers.
+// The fields of a record's line, which tabs separate, and the numbers in them.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace base {
 
-/// The fields of it; at least one, which may be empty. They point into the text.
+/// Splits the text at its tabs: at least one field, which may be empty. The fields point into the
+/// text.
 inline std::vector<std::string_view> fields_of(std::string_view text) {
   std::vector<std::string_view> fields;
   for (;;) {
@@ -20,7 +21,7 @@ inline std::vector<std::string_view> fields_of(std::string_view text) {
   }
 }
 
-/// The decimal number that the whole text is; nothing for anything else, or for one that does not
+/// The decimal number that the whole text represents; nothing if it is anything else or does not
 /// fit.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {

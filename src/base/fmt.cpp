@@ -1,8 +1,8 @@
-// fmt's code, compiled once. Its headers only declare it where FMT_HEADER_ONLY is not defined, and
-// the distribution has no static library of it.
+// fmt's code, compiled once. Without FMT_HEADER_ONLY its headers only declare it, and the
+// distribution ships no static library of it.
 #include <fmt/format-inl.h>
 
-// The templates that the headers leave to that library (fmt 9 and 10).
+// The templates that the headers expect in that library (fmt 9 and 10).
 namespace fmt::detail {
 template thousands_sep_result<char> thousands_sep_impl<char>(locale_ref);
 template char decimal_point_impl<char>(locale_ref);

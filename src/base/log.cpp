@@ -15,10 +15,11 @@ std::atomic<bool> status_shown{false};
 std::atomic<Writer> chosen_writer{nullptr};
 std::vector<Field> common;  // set before any thread
 
-// Back to the first column and wipe: ECMA-48 CR and EL, which every terminal emulator knows.
+// Back to the first column and erase: ECMA-48 CR and EL, which every terminal emulator supports.
 constexpr std::string_view wipe = "\r\x1b[K";
 
-// A name may be a megabyte; what we have to say of it comes first, or can be asked for.
+// A name may take a megabyte. A message states the important part first, and commands show the
+// rest.
 constexpr std::size_t longest_line = 4000;
 
 std::string fit(std::string_view text) {
@@ -26,9 +27,9 @@ std::string fit(std::string_view text) {
   return one_line(text.substr(0, longest_line)) + "…";
 }
 
-// What has not been taken yet, while lines do not wait. More than this is not worth keeping.
+// The backlog of stderr while writes do not block. More than this is not worth keeping.
 constexpr std::size_t most_unsaid = std::size_t{64} << 10;
-std::mutex mutex;  // guards the two
+std::mutex mutex;  // guards `unsaid` and `write_at_once`
 std::string unsaid;
 NonBlockingStderr::AtOnce write_at_once = nullptr;
 

@@ -1,5 +1,4 @@
-// What rlock says about itself, on stderr: one line each, prefixed "rlock: ", or as a program wants
-// it.
+// rlock's messages on stderr: one line each, prefixed "rlock: ", or in a format for programs.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,47 +12,47 @@
 
 namespace base::log {
 
-/// How much is said.
+/// The verbosity that the user chose.
 enum class Level { quiet, normal, verbose, trace };
 
-/// What a line is, and from which level on it is said.
+/// The kind of a line, which decides at which level it is shown.
 enum class Severity {
-  error,   // it ends what the user asked for: said even when quiet
-  notice,  // people want to know it, unless they said --quiet
-  detail,  // what they asked for with --verbose
-  trace    // what they asked for with -vv: every question to a server, and its answer
+  error,   // ends what the user asked for: shown even with --quiet
+  notice,  // of interest to people, unless they gave --quiet
+  detail,  // shown with --verbose
+  trace    // shown with -vv: every request to a server, and its reply
 };
 
-/// Set once, before any thread.
+/// Call once, before any thread exists.
 void set_level(Level level);
 Level level();
 bool is_said(Severity severity);
 
-/// For programs: beside the text, what it tells.
+/// One fact of an event, for programs.
 struct Field {
-  std::string_view name;  // lower case, with underscores; a length of time ends in _ms
+  std::string_view name;  // lower case, with underscores; the name of a duration ends in _ms
   std::variant<std::string, std::int64_t> value;
 };
 
 /// One line, before it is written.
 struct Record {
   Severity severity;
-  std::string_view event;  // what has happened, in a word or two: "granted", "timed-out"
+  std::string_view event;  // what happened, in a word or two: "granted", "timed-out"
   std::string_view text;
-  std::vector<Field> fields;  // those of set_common_fields(), too
+  std::vector<Field> fields;  // including those of set_common_fields()
 };
 
-/// Writes a record elsewhere, or makes the line of it that stderr gets, newline included; nothing:
-/// it is written. Any thread. May be asked for nothing else than that.
+/// Writes a record elsewhere and returns nothing, or returns the line for stderr, newline included.
+/// Any thread may call it, so it must not log.
 using Writer = std::optional<std::string> (*)(const Record& record);
-/// In place of "rlock: TEXT". Set once, before any thread; nullptr for that one.
+/// Replaces the format "rlock: TEXT"; nullptr restores it. Call once, before any thread exists.
 void set_writer(Writer writer);
-/// Whether there is none, so that a status line on a terminal makes sense.
+/// Whether no writer is set, so that a status line on a terminal makes sense.
 bool is_for_people();
-/// What each record has: the key. Set once, before any thread.
+/// Sets the fields that every record carries: the key. Call once, before any thread exists.
 void set_common_fields(std::vector<Field> fields);
 
-/// A line under way, with what it tells programs. Any thread.
+/// A line being composed, with its fields for programs. Any thread.
 ///
 ///     Event{"granted"}.with("fence", fence).detail("got '{}', fence {}", key, fence);
 class Event {
@@ -93,9 +92,9 @@ class Event {
   }
 
  private:
-  /// Writes the line with a single write, so lines of two threads never mix; a status line on the
-  /// terminal is wiped first. What should not reach a terminal is made printable, if the caller has
-  /// not done so.
+  /// Writes the line with a single write, so that lines of two threads never mix, and first erases
+  /// a status line on the terminal. Escapes anything unfit for a terminal that the caller has left
+  /// in.
   void say(Severity severity, std::string_view text);
 
   std::string_view name_;
@@ -105,12 +104,12 @@ class Event {
 /// The event of a line that has no name of its own.
 inline constexpr std::string_view message = "message";
 
-/// While there is one, no line waits for a reader of stderr, which may be a pipe that is full and
-/// stays so: bytes that are not taken at once are written with the next line, or at the end, which
-/// waits. Main thread.
+/// While one exists, no line blocks on the reader of stderr, which may be a full pipe. Bytes that
+/// the reader does not take at once are written with the next line, or by the destructor, which
+/// blocks. Main thread.
 class NonBlockingStderr {
  public:
-  /// Writes to stderr without waiting, and says how much was taken.
+  /// Writes to stderr without blocking, and returns how many bytes were taken.
   using AtOnce = std::size_t (*)(std::string_view text);
   explicit NonBlockingStderr(AtOnce at_once);
   ~NonBlockingStderr();
@@ -118,11 +117,11 @@ class NonBlockingStderr {
   NonBlockingStderr& operator=(const NonBlockingStderr&) = delete;
 };
 
-/// Shows `text` in place of the last status line (no newline). Only for terminals; main thread.
+/// Shows `text` in place of the last status line (no newline). Only on terminals; main thread.
 void status(std::string_view text);
 void clear_status();
 
-/// A line without fields, as of an Event.
+/// A line without fields.
 template <class... Args>
 void error(fmt::format_string<Args...> format, Args&&... args) {
   Event{message}.error(format, std::forward<Args>(args)...);

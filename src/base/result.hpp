@@ -1,5 +1,4 @@
-// What a call came to, as a value: one of several outcomes, a thing or the reason why not, a
-// secret.
+// The outcome of a call as a value: one of several outcomes, a value or an error, a secret.
 #pragma once
 
 #include <string>
@@ -14,7 +13,8 @@ struct Overload : Arms... {
   using Arms::operator()...;
 };
 
-/// Calls the arm for the alternative that `outcome` holds; a forgotten one does not compile.
+/// Calls the arm for the alternative that `outcome` holds. If an arm is missing, it does not
+/// compile.
 template <typename Variant, typename... Arms>
 decltype(auto) match(Variant&& outcome, Arms&&... arms) {
   return std::visit(Overload<std::decay_t<Arms>...>{std::forward<Arms>(arms)...},
@@ -33,7 +33,7 @@ class [[nodiscard]] Result {
 
   explicit operator bool() const { return held_.index() == 0; }
 
-  /// Only where there is one; otherwise std::bad_variant_access.
+  /// Throws std::bad_variant_access if there is no value.
   T& operator*() & { return std::get<0>(held_); }
   const T& operator*() const& { return std::get<0>(held_); }
   T&& operator*() && { return std::get<0>(std::move(held_)); }
@@ -42,7 +42,7 @@ class [[nodiscard]] Result {
 
   T value_or(T other) && { return *this ? std::get<0>(std::move(held_)) : std::move(other); }
 
-  /// Only where there is no value.
+  /// Throws std::bad_variant_access if there is a value.
   [[nodiscard]] E& error() & { return std::get<1>(held_); }
   [[nodiscard]] const E& error() const& { return std::get<1>(held_); }
   [[nodiscard]] E&& error() && { return std::get<1>(std::move(held_)); }
@@ -51,12 +51,12 @@ class [[nodiscard]] Result {
   std::variant<T, E> held_;
 };
 
-/// For a call that has nothing to hand over: Result<Done, E>.
+/// The value of a call that returns none: Result<Done, E>.
 struct Done {};
 
-/// A password: it can be carried and handed to a server, but not printed by accident.
-/// No stream operator, no fmt formatter, no implicit conversion: the only way out is reveal(),
-/// which is easy to find in a review.
+/// A password, which can be passed to a server but not printed by accident. It has no stream
+/// operator, fmt formatter or implicit conversion: the only way out is reveal(), which is easy to
+/// find in a review.
 class Secret {
  public:
   Secret() = default;

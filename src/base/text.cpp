@@ -9,7 +9,7 @@
 namespace base {
 namespace {
 
-/// The number of a well-formed UTF-8 character; of another byte that byte.
+/// The number of a well-formed UTF-8 character; for any other byte, that byte.
 std::uint32_t code_point(std::string_view character) {
   const auto bits = [&](std::size_t i) { return static_cast<std::uint32_t>(character[i]) & 0x3F; };
   switch (character.size()) {
@@ -31,7 +31,7 @@ bool is_in(std::uint32_t point, const Range* begin, const Range* end) {
   return found != end && found->first <= point;
 }
 
-// Unicode 15, EastAsianWidth.txt: W and F; of scripts and emoji the whole blocks.
+// Unicode 15, EastAsianWidth.txt: W and F; whole blocks for scripts and emoji.
 constexpr std::array wide_ranges{
     Range{0x1100, 0x115F},   Range{0x231A, 0x231B},   Range{0x2329, 0x232A},
     Range{0x23E9, 0x23EC},   Range{0x23F0, 0x23F0},   Range{0x23F3, 0x23F3},
@@ -54,7 +54,7 @@ constexpr std::array wide_ranges{
     Range{0x1F7E0, 0x1F7EB}, Range{0x1F90C, 0x1F9FF}, Range{0x1FA70, 0x1FAFF},
     Range{0x20000, 0x3FFFD}};
 
-// Marks that are shown on the character before them, and joiners: the common ones.
+// Joiners, and marks that are drawn on the preceding character: the common ones.
 constexpr std::array zero_width_ranges{
     Range{0x0300, 0x036F}, Range{0x0483, 0x0489},  Range{0x0591, 0x05BD}, Range{0x0610, 0x061A},
     Range{0x064B, 0x065F}, Range{0x0E34, 0x0E3A},  Range{0x0E47, 0x0E4E}, Range{0x1AB0, 0x1AFF},
@@ -68,16 +68,16 @@ std::size_t width_of(std::string_view character) {
   return is_in(point, wide_ranges.begin(), wide_ranges.end()) ? 2 : 1;
 }
 
-/// Marks that turn the order in which what follows is shown, and separators of lines (Unicode 15,
-/// UAX #9 and section 23.2): with them "gpj.exe" is shown as "exe.jpg".
+/// Marks that change the direction of the following text, and line separators (Unicode 15, UAX #9
+/// and section 23.2). They make "gpj.exe" appear as "exe.jpg".
 bool is_deceptive(std::string_view character) {
   const std::uint32_t point = code_point(character);
   return point == 0x061C || point == 0x200E || point == 0x200F ||
          (point >= 0x2028 && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069);
 }
 
-/// The length of the well-formed UTF-8 character that `text` begins with, 0 if there is none
-/// (Unicode 15, table 3-7; C1 controls count as ill-formed, because terminals obey them).
+/// The length of the well-formed UTF-8 character that `text` begins with, or 0 if there is none
+/// (Unicode 15, table 3-7). C1 controls count as ill-formed, because terminals obey them.
 std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const auto continues = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
@@ -98,7 +98,7 @@ std::size_t character_length(std::string_view text) {
   return overlong || too_large ? 0 : 4;
 }
 
-/// As character_length(), and 0 for what should not reach a terminal as it is.
+/// As character_length(), and 0 for a character that is unsafe on a terminal.
 std::size_t harmless_length(std::string_view text) {
   const auto byte = static_cast<std::uint8_t>(text.front());
   if (byte < 0x20 || byte == 0x7F) return 0;
@@ -179,7 +179,7 @@ std::size_t columns_of(std::string_view text) {
 
 namespace {
 
-/// How many bytes of it fit into so many columns.
+/// How many bytes of the text fit into that many columns.
 std::size_t bytes_within(std::string_view text, std::size_t columns) {
   std::size_t used = 0;
   std::size_t at = 0;
@@ -204,8 +204,7 @@ std::string fit_middle(std::string_view text, std::size_t columns) {
   if (columns < 3 || bytes_within(text, columns) == text.size()) return fit_columns(text, columns);
   const std::string_view head = text.substr(0, bytes_within(text, columns / 2));
   const std::size_t left = columns - columns_of(head) - 1;
-  // The shortest end that may begin there: forwards, because only so it is known where characters
-  // begin.
+  // Shorten from the front until the rest fits: only a forward scan knows where characters begin.
   std::string_view tail = text;
   std::size_t wide = columns_of(text);
   while (!tail.empty() && wide > left) {
@@ -213,7 +212,7 @@ std::string fit_middle(std::string_view text, std::size_t columns) {
     wide -= width_of(tail.substr(0, length));
     tail.remove_prefix(length);
   }
-  // A mark without its character would be shown on the dots.
+  // A mark without its character would be drawn on the dots.
   while (!tail.empty()) {
     const std::size_t length = std::max<std::size_t>(character_length(tail), 1);
     if (width_of(tail.substr(0, length)) > 0) break;
