@@ -9,8 +9,7 @@
 
 namespace base {
 
-/// Splits the text at its tabs: at least one field, which may be empty. The fields point into the
-/// text.
+/// The fields between the text's tabs: at least one, which may be empty. They point into the text.
 inline std::vector<std::string_view> fields_of(std::string_view text) {
   std::vector<std::string_view> fields;
   for (;;) {

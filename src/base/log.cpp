@@ -18,8 +18,7 @@ std::vector<Field> common;  // set before any thread
 // Back to the first column and erase: ECMA-48 CR and EL, which every terminal emulator supports.
 constexpr std::string_view wipe = "\r\x1b[K";
 
-// A name may take a megabyte. A message states the important part first, and commands show the
-// rest.
+// A name may take a megabyte; a message states what matters first, and commands show the rest.
 constexpr std::size_t longest_line = 4000;
 
 std::string fit(std::string_view text) {

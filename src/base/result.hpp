@@ -13,8 +13,7 @@ struct Overload : Arms... {
   using Arms::operator()...;
 };
 
-/// Calls the arm for the alternative that `outcome` holds. If an arm is missing, it does not
-/// compile.
+/// Calls the arm for the alternative that `outcome` holds. A missing arm does not compile.
 template <typename Variant, typename... Arms>
 decltype(auto) match(Variant&& outcome, Arms&&... arms) {
   return std::visit(Overload<std::decay_t<Arms>...>{std::forward<Arms>(arms)...},

@@ -31,11 +31,11 @@ struct Orders {
   int report;  // close-on-exec: a successful exec closes it, a failed one writes NotStarted
 };
 
-/// The kernel kills this process when the limit comes, whatever system call it sleeps in. An exec
-/// removes its timer; what hangs on the lifeline is for the parent to undo. Where the kernel would
-/// not, the command must not be loaded: false, and errno.
+/// Has the kernel kill this process at the limit, whatever system call it sleeps in. An exec
+/// removes the timer; the parent undoes the rest, which hangs on the lifeline. Returns false, with
+/// errno, if the kernel refuses: then the command must not be loaded.
 bool obey(const StartLimit& limit) {
-  // A pair of sockets sends its owner a signal when something comes, and when the other end closes.
+  // A pair of sockets signals its owner when data arrives and when the other end closes.
   const int flags = ::fcntl(limit.lifeline, F_GETFL);
   if (flags < 0 || ::fcntl(limit.lifeline, F_SETSIG, SIGKILL) != 0 ||
       ::fcntl(limit.lifeline, F_SETOWN, ::getpid()) != 0 ||
@@ -43,7 +43,7 @@ bool obey(const StartLimit& limit) {
     return false;
   }
   pollfd other_end{limit.lifeline, 0, 0};
-  if (::poll(&other_end, 1, 0) > 0) ::_exit(127);  // it closed before
+  if (::poll(&other_end, 1, 0) > 0) ::_exit(127);  // it closed earlier
   if (limit.until.is_never()) return true;
   sigevent kill{};
   kill.sigev_notify = SIGEV_SIGNAL;
@@ -58,15 +58,15 @@ bool obey(const StartLimit& limit) {
   return ::timer_settime(timer, TIMER_ABSTIME, &at, nullptr) == 0;
 }
 
-/// Nothing that happens on the lifeline signals any process from now on.
+/// Makes the lifeline signal no process from now on.
 void release(int lifeline) {
   const int flags = ::fcntl(lifeline, F_GETFL);
   (void)::fcntl(lifeline, F_SETFL, flags & ~O_ASYNC);
   (void)::fcntl(lifeline, F_SETOWN, 0);
 }
 
-/// Whether the child, whose end of the pipe is closed, was killed and not executed. What is about
-/// to end has no command line any more.
+/// Whether the child, whose end of the pipe is closed, was killed before it executed. A process
+/// that is exiting has no command line.
 bool was_killed(pid_t pid) {
   if (!contents_of("/proc/" + std::to_string(pid) + "/cmdline").value_or("").empty()) return false;
   siginfo_t info{};
@@ -81,18 +81,18 @@ bool was_killed(pid_t pid) {
   ::_exit(127);
 }
 
-/// Runs in the child. With vfork() its memory is ours: only system calls, nothing that allocates,
-/// locks or returns.
+/// Runs in the child, which shares our memory if vfork() made it: only system calls, nothing that
+/// allocates, locks or returns.
 [[noreturn]] void carry_out(const Orders& orders) {
-  // Without its guardian no process could stop the job when rlock is killed: so the job dies with
-  // the guardian.
+  // Without its guardian no process could stop the job if rlock is killed, so the job dies with the
+  // guardian.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(orders, NotStarted::Stage::fork);
   if (::getppid() != orders.parent) ::_exit(127);
   if (!obey(*orders.limit)) give_up(orders, NotStarted::Stage::fork);
   if (orders.ignore_child) ::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, orders.mask, nullptr);
-  // The limit is this process's alone, the memory is still rlock's, with its passwords: no core of
-  // that. An exec undoes it.
+  // The limit applies to this process alone, but the memory is still rlock's, with its passwords:
+  // no core file of it. An exec undoes this.
   (void)::prctl(PR_SET_DUMPABLE, 0);
   give_core_back();
   orders.program->name_process(::getpid());
@@ -100,8 +100,8 @@ bool was_killed(pid_t pid) {
   give_up(orders, NotStarted::Stage::exec);
 }
 
-/// vfork and not fork: it copies no page table, which is a tenth of what a whole run costs. It is
-/// sound here: one thread, all signals blocked, no handlers, and the child only execs.
+/// vfork() copies no page table, unlike fork(), which saves a tenth of the cost of a run. It is
+/// safe here: one thread, all signals blocked, no handlers, and the child only execs.
 [[gnu::noinline]] pid_t start(const Orders& orders) {
   const pid_t pid = ::vfork();
   if (pid == 0) carry_out(orders);
@@ -123,7 +123,7 @@ Program::Program(const std::vector<std::string>& argv, const std::vector<std::st
   const std::string us = std::to_string(::getpid());
   bool listens = false;
   for (char*& entry : environment_) {
-    // Each run looks at each variable.
+    // This loop sees every variable of every run: reject most by their first letter.
     if (entry == nullptr || (*entry != 'L' && *entry != 'W')) continue;
     for (const std::string_view name : {"LISTEN_PID=", "WATCHDOG_PID="}) {
       if (entry != std::string{name} + us) continue;
@@ -132,7 +132,8 @@ Program::Program(const std::vector<std::string>& argv, const std::vector<std::st
       entry = name_us_.back().text.data();
     }
   }
-  // The same once more, by what nobody can know before the process exists; it may be missing.
+  // The variables again, with the pid in them, which is unknown until the process exists. That copy
+  // may be missing.
   if (!listens) return;
   std::erase_if(environment_, [](const char* entry) {
     return entry != nullptr && std::string_view{entry}.starts_with("LISTEN_PIDFDID=");
@@ -161,7 +162,7 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
 
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   const pid_t pid = start(orders);
-  (void)::prctl(PR_SET_DUMPABLE, dumpable);  // where the child had our memory
+  (void)::prctl(PR_SET_DUMPABLE, dumpable);  // the child shared our memory
   if (pid < 0) return NotStarted{NotStarted::Stage::fork, errno};
   writer = Fd{};
 
@@ -170,7 +171,7 @@ base::Result<Child, NotStarted> Child::spawn(const Program& program, const Signa
   do {
     size = ::read(reader.number(), &why, sizeof why);
   } while (size < 0 && errno == EINTR);
-  // Not before: where vfork() is a fork(), under a sanitizer, the child may only now have begun.
+  // Not earlier: under a sanitizer vfork() is fork(), and the child may only now have begun.
   release(limit.lifeline);
   if (size == static_cast<ssize_t>(sizeof why)) {
     while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {

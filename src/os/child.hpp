@@ -1,4 +1,4 @@
-// The job's process: started exactly as if we had not been there.
+// The job's process, started exactly as if rlock were not there.
 #pragma once
 
 #include <sys/types.h>
@@ -18,16 +18,16 @@ namespace os {
 
 class Signals;
 
-/// How a process ended, as a shell would say it.
+/// How a process ended, as a shell reports it.
 class ExitStatus {
  public:
-  /// As from waitpid(2), of a process that has ended.
+  /// `wait_status` is that of waitpid(2) for an ended process.
   explicit ExitStatus(int wait_status) : status_{wait_status} {}
 
   [[nodiscard]] bool signalled() const { return WIFSIGNALED(status_); }
-  /// The signal it died of; only if signalled().
+  /// The signal that killed the process; only if signalled().
   [[nodiscard]] int signal() const { return WTERMSIG(status_); }
-  /// Its own exit code, or 128+N if it died of signal N.
+  /// The exit code, or 128+N if signal N killed the process.
   [[nodiscard]] int code() const {
     return signalled() ? signal_code(signal()) : WEXITSTATUS(status_);
   }
@@ -38,15 +38,15 @@ class ExitStatus {
   int status_;
 };
 
-/// The command could not be run; the job never existed.
+/// The command could not be started; no job ever existed.
 struct NotStarted {
-  // late: the command was still being loaded when its time was over; interrupted: when we were told
-  // to stop.
+  // late: the command was still loading when its time was over; interrupted: a signal told us to
+  // stop.
   enum class Stage { fork, exec, late, interrupted } stage;
-  int number;  // of the error (errno); where interrupted, of the signal
+  int number;  // errno, or the signal if interrupted
 };
 
-/// What became of a process of ours since we last asked.
+/// A change in the state of one of our processes.
 struct Change {
   enum class Kind { ended, stopped } kind;
   pid_t pid;
@@ -56,20 +56,20 @@ struct Change {
 };
 
 /// A command with its arguments and its whole environment ("NAME=value" each), ready to be
-/// executed: nothing is left to allocate in a child that has just been forked. Refers to both,
-/// which must outlive it. Variables that name this process to itself, for systemd's sockets and
-/// watchdog, are to name the command's.
+/// executed, so that a forked child need not allocate. Refers to both, which must outlive it. In
+/// variables that name this process to itself, for systemd's sockets and watchdog, it puts the
+/// command's pid.
 class Program {
  public:
   Program(const std::vector<std::string>& argv, const std::vector<std::string>& environment);
 
   [[nodiscard]] char* const* argv() const { return argv_.data(); }
   [[nodiscard]] char* const* environment() const { return environment_.data(); }
-  /// In the child, before it executes the program: only writes to memory.
+  /// Call in the child, before it executes the program. Only writes to memory.
   void name_process(pid_t pid) const;
 
  private:
-  /// "LISTEN_PID=" and room for a number.
+  /// "LISTEN_PID=" with room for a number.
   struct NamesProcess {
     std::string text;
     std::size_t number_at;
@@ -77,24 +77,23 @@ class Program {
 
   std::vector<char*> argv_;
   std::vector<char*> environment_;
-  std::deque<NamesProcess> name_us_;  // whose addresses stay
+  std::deque<NamesProcess> name_us_;  // a deque keeps their addresses
 };
 
-/// What ends a child that has not executed its program yet. Loading a program can take for ever
-/// where a file server is silent; the parent sleeps all the while, and nobody else knows the child.
+/// The limit on a child that has not executed its program yet. Loading a program can block for ever
+/// on a silent file server; the parent sleeps meanwhile, and no other process knows the child.
 struct StartLimit {
   int lifeline;  // one end of a pair of sockets: the child dies when the other end is closed
   base::Deadline until;
 };
 
-/// A started process. Passive: it waits for nothing by itself; its parent asks reap() whenever
-/// SIGCHLD was taken.
+/// A started process. Passive: it never waits; its parent calls reap() after each SIGCHLD.
 class Child {
  public:
-  /// Runs `program`, found in PATH, with the signal mask and dispositions that `signals` found, and
-  /// everything else inherited: process group, terminal, descriptors, limits. Returns when the
-  /// program is executed or `limit` has ended the child. To be called before any thread of ours
-  /// exists; nothing may come through the lifeline meanwhile.
+  /// Runs `program`, found in PATH, with the signal mask and dispositions that `signals` found; the
+  /// child inherits everything else: process group, terminal, descriptors, limits. Returns once the
+  /// program is executed or `limit` has ended the child. Call before any thread of ours exists;
+  /// nothing may arrive on the lifeline during the call.
   static base::Result<Child, NotStarted> spawn(const Program& program, const Signals& signals,
                                                const StartLimit& limit);
 
@@ -105,8 +104,8 @@ class Child {
   pid_t pid_;
 };
 
-/// The next change among all our children (orphans of the job that came to us, too); the ended ones
-/// are reaped. Never blocks: nothing if there is none, or no child at all.
+/// Returns the next change among all our children, adopted orphans of the job included, and reaps
+/// the ended ones. Never blocks: nothing if there is no change or no child.
 std::optional<Change> reap();
 
 }  // namespace os

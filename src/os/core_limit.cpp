@@ -7,11 +7,11 @@
 namespace os {
 namespace {
 
-// core(5): a limit of 0 holds for files only. One byte is too little for a file, and for the kernel
-// the mark of a collector that crashed itself, to which it sends nothing.
+// core(5): a limit of 0 applies to files only. One byte is too little for a file, and the kernel
+// takes it as the mark of a crashed collector, to which it sends nothing.
 constexpr rlim_t nothing = 1;
 
-rlimit inherited{};  // of this process; a fork has it as well
+rlimit inherited{};  // of this process; a fork inherits it
 bool is_forbidden = false;
 
 }  // namespace

@@ -3,10 +3,10 @@
 
 namespace os {
 
-/// From now on, and in forks, a crash leaves no core file and sends none to a collector of crashes.
-/// Once, before other threads.
+/// From now on a crash of this process or of a fork leaves no core file and sends none to a crash
+/// collector. Call once, before other threads exist.
 void forbid_core();
-/// What forbid_core() changed, for a program that is executed instead. Only a system call.
+/// Undoes forbid_core() for a program about to be executed. Only a system call.
 void give_core_back();
 
 }  // namespace os

@@ -21,9 +21,9 @@ constexpr mode_t private_mode = 0600;
 constexpr mode_t permissions = 0777;
 constexpr int as_directory = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int to_list = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-// A named pipe in a file's place must not hold us up.
+// A named pipe in the place of a file must not block us.
 constexpr int as_file = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-// Others of ours may make, use up and remove a directory at the same time.
+// Other runs of ours may make, use and remove a directory at the same time.
 constexpr int most_tries = 5;
 constexpr gid_t same_group = ~gid_t{0};
 
@@ -59,7 +59,7 @@ struct Directory::Held {
   std::string path;
   Sharing sharing{};
   Directory above{};
-  std::string name{};  // in the one above, where that was opened
+  std::string name{};  // in the directory above, if opened from there
 };
 
 Directory::Directory(Held held) : held_{std::make_shared<const Held>(std::move(held))} {}
@@ -88,7 +88,7 @@ std::string Directory::path_of(const std::string& name) const {
 
 // ---- directories -----------------------------------------------------------------------------
 
-/// The directory that a path's last name is in, and that name.
+/// The directory that contains a path's last name, and that name.
 Result<std::pair<Directory, std::string>> Directory::parent_of(const std::string& path,
                                                                Missing missing) {
   auto location = resolve(path, missing);
@@ -120,7 +120,7 @@ Result<Directory> Directory::open(const std::string& path, Missing missing) {
 }
 
 Result<Directory> Directory::open_private(const std::string& path, Missing missing) {
-  // The last name is no link, ours neither.
+  // The last name must not be a link, not even one of ours.
   const auto parent = parent_of(directory_of(path) + "/.", Missing::give_up);
   if (!parent) return parent.error();
   return parent->first.private_below(path.substr(path.rfind('/') + 1), missing);
@@ -133,7 +133,7 @@ Result<Fd> Directory::enter(const std::string& name) const {
 }
 
 bool Directory::gives_away() const {
-  // Root's files in a user's directory would be in the user's way for ever, had root to crash.
+  // If root crashed, its files in a user's directory would block the user for ever.
   return ::geteuid() == 0 && sharing().owner != 0 && !sharing().is_sticky;
 }
 
@@ -151,7 +151,7 @@ bool Directory::is_empty(const std::string& name) const {
   return listed && is_empty;
 }
 
-/// One of ours that we were killed over before those who share it could use it.
+/// Whether we made the entry and were killed before the users who share the directory could use it.
 bool Directory::is_unfinished(const struct stat& status, const std::string& name) const {
   return shares() && status.st_uid == ::geteuid() && (status.st_mode & permissions) == ours_alone &&
          is_empty(name);
@@ -164,12 +164,12 @@ bool Directory::is_unfinished(const Fd& file) const {
          status.st_size == 0;
 }
 
-/// Nothing that was there before is given to anybody: only what is ours and empty after mkdir(2).
+/// Share nothing that existed before: only what is ours and empty after mkdir(2).
 Result<Done> Directory::make_below(const std::string& name) const {
   if (auto private_one = make_private(held_->fd, name); !private_one) return private_one;
   const Fd made{::openat(number(), name.c_str(), to_list)};
   struct stat status {};
-  // Another one may be there by now: the next look judges it.
+  // Another directory may be there by now; the next look judges it.
   if (!made || ::fstat(made.number(), &status) != 0 || !is_unfinished(status, name)) return Done{};
   if (struct stat named{}; ::fstatat(number(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
                            !is_same(named, status)) {
@@ -265,7 +265,7 @@ Error Directory::not_as_made(const std::string& name, mode_t kind) const {
                 made, to_type(path_of(name)));
 }
 
-/// Another name of the file may be in a place where somebody counts on it.
+/// A second link may be in a place where someone relies on the file.
 Result<Fd> Directory::checked(Fd file, const std::string& name, mode_t kind,
                               std::size_t most) const {
   struct stat status {};
@@ -302,7 +302,7 @@ Result<Fd> Directory::open_file(const std::string& name, Missing missing, std::s
       return checked(std::move(file), name, S_IFREG, most);
     }
     if (file) remove(name);
-    // Only what this call makes is ours to share: what is there may be anybody's.
+    // Share only what this call makes: an existing file may belong to anybody.
     file = Fd{::openat(number(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | as_file, private_mode)};
     if (file) {
       share(file);
@@ -395,7 +395,7 @@ Result<Done> overwrite(const Fd& file, std::size_t offset, const std::string& te
 }
 
 base::Millis since_last_write(const struct stat& status) {
-  // A file's time is of the wall clock.
+  // File times are wall-clock times.
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   const auto seconds = std::chrono::seconds{now.tv_sec - status.st_mtim.tv_sec};

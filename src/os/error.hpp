@@ -1,4 +1,4 @@
-// What a system call refused, as a value or as an exception.
+// The error of a system call, as a value or as an exception.
 #pragma once
 
 #include <cerrno>
@@ -15,11 +15,11 @@ inline std::string describe(int error) {
   return std::generic_category().message(error);
 }
 
-/// Why something could not be done.
+/// The reason why an operation failed.
 struct Error {
-  /// That of errno; 0 if no system call failed: then `what` is the whole reason.
+  /// The errno value; 0 if no system call failed: then `what` is the whole reason.
   int number = 0;
-  /// What was being done, or the reason. Empty where the caller knows it better.
+  /// The operation that failed, or the reason. Empty if the caller knows better.
   std::string what;
 
   /// "Connection refused", "making a pipe: No space left on device", "others may write to it".
@@ -33,18 +33,18 @@ template <typename T>
 using Result = base::Result<T, Error>;
 using Done = base::Done;
 
-/// From errno, at once after the call that set it.
+/// Captures errno; call directly after the call that set it.
 inline Error last_error(std::string doing = {}) {
   const int number = errno;
   return {number, std::move(doing)};
 }
 
-/// Thrown for what "cannot happen": main() catches it once and exits 71.
+/// Throws for what "cannot happen": main() catches it once and exits 71.
 [[noreturn]] inline void fail(const std::string& doing, int error = errno) {
   throw std::system_error{error, std::generic_category(), doing};
 }
 
-/// Throws if a system call said -1.
+/// Throws if a system call returned -1.
 template <class Value>
 Value check(Value value, const char* doing) {
   if (value == static_cast<Value>(-1)) fail(doing);

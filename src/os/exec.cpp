@@ -16,14 +16,14 @@
 namespace os {
 namespace {
 
-// As much of the first line as the kernel looks at.
+// The kernel reads this much of the first line.
 constexpr std::size_t longest_first_line = 256;
 // A path is no longer.
 constexpr std::size_t longest_path = 4096;
-// More program headers than any linker writes.
+// No linker writes more program headers.
 constexpr unsigned most_headers = 64;
 
-/// Bytes of the file from there, as many as it has.
+/// Up to `size` bytes of the file from there.
 std::string piece_of(const Fd& file, std::uint64_t from, std::size_t size) {
   std::string text(size, '\0');
   const auto got = ::pread(file.number(), text.data(), size, static_cast<off_t>(from));
@@ -41,7 +41,7 @@ std::optional<Struct> at(const Fd& file, std::uint64_t from) {
   return value;
 }
 
-/// The loader that a program in ELF names.
+/// The loader that an ELF program names.
 template <class Header, class Segment>
 std::string loader_of(const Fd& file) {
   const auto header = at<Header>(file, 0);
@@ -56,7 +56,7 @@ std::string loader_of(const Fd& file) {
   return "";
 }
 
-/// Empty if it needs none.
+/// The interpreter or loader that the file names; empty if it needs none.
 std::string interpreter_of(const Fd& file) {
   const std::string begin = piece_of(file, 0, longest_first_line);
   std::string_view line = begin;
@@ -70,7 +70,7 @@ std::string interpreter_of(const Fd& file) {
                                       : loader_of<Elf32_Ehdr, Elf32_Phdr>(file);
 }
 
-/// The first file that execvp(3) tries to execute.
+/// The first file that execvp(3) would try to execute.
 std::optional<std::string> found_as(const std::string& command) {
   const auto may_run = [](const std::string& path) {
     struct stat status {};
@@ -99,7 +99,7 @@ std::size_t longest_string_of_program() {
 }
 
 std::size_t longest_strings_of_program() {
-  constexpr std::size_t at_most = 6 << 20;  // three quarters of the stack that Linux begins with
+  constexpr std::size_t at_most = 6 << 20;  // three quarters of the initial stack on Linux
   return std::min(static_cast<std::size_t>(::sysconf(_SC_ARG_MAX)), at_most);
 }
 

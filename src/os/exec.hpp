@@ -1,4 +1,4 @@
-// What execve(2) asks of a program, beside that it is there.
+// The requirements of execve(2) on a program, besides its existence.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,13 @@
 
 namespace os {
 
-/// The bytes that one argument or variable may have, its end included.
+/// The longest argument or variable in bytes, terminator included.
 std::size_t longest_string_of_program();
-/// The bytes that all arguments and variables together may have, their ends and a pointer to each
-/// included.
+/// The most bytes of all arguments and variables together, each with its terminator and a pointer.
 std::size_t longest_strings_of_program();
 
-/// What execvp(3) finds as `command`: of a script the interpreter behind "#!", of a program in ELF
-/// its loader, if that does not exist. Nothing if no such program is found, or it lacks nothing.
+/// For what execvp(3) finds as `command`: a script's interpreter ("#!") or an ELF program's loader,
+/// if that does not exist. Nothing if no such program is found or nothing is missing.
 std::optional<std::string> missing_interpreter(const std::string& command);
 
 }  // namespace os

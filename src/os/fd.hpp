@@ -8,8 +8,8 @@
 
 namespace os {
 
-/// Move-only; closes on destruction. Every descriptor rlock opens is close-on-exec from birth, so
-/// that the job inherits exactly what rlock inherited.
+/// Move-only; closes on destruction. Every descriptor that rlock opens is close-on-exec from the
+/// start, so that the job inherits exactly what rlock inherited.
 class Fd {
  public:
   Fd() = default;
@@ -27,14 +27,14 @@ class Fd {
 
   explicit operator bool() const { return number_ >= 0; }
   [[nodiscard]] int number() const { return number_; }
-  /// Gives the number away; the caller closes it.
+  /// Releases the number; the caller closes it.
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;
 };
 
-/// For a descriptor that a library opened.
+/// For descriptors that a library opened.
 inline void close_on_exec(int fd) {
   (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }

@@ -22,18 +22,18 @@
 namespace os {
 namespace {
 
-// A full pipe: its reader is at work or stands still.
+// The time a full pipe gets: its reader is busy or stuck.
 constexpr base::Millis for_a_reader{2'000};
 
-/// An open file that a path names: /dev/stdout, /dev/fd/7, /proc/self/fd/1 lead to such a one.
-/// Renaming a file over what it is open for would take that away from all who write there.
+/// An open file named by a path such as /dev/stdout, /dev/fd/7 or /proc/self/fd/1. Renaming another
+/// file over it would take it away from all its writers.
 struct Descriptor {
   std::string path;           // /proc/PID/fd/NUMBER
-  std::optional<int> number;  // where it is our own
+  std::optional<int> number;  // if it is our own
 };
 
 std::optional<Descriptor> descriptor_behind(std::string path) {
-  constexpr int most_links = 40;  // as the kernel has it
+  constexpr int most_links = 40;  // the kernel's limit
   for (int i = 0; i < most_links; ++i) {
     std::array<char, PATH_MAX> buffer{};
     if (::realpath(directory_of(path).c_str(), buffer.data()) == nullptr) return std::nullopt;
@@ -67,19 +67,19 @@ Result<Done> is_open_for_writing(const Descriptor& descriptor) {
   return Done{};
 }
 
-/// Nothing can be made in a directory that was removed.
+/// Nothing can be made in a removed directory.
 bool is_removed(const Fd& directory) {
   struct stat status {};
   return ::fstat(directory.number(), &status) == 0 && status.st_nlink == 0;
 }
 
-/// Where the path leads to one: not where another user has put a link to one meanwhile.
+/// The descriptor that the path names; nothing if another user may have planted the link to it.
 std::optional<Descriptor> descriptor_of(const Location& place, const std::string& path) {
   return place.is_magic ? descriptor_behind(path) : std::nullopt;
 }
 
-/// What is a pipe or a device is opened once more, with a mode of ours, so that no reader holds us
-/// up; a file is written to where its writers are, and a socket cannot be opened.
+/// Reopens pipes and devices non-blocking, so that a slow reader cannot block us. Writes to a file
+/// at the writers' offset; a socket cannot be reopened.
 Result<Done> write_behind(const Descriptor& descriptor, const std::string& text) {
   struct stat kind {};
   if (::stat(descriptor.path.c_str(), &kind) != 0) return last_error();
@@ -90,9 +90,9 @@ Result<Done> write_behind(const Descriptor& descriptor, const std::string& text)
   return write_all(same, text);
 }
 
-/// A pipe or a device. The name may be another file's by now, which must stay as it is.
+/// Writes to a pipe or a device. If the name is another file's by now, leaves that file alone.
 Result<Done> write_to_special(const Location& place, const std::string& text) {
-  // A pipe that nobody reads from is an error, and no reason to wait.
+  // A pipe without a reader is an error, not a reason to wait.
   const Fd file = place.open(O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
   struct stat status {};
   if (!file || ::fstat(file.number(), &status) != 0) return last_error();
@@ -181,14 +181,14 @@ Result<Done> replace_contents(const std::string& path, const std::string& text) 
   if (status && S_ISDIR(status->st_mode)) return Error{EISDIR, {}};
   if (status && !S_ISREG(status->st_mode)) return write_to_special(*place, text);
   if (is_fixed(*place)) return write_in_place(*place, text);
-  // Not behind the name, which may be as long as a name can be.
+  // Not NAME plus a suffix: NAME may already have the maximum length.
   const std::string beside = ".rlock-" + random_hex(6);
   const int directory = place->directory.number();
   const Fd file{::openat(directory, beside.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (!file) return last_error();
   auto written = write_all(file, text);
-  // Over a link that has been put there meanwhile, not through it.
+  // Replaces a link that was put there in the meantime; does not follow it.
   if (written && ::renameat(directory, beside.c_str(), directory, place->name.c_str()) != 0) {
     written = last_error();
   }
@@ -197,7 +197,7 @@ Result<Done> replace_contents(const std::string& path, const std::string& text) 
 }
 
 Result<Done> append_to(const std::string& path, const std::string& text) {
-  // A pipe that nobody reads from is an error, and no reason to wait.
+  // A pipe without a reader is an error, not a reason to wait.
   constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   const Fd file{::open(path.c_str(), flags, 0600)};
   if (!file) return last_error();

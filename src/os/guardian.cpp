@@ -17,18 +17,18 @@
 namespace os {
 namespace {
 
-// To load a command. A load that takes longer hangs; from then on we listen for a signal that wants
-// us to stop.
+// The usual time to load a command. After it, the load hangs, and we start to read signals that
+// tell us to stop.
 constexpr base::Millis usual_start{1'000};
 
-// Between two looks whether the guardian was stopped. Signals are not read that early: they are for
-// the job.
+// The pause between two checks whether the guardian was stopped. Signals are not read that early:
+// they are for the job.
 constexpr base::Millis look_rounds{50};
 
-// For the guardian to read an order: many real-time signals can come at once.
+// The time that the guardian has to read an order: many real-time signals can arrive at once.
 constexpr base::Millis longest_send{100};
 
-/// Then its number is its own until we reap it.
+/// True means that the number stays its own until we reap it.
 bool is_our_child(pid_t pid) {
   siginfo_t info{};
   return pid > 0 &&
@@ -43,7 +43,7 @@ bool is_of_signals(const Report& report) {
 
 base::Result<Guardian, NotStarted> Guardian::start_job(const Program& program, Signals& signals,
                                                        ProcessTree& tree, base::Deadline until) {
-  // Nobody starts a job only to end it.
+  // Do not start a job only to end it.
   while (const auto signal = signals.take()) {
     if (ends_a_process(signal->number)) {
       return NotStarted{NotStarted::Stage::interrupted, signal->number};
@@ -55,7 +55,7 @@ base::Result<Guardian, NotStarted> Guardian::start_job(const Program& program, S
   GuardianLine::connect(ours, its);
   const pid_t self = ::getpid();
   const bool has_heir = tree.may_get_strangers();
-  // A true fork: processes that share their memory are killed together when it runs out.
+  // fork(), not vfork(): processes that share memory are killed together when memory runs out.
   const pid_t pid = ::fork();
   if (pid < 0) return NotStarted{NotStarted::Stage::fork, errno};
   if (pid > 0) {
@@ -93,7 +93,7 @@ Guardian::~Guardian() {
 
 void Guardian::dismiss() {
   if (left_ || guardian_ == 0) return;
-  // The heir first, which would kill what a killed guardian leaves.
+  // The heir first: it would kill the leftovers of a killed guardian.
   for (const pid_t each : {guardian_, inner_}) {
     if (!is_our_child(each)) continue;
     (void)::kill(each, SIGKILL);
@@ -114,7 +114,7 @@ void Guardian::forget_guardian(const Change& end) {
   const bool was_heir = has_heir();
   guardian_ = 0;
   if (was_heir && is_our_child(inner_)) {
-    // The heir was killed alone: the guardian is our own child now, and has lost nothing.
+    // Only the heir was killed: the guardian is now our own child and has lost nothing.
     guardian_ = inner_;
     tree_.be_below(guardian_);
   } else if (end.status == 0) {
@@ -130,13 +130,13 @@ void Guardian::continue_guardian() const {
   if (known && info.si_pid == guardian_) (void)::kill(guardian_, SIGCONT);
 }
 
-/// We have given the start up, but the job may have begun. It is gone when this returns.
+/// We have given up on the start, but the job may have begun. It is gone when this returns.
 void Guardian::undo_start() {
-  // It kills what is below it, and the command that it still loads dies of the order itself.
+  // The guardian kills the tree below it; a command that is still loading dies of the order itself.
   kill_tree();
   const auto patience = base::Deadline::after(base::now(), usual_start);
   for (KillRounds rounds; !tree_.empty();) {
-    // Below a debugger it cannot do so. What it leaves comes to us.
+    // Under a debugger the guardian cannot do so. We adopt what it leaves.
     if (patience.passed(base::now()) && is_our_child(guardian_)) (void)::kill(guardian_, SIGKILL);
     continue_guardian();
     rounds.met(tree_.signal(SIGKILL), base::now());
@@ -168,7 +168,7 @@ std::optional<NotStarted> Guardian::await_start(Signals& signals) {
       return NotStarted{NotStarted::Stage::interrupted, signal->number};
     }
     if (signal && stops_a_process(signal->number)) {
-      // ^Z has stopped the loading command as well. A shell waits until we are stopped, too.
+      // ^Z has stopped the loading command as well. A shell waits until we are also stopped.
       Signals::suspend(signal->number);
       (void)tree_.resume();
     }
@@ -176,7 +176,7 @@ std::optional<NotStarted> Guardian::await_start(Signals& signals) {
   const auto first = line_.take<Report>();
   const auto* report = std::get_if<Report>(&first);
   if (report == nullptr) {
-    hang_up();  // whether there is a job will be seen when its tree is killed
+    hang_up();  // killing its tree will show whether there is a job
     return std::nullopt;
   }
   job_ = report->job;
@@ -194,7 +194,7 @@ std::optional<NotStarted> Guardian::await_start(Signals& signals) {
 
 bool Guardian::job_is_in_our_group() const {
   if (ended_ || job_ == 0) return false;
-  // It may have ended this moment, of that very signal.
+  // The job may have died of that signal just now.
   const pid_t group = ::getpgid(job_);
   return group == -1 || group == ::getpgrp();
 }
@@ -202,7 +202,7 @@ bool Guardian::job_is_in_our_group() const {
 bool Guardian::job_is_stopped() const {
   const auto job = Look{}.at(job_);
   if (job) return job->state == 'T' || job->state == 't';
-  return ::kill(job_, 0) == 0 || errno == EPERM;  // hidden: the report is all that we have
+  return ::kill(job_, 0) == 0 || errno == EPERM;  // hidden by /proc: we have only the report
 }
 
 bool Guardian::job_has_terminal() const {
@@ -217,13 +217,13 @@ bool Guardian::job_has_terminal() const {
 void Guardian::signal_job(int number, std::optional<std::uint64_t> value) {
   if (ended_ || job_ == 0) return;
   const Order order{Order::Kind::signal, number, {}, value};
-  // The line is full while the guardian has no turn.
+  // The line is full while the guardian is not scheduled.
   const auto until = base::Deadline::after(base::now(), longest_send);
   while (!hung_up_) {
     if (line_.send(order)) return;
     if (errno != EAGAIN || wait_for(line_.descriptor(), Want::write, {until}) != Ready::yes) break;
   }
-  // Only its parent knows for certain that the number still means the job: its guardian, or we once
+  // Only its parent knows for certain that the number still means the job: the guardian, or we once
   // that is gone. A guardian that does not read has not reaped it either.
   if (!hung_up_ || is_our_child(job_)) pass_on(job_, order);
 }
@@ -252,15 +252,15 @@ std::optional<Change> Guardian::take() {
     } else if (change->pid == guardian_) {
       forget_guardian(*change);
     } else if (change->pid == job_) {
-      // It is our child now, so its guardian is gone; of several threads, which a sanitizer starts,
-      // the last may not have closed the line yet.
+      // The job is our child now, so its guardian is gone. Of several threads, which a sanitizer
+      // starts, the last may not have closed the line yet.
       (void)hear();
       hang_up();
       return over(*change);
     }
   }
-  // Killed together with its guardian, which took its status along. Orphans come to us before the
-  // parent they had can be reaped.
+  // Job and guardian were killed together, and the status is lost. Orphans reach us before their
+  // former parent can be reaped.
   if (killed_ && !ended_ && guardian_ == 0 && !is_our_child(job_)) {
     return over({Change::Kind::ended, job_, SIGKILL});
   }

@@ -33,14 +33,14 @@ GuardianLine::Taken GuardianLine::take_bytes(void* bytes, std::size_t size) {
     if (got == static_cast<ssize_t>(size)) return Taken::message;
     if (got == 0) return Taken::hung_up;
     if (got < 0 && errno == EAGAIN) return Taken::nothing;
-    // The other end left without having read all of ours: said once, before what it wrote to us.
+    // The other end left without reading all of ours. The kernel says so once, before its messages.
     if (got < 0 && errno != EINTR && errno != ECONNRESET) fail("reading from the guardian");
   }
 }
 
 void pass_on(pid_t job, const Order& order) {
   sigval value{};
-  // The wider member of the two.
+  // The wider member of the union.
   // NOLINTNEXTLINE(performance-no-int-to-ptr,cppcoreguidelines-pro-type-union-access)
   value.sival_ptr = reinterpret_cast<void*>(order.value.value_or(0));
   const int sent = order.value ? ::sigqueue(job, order.signal, value) : ::kill(job, order.signal);

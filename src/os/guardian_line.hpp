@@ -1,5 +1,5 @@
-// The line between rlock and a process of its own that watches beside it, the guardian of the job
-// or the witness: its messages, and what the process at its far end does.
+// The line between rlock and its guardian or witness process: the messages, and what the process at
+// the far end does.
 #pragma once
 
 #include <sys/types.h>
@@ -16,9 +16,9 @@ namespace os {
 
 class Signals;
 
-/// From the guardian: what became of the job's process. With `all_ended`, nothing is left of the
-/// tree either, nor of the guardian but what it takes to exit. `signalled`: process `job` sent the
-/// signal `value` to the guardian itself; `answer`: to the order with that number.
+/// From the guardian: a change of the job's process. `all_ended`: nothing is left of the tree, and
+/// the guardian is exiting. `signalled`: process `job` sent signal `value` to the guardian itself.
+/// `answer`: the reply to the order with that number.
 struct Report {
   enum class Kind {
     started,
@@ -32,23 +32,23 @@ struct Report {
     answer
   } kind;
   pid_t job;
-  int value;  // errno, or the status as from waitpid(2); started: the guardian's own number
+  int value;  // errno, or the status of waitpid(2); for started: the guardian's own number
 };
 
-/// To the guardian: a signal for the job's process or for the whole tree, the time that rlock sets
-/// itself, to kill the whole tree from now on, or to report the signals that it got itself and then
-/// to answer.
+/// To the guardian: a signal for the job's process or for the whole tree, rlock's deadline, the
+/// order to kill the whole tree from now on, or to report the signals that it received itself and
+/// then answer.
 struct Order {
   enum class Kind { signal, signal_tree, keep_until, kill_tree, report_signals } kind;
-  int signal;  // with report_signals: the number that the answer gets
+  int signal;  // for report_signals: the number of the answer
   base::Moment until;
-  std::optional<std::uint64_t> value{};  // that goes with the signal (sigqueue(3))
+  std::optional<std::uint64_t> value{};  // sent along with the signal (sigqueue(3))
 };
 
 struct HungUp {};  // the process at the other end is gone
 
-/// One end of a pair of sockets that carry whole messages between two processes of one program.
-/// Neither end ever blocks in send(): a message that finds no room is lost, and reported as such.
+/// One end of a socket pair that carries whole messages between two processes of one program.
+/// send() never blocks: if there is no room, the message is lost and send() reports it.
 class GuardianLine {
  public:
   GuardianLine() = default;  // not connected
@@ -59,7 +59,7 @@ class GuardianLine {
   bool send(const Report& report) { return send_bytes(&report, sizeof report); }
   bool send(const Order& order) { return send_bytes(&order, sizeof order); }
 
-  /// The next message, or nothing if none is there. Never blocks.
+  /// The next message; nothing if there is none. Never blocks.
   template <class Message>
   std::variant<std::monostate, Message, HungUp> take() {
     Message message{};
@@ -83,18 +83,18 @@ class GuardianLine {
   Fd fd_;
 };
 
-/// Sends the job the signal of `order`, with its value. The caller knows that the number still
+/// Sends the job the signal of `order`, with its value. The caller must know that the number still
 /// means the job.
 void pass_on(pid_t job, const Order& order);
 
 // ---- what a process at the far end does -----------------------------------------------------
 
 void block_all_signals();
-/// Takes what other processes sent to this one, and reports it.
+/// Takes and reports signals that other processes sent to this one.
 void report_signals(GuardianLine& line, Signals& signals);
 
-/// A job that ends before costs no more than it must: what nobody can have seen by then is left
-/// for later.
+/// A job that ends within this time costs as little as possible: work that nobody can have seen by
+/// then is left for later.
 inline constexpr base::Millis short_job{20};
 
 }  // namespace os

@@ -19,32 +19,31 @@
 namespace os {
 namespace {
 
-// stderr can be a file on a server that is silent, and a write to it takes for ever: whoever kills
-// speaks when nothing is left to kill, or after this time.
+// stderr can be a file on a silent server, where a write blocks for ever. So report a kill only
+// once nothing is left to kill, or after this time.
 constexpr base::Millis silent_kill{1'000};
-// A line that is full is looked at again.
+// The pause before another try at a full line.
 constexpr base::Millis tell_again{50};
-// Of children that end faster than they can be reaped, so many at a time: the clock is looked at in
-// between.
+// How many children to reap before the next look at the clock, if they end faster than that.
 constexpr int most_reaped = 256;
 
 constexpr std::string_view guardian_name = "guardian";
 
-/// As a process that is not rlock to people and programs who mean rlock.
+/// Makes this process look unlike rlock to users and programs that target rlock.
 void stand_aside() {
   block_all_signals();
   ::setsid();
-  ::prctl(PR_SET_NAME, guardian_name.data());  // killall is not for us
+  ::prctl(PR_SET_NAME, guardian_name.data());  // so that killall misses us
 }
 
-/// A stopped guardian cannot see that rlock is gone, so the kernel continues it then. Of the
-/// thread that forks us: rlock's main one.
+/// A stopped guardian cannot see that rlock is gone, so the kernel continues it then. This is bound
+/// to the thread that forks us: rlock's main one.
 void be_continued_when_orphaned() {
   (void)::prctl(PR_SET_PDEATHSIG, SIGCONT);
 }
 
-/// The heir (see Guardian), in a process of its own, with one thread. Returns in another one, below
-/// it, which is to be the guardian.
+/// Becomes the heir (see Guardian), in a process of its own, with one thread. Returns in another
+/// process below it, which is to become the guardian.
 void bequeath(GuardianLine& line) {
   be_continued_when_orphaned();
   const ProcessTree tree;
@@ -54,7 +53,7 @@ void bequeath(GuardianLine& line) {
     line.send(Report{Report::Kind::not_forked, 0, errno});
     ::_exit(0);
   }
-  line.close();  // rlock is to hear the guardian's end
+  line.close();  // rlock must see the guardian's end
   stand_aside();
   change_command_line(guardian_name);
   std::optional<Urgency> urgency;  // once the guardian was killed
@@ -63,7 +62,7 @@ void bequeath(GuardianLine& line) {
     if (change.kind == Change::Kind::stopped) {
       (void)::kill(guardian, SIGCONT);
     } else if (change.status == 0) {
-      ::_exit(0);  // it has left in order
+      ::_exit(0);  // the guardian left in order
     } else {
       urgency.emplace(Urgency::Session::own);
     }
@@ -76,10 +75,10 @@ void bequeath(GuardianLine& line) {
   ::_exit(0);
 }
 
-/// What the guardian does, in a process of its own (see Guardian).
+/// The guardian's work, in a process of its own (see Guardian).
 class GuardianProcess {
  public:
-  /// In a fresh fork, with one thread. `until`: as Guardian's.
+  /// Construct in a fresh fork, with one thread. `until`: as in Guardian.
   GuardianProcess(GuardianLine line, Signals& signals, pid_t rlock, base::Deadline until,
                   bool has_heir)
       : line_{std::move(line)},
@@ -88,7 +87,7 @@ class GuardianProcess {
         until_{until},
         has_heir_{has_heir} {}
 
-  /// To the end of the process.
+  /// Runs to the end of the process.
   [[noreturn]] void run(const Program& program);
 
  private:
@@ -118,13 +117,13 @@ class GuardianProcess {
   std::optional<Report> end_{};  // of the job's process
   bool end_untold_ = false;      // the line had no room for it
   bool alone_ = false;           // rlock is gone
-  bool unreaped_ = false;        // there may be more children that ended
-  bool storm_ = false;           // there are new children as soon as we have killed the old ones
-  bool ordered_ = false;         // by rlock, to kill
+  bool unreaped_ = false;        // more children may have ended
+  bool storm_ = false;           // new children appear as soon as we have killed the old ones
+  bool ordered_ = false;         // rlock ordered a kill
   KillRounds rounds_{};
-  std::optional<Urgency> urgency_{};  // once there is a storm
-  bool told_ = false;                 // or there is nothing to tell
-  std::string why_{};                 // we kill, unsaid yet
+  std::optional<Urgency> urgency_{};  // set during a storm
+  bool told_ = false;                 // or nothing to report
+  std::string why_{};                 // why we kill, not reported yet
   base::Deadline say_at_ = base::Deadline::never();
 };
 
@@ -132,13 +131,13 @@ void GuardianProcess::run(const Program& program) {
   be_continued_when_orphaned();
   try {
     start_job(program);
-    stand_aside();  // not before: the job belongs to rlock's session and process group
+    stand_aside();  // not earlier: the job belongs to rlock's session and process group
     watch();
   } catch (const std::exception& error) {
     if (job_ != 0 && !end_) (void)::kill(job_, SIGKILL);  // it would live while we write
     base::log::error("the guardian of the job: {}", error.what());
   }
-  ::_exit(1);  // rlock inherits what is left of the job
+  ::_exit(1);  // rlock adopts the rest of the job
 }
 
 Report::Kind kind_of(NotStarted::Stage stage) {
@@ -170,7 +169,7 @@ void GuardianProcess::watch() {
     }
     report_signals(line_, signals_);
     look_at_children();
-    // The orders before the clock: one may say that the lease was extended.
+    // Orders before the clock: one may extend the lease.
     take_orders();
     if (must_kill()) kill_tree();
   }
@@ -219,7 +218,7 @@ void GuardianProcess::look_at_children() {
     }
     look_at(*change);
   }
-  // The dead that pile up hold up whoever looks through all processes.
+  // Dead processes that pile up delay every process that scans /proc.
   if (unreaped_) be_urgent();
   tell_end();
   if (!unreaped_ && end_ && !end_untold_ && tree_.empty()) {
@@ -228,8 +227,8 @@ void GuardianProcess::look_at_children() {
   }
 }
 
-/// The line is full of other reports while rlock has no turn; without this one it would not know
-/// how the job ended.
+/// The line is full of other reports while rlock is not scheduled. Without this one rlock would not
+/// learn how the job ended.
 void GuardianProcess::tell_end() {
   if (end_untold_) end_untold_ = !alone_ && !line_.send(*end_) && errno == EAGAIN;
 }
@@ -248,9 +247,9 @@ void GuardianProcess::look_at(const Change& change) {
   tell_end();
 }
 
-/// When rlock hears the last report, the guardian has nothing of rlock's any more and only exits,
-/// for which rlock need not wait. Where close_range(2) is refused, rlock waits; so it does for an
-/// heir, which has all of rlock's, too.
+/// When rlock reads the last report, the guardian has dropped all that is rlock's and only exits,
+/// so rlock need not wait. If close_range(2) is refused, or there is an heir, which also has all of
+/// rlock's descriptors, rlock waits.
 void GuardianProcess::leave(Report last) {
   say_why();
   report_signals(line_, signals_);
@@ -275,13 +274,13 @@ void GuardianProcess::kill_tree() {
     const auto reached = tree_.signal(SIGKILL);
     rounds_.met(reached, base::now());
     if (rounds_.is_stuck()) urgency_.reset();
-    // Should /proc be gone, at least the job itself.
+    // If /proc is gone, kill at least the job itself.
     if (reached.processes == 0 && !end_) (void)::kill(job_, SIGKILL);
   }
   look_at_children();
   if (storm_) return;
   if (say_at_.passed(base::now())) say_why();
-  // An rlock that gave the order says this itself.
+  // If rlock gave the order, it reports this itself.
   if (ordered_) return;
   if (const auto line = rounds_.complaint(tree_, base::now())) base::log::error("{}", *line);
 }

@@ -11,9 +11,9 @@ namespace os {
 
 class Signals;
 
-/// What the guardian does (see Guardian), to the end of its process, which is a fresh fork of
-/// rlock's with one thread. With `has_heir` this process becomes the heir, and the guardian one
-/// below it. `until`: as Guardian's.
+/// Runs the guardian (see Guardian) to the end of its process, a fresh fork of rlock with one
+/// thread. If `has_heir`, this process becomes the heir and the guardian runs below it. `until`: as
+/// in Guardian.
 [[noreturn]] void run_guardian(GuardianLine line, Signals& signals, pid_t rlock,
                                base::Deadline until, bool has_heir, const Program& program);
 

@@ -17,14 +17,14 @@ namespace os {
 namespace {
 
 void fill_randomly(void* buffer, std::size_t size) {
-  // Up to 256 bytes come whole or not at all (getrandom(2)); no caller asks for more.
+  // Up to 256 bytes arrive whole or not at all (getrandom(2)); no caller asks for more.
   if (::getrandom(buffer, size, 0) != static_cast<ssize_t>(size)) fail("asking for random bytes");
 }
 
 }  // namespace
 
 std::optional<std::string> user_name_in_files() {
-  // The environment first: of some ten thousand users the file is long.
+  // The environment first: with ten thousand users the file is long.
   for (const char* variable : {"LOGNAME", "USER"}) {
     if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return value;
   }
@@ -33,7 +33,7 @@ std::optional<std::string> user_name_in_files() {
 }
 
 std::string user_name() {
-  // The C library takes four times as long, and may have to ask a service in the network.
+  // The C library takes four times as long, and may ask a service in the network.
   auto name = user_name_in_files();
   if (!name) name = user_by_plugin();
   return name ? *name : "uid" + std::to_string(::geteuid());
@@ -59,7 +59,7 @@ std::string shared_runtime_directory() {
 }
 
 std::optional<OwnRuntimeDirectory> own_runtime_directory() {
-  // Not the variable: cron has none, and would not meet the same user's shell.
+  // Not the variable: cron does not set it, so a job would not meet the same user's shell.
   const bool is_root = ::geteuid() == 0;
   const std::string path = is_root ? "/run" : "/run/user/" + user_number();
   const bool is_ours = is_private_directory(path).value_or(false);

@@ -14,7 +14,7 @@
 namespace os {
 namespace {
 
-/// In a directory of another user the name may be a second one of a file that is ours.
+/// In another user's directory the name may be a second link to a file of ours.
 bool is_trusted(const Location& place, const struct stat& file) {
   struct stat directory {};
   return is_ours_or_roots(file) && file.st_nlink == 1 &&
@@ -23,8 +23,8 @@ bool is_trusted(const Location& place, const struct stat& file) {
 
 }  // namespace
 
-// Only root mounts something over a file. Linux says so since 5.8; before, a mount from the same
-// file system cannot be told.
+// Only root mounts something over a file. Linux reports it since 5.8; before, a mount from the same
+// file system looks like any file.
 bool is_mount(const Location& place) {
   struct statx file {};
   struct stat beside {};

@@ -1,4 +1,4 @@
-// A file that no other file can take the place of: it is written where it is.
+// Files that cannot be replaced by a rename and are written in place.
 #pragma once
 
 #include <string_view>
@@ -8,19 +8,19 @@
 
 namespace os {
 
-/// Whether the file at `place` is a mount of its own, over which none can be renamed.
+/// Whether the file at `place` is a mount of its own, so that nothing can be renamed over it.
 bool is_mount(const Location& place);
 
-/// Whether the regular file at `place`, which is no link, may be written to and cannot be replaced
-/// by a rename: it is a mount of its own, as Kubernetes' /dev/termination-log, or we may not write
-/// to its directory, which then must belong to us or to root, as the file must.
+/// Whether the regular file at `place`, not a link, is writable but cannot be replaced by a rename.
+/// That is so if it is a mount of its own, as Kubernetes' /dev/termination-log, or if we may not
+/// write to its directory. That directory and the file must then belong to us or to root.
 bool is_fixed(const Location& place);
 
-/// Whether a sticky directory keeps the file from us: it is another user's, so we may not replace
-/// it, although we may write to the directory.
+/// Whether a sticky directory protects the file from us: it is another user's, so we may not
+/// replace it although we may write to the directory.
 bool is_kept_by_sticky(const Location& place);
 
-/// Writes to a fixed file. A reader may meanwhile see a part.
+/// Writes to a fixed file. A reader may see part of the text.
 Result<Done> write_in_place(const Location& place, std::string_view text);
 
 }  // namespace os

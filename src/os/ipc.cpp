@@ -15,9 +15,9 @@ namespace os {
 
 namespace {
 
-// Between tries: about as long as it is held. Those who would make the file come by the hundred;
-// they ask less and less often, which leaves the processor to the holder of the lock, and the next
-// turn to a process that has something to finish.
+// The pause between tries: about as long as a process holds the lock. Hundreds of processes may
+// want the file, so each asks less and less often. That leaves the processor to the holder, and the
+// next turn to a process that has something to finish.
 constexpr base::Millis first_pause{1};
 constexpr base::Millis longest_pause{32};
 
@@ -35,7 +35,7 @@ Result<LockedFile> LockedFile::open(const Directory& directory, const std::strin
     }
     if (::flock(fd.number(), LOCK_EX | LOCK_NB) == 0) {
       if (directory.has(name, fd)) return LockedFile{std::move(fd)};
-      fd = Fd{};  // removed before we had it, and perhaps made anew
+      fd = Fd{};  // removed before we got it, perhaps made again
       continue;
     }
     if (errno != EWOULDBLOCK && errno != EINTR) return last_error();
@@ -63,11 +63,11 @@ Result<Done> LockedFile::overwrite(const std::string& text) const {
 
 namespace {
 
-// What a pipe holds (pipe(7)): a writer that is faster than we read must not keep us here.
+// The capacity of a pipe (pipe(7)): a writer faster than us must not keep us here.
 constexpr std::size_t most_pieces = 16;
 
-/// The owner holds the lock exclusively as long as it lives. Opening a pipe for reading would not
-/// tell: it always succeeds.
+/// A living owner holds the lock exclusively. Opening the pipe for reading would not tell: it
+/// always succeeds.
 bool owner_lives(const Fd& fd) {
   if (::flock(fd.number(), LOCK_SH | LOCK_NB) != 0) return true;
   check(::flock(fd.number(), LOCK_UN), "unlocking a pipe");
@@ -78,7 +78,7 @@ bool owner_lives(const Fd& fd) {
 
 Result<NamedPipe> NamedPipe::create(const Directory& directory, const std::string& name) {
   const std::string beside = name + unfinished;
-  // For both directions: so it never hangs up on ourselves.
+  // For both directions, so that it never hangs up because of ourselves.
   auto fd = directory.make_pipe(beside);
   if (!fd) return std::move(fd).error();
   if (::flock(fd->number(), LOCK_EX | LOCK_NB) != 0) return last_error();
@@ -99,7 +99,7 @@ std::vector<std::string> NamedPipe::take() {
     if (end > 0) lines.push_back(unfinished_.substr(0, end));
     unfinished_.erase(0, end + 1);
   }
-  // A line was written at once, so what has grown so long without an end is none.
+  // Lines are written at once, so a longer unfinished one is not a line.
   if (unfinished_.size() > longest_post) unfinished_.clear();
   return lines;
 }
@@ -116,8 +116,8 @@ NamedPipe NamedPipe::duplicate() const {
 bool is_owned(const PipeName& pipe) {
   const auto fd = pipe.directory.open_pipe(pipe.name, O_RDONLY);
   if (fd) return owner_lives(*fd);
-  // If we may not open it, it belongs to another user; do not declare it dead. What is no pipe of
-  // rlock's, or is not there, has no owner.
+  // If we may not open it, it belongs to another user; do not declare it dead. A missing pipe, or a
+  // pipe that is not rlock's, has no owner.
   const int error = fd.error().number;
   return error != 0 && error != ENOENT;
 }
@@ -139,9 +139,9 @@ std::optional<base::Millis> unread_for(const PipeName& pipe) {
 
 bool post(const PipeName& pipe, std::string line) {
   if (line.size() > longest_post) line.resize(longest_post);
-  // Its own beginning as well: another writer may have left half a line.
+  // Also a newline in front: another writer may have left half a line.
   line = '\n' + line + '\n';
-  // Without a reader this fails, and so it should.
+  // Fails without a reader, as it should.
   const auto fd = pipe.directory.open_pipe(pipe.name, O_WRONLY);
   if (!fd) return false;
   return ::write(fd->number(), line.data(), line.size()) == static_cast<ssize_t>(line.size());

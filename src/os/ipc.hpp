@@ -1,4 +1,4 @@
-// What the processes of one host share in a directory: locks on a file of it, and named pipes.
+// Objects in a directory that the processes of one host share: locks on a file, and named pipes.
 #pragma once
 
 #include <optional>
@@ -14,18 +14,18 @@ namespace os {
 
 // ---- a lock for moments ----------------------------------------------------------------------
 
-/// A file, locked exclusively (flock(2)) until this is destroyed; it can be read and overwritten
-/// meanwhile. Close-on-exec.
+/// A file that is locked exclusively (flock(2)) until destruction, and can be read and overwritten.
+/// Close-on-exec.
 class LockedFile {
  public:
-  /// EAGAIN or EINTR if limit ended, ENOENT if there is none and none was to be made. No process
-  /// holds it for longer than some system calls take, unless it was stopped in them.
+  /// EAGAIN or EINTR if the limit ended, ENOENT if the file does not exist and must not be made. A
+  /// process holds the lock only for a few system calls, unless it is stopped in them.
   static Result<LockedFile> open(const Directory& directory, const std::string& name,
                                  Missing missing, const CallLimit& limit);
 
-  /// Up to `most` bytes of it.
+  /// Up to `most` bytes of the file.
   [[nodiscard]] Result<std::string> text(std::size_t most) const;
-  /// In one write, over what is there: texts of one length replace each other whole.
+  /// Overwrites with one write: texts of one length replace each other as a whole.
   [[nodiscard]] Result<Done> overwrite(const std::string& text) const;
 
  private:
@@ -35,22 +35,21 @@ class LockedFile {
 
 // ---- named pipes -----------------------------------------------------------------------------
 
-/// A named pipe (fifo(7)) that one process owns: its mailbox, and the sign that it lives. The
-/// kernel closes it when its owner ends, however that comes: a process that watches it is told at
-/// once, and no server is asked. Any thread, one at a time.
+/// A named pipe (fifo(7)) that one process owns, as its mailbox and as a sign of life. The kernel
+/// closes it when its owner ends, for whatever reason, and wakes the processes that watch it; no
+/// server is involved. Any thread, one at a time.
 class NamedPipe {
  public:
-  /// Makes it, and owns it; it has its name when all of that is so, and `unfinished` after it until
-  /// then.
+  /// Makes the pipe and owns it. Until it is ready, its name ends in `unfinished`.
   static Result<NamedPipe> create(const Directory& directory, const std::string& name);
 
-  /// Readable when take() has something to say.
+  /// Readable while take() has lines.
   [[nodiscard]] int descriptor() const { return fd_.number(); }
-  /// The lines that were posted meanwhile. Never blocks.
+  /// The lines posted since the last call. Never blocks.
   std::vector<std::string> take();
-  /// Whether it is still the one at its path, and the directory at its own.
+  /// Whether the pipe and its directory are still at their paths.
   [[nodiscard]] bool in_place() const;
-  /// Another handle to the same pipe. It is owned until all of them are gone.
+  /// Another handle to the same pipe, which is owned until all of them are gone.
   [[nodiscard]] NamedPipe duplicate() const;
 
   static constexpr const char* unfinished = ".new";
@@ -62,10 +61,10 @@ class NamedPipe {
   Fd fd_;
   Directory directory_;
   std::string name_;
-  std::string unfinished_;  // a line of which the rest has not come
+  std::string unfinished_;  // a line whose end has not arrived
 };
 
-/// The pipe of another process, or of ours.
+/// The pipe of any process.
 struct PipeName {
   const Directory& directory;
   std::string name;
@@ -73,14 +72,14 @@ struct PipeName {
 
 /// Whether a process owns the pipe.
 bool is_owned(const PipeName& pipe);
-/// A descriptor that hangs up (POLLHUP) when its owner is gone; an empty one if it has none.
+/// A descriptor that hangs up (POLLHUP) when the owner is gone; an empty one if there is no owner.
 Fd watch_owner(const PipeName& pipe);
-/// For how long its owner has left unread what was posted to it; nothing if nothing is there.
+/// For how long the owner has left posted lines unread; nothing if there are none.
 std::optional<base::Millis> unread_for(const PipeName& pipe);
-/// Leaves a line (at most `longest_post` bytes of it) to the owner; says whether it is there now.
-/// Never blocks; a pipe that is full or has no owner swallows it.
+/// Posts a line (at most `longest_post` bytes of it) to the owner; returns whether it is in the
+/// pipe. Never blocks: if the pipe is full or has no owner, the line is lost.
 bool post(const PipeName& pipe, std::string line);
-/// POSIX has pipes take 512 bytes at once or not at all; Linux 4096.
+/// The size that a pipe takes at once or not at all is 512 bytes in POSIX, 4096 on Linux.
 inline constexpr std::size_t longest_post = 2000;
 
 }  // namespace os

@@ -9,7 +9,7 @@ namespace os {
 namespace {
 
 constexpr base::Millis rarest_round{1'000};
-// A process that exits may take a moment, and memory that it frees as well.
+// A process that exits may take a moment, as does freeing its memory.
 constexpr base::Millis worth_a_word{1'000};
 
 std::string shown(const Process& process) {

@@ -1,4 +1,4 @@
-// The rhythm in which what may not die is killed again, and the name of what does not.
+// The rhythm of repeated kills, and a report of processes that survive them.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@
 
 namespace os {
 
-/// Rounds of KILL come ten milliseconds apart, for what forked between a look and its signal. If
-/// one meets exactly the processes of the last one, nothing forks, and the pause doubles, up to a
-/// second: what SIGKILL does not end (a device that hangs, another user's program) takes no
-/// processor time from others. One thread at a time.
+/// KILL is repeated every ten milliseconds, for processes that forked between a look and its
+/// signal. If a round meets exactly the processes of the last one, nothing forks, and the pause
+/// doubles, up to a second: processes that SIGKILL cannot end (a hanging device, another user's
+/// program) then take no processor time from others. One thread at a time.
 class KillRounds {
  public:
-  /// After a round.
+  /// Call after each round.
   void met(const Reached& reached, base::Moment now);
 
   [[nodiscard]] base::Deadline due() const { return due_; }
-  /// The last rounds met the same processes.
+  /// Whether the last rounds met the same processes.
   [[nodiscard]] bool is_stuck() const { return pause_ > shortest; }
-  /// For people, once, a second after the processes have stopped changing: which of them lasts.
+  /// A line for people that names a survivor: once, a second after the processes stop changing.
   std::optional<std::string> complaint(const ProcessTree& tree, base::Moment now);
 
  private:

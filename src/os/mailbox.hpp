@@ -41,7 +41,8 @@ class Mailbox {
  private:
   Fd event_;
   std::mutex mutex_;
-  std::deque<Message> messages_;  // guarded by mutex_; event_ is readable exactly while not empty
+  std::deque<Message> messages_;  // guarded by mutex_; event_ is readable exactly while this is not
+                                  // empty
 };
 
 }  // namespace os

@@ -16,13 +16,13 @@ constexpr std::size_t kib = 1024;
 // A run takes some 16 KiB.
 constexpr std::size_t needed_stack = 64 * kib;
 
-// The tables of a loaded file are at addresses that the loader tells as numbers.
+// The loader reports the addresses of a loaded file's tables as numbers.
 template <class Table>
 Table* at(std::uintptr_t address) {
   return reinterpret_cast<Table*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// Whether the loader has written into what else is never written to (DT_TEXTREL): an old library.
+/// Whether the loader has patched pages that nothing else writes to (DT_TEXTREL): an old library.
 bool is_patched(const dl_phdr_info& loaded) {
   for (int i = 0; i < loaded.dlpi_phnum; ++i) {
     if (loaded.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
@@ -36,7 +36,7 @@ bool is_patched(const dl_phdr_info& loaded) {
   return false;
 }
 
-/// Of the program and of each library what is mapped from its file and was never written to.
+/// Drops the pages of the program and each library that are the file's and were never written to.
 int shed_program(dl_phdr_info* loaded, std::size_t /*size*/, void* /*unused*/) {
   if (is_patched(*loaded)) return 0;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -46,7 +46,7 @@ int shed_program(dl_phdr_info* loaded, std::size_t /*size*/, void* /*unused*/) {
     const std::uintptr_t begin = loaded->dlpi_addr + segment.p_vaddr;
     const std::uintptr_t first = begin & ~(page - 1);
     const std::uintptr_t last = (begin + segment.p_filesz) & ~(page - 1);
-    // A failure costs memory only.
+    // A failure costs only memory.
     if (first < last) (void)::madvise(at<void>(first), last - first, MADV_DONTNEED);
   }
   return 0;
@@ -60,8 +60,8 @@ std::optional<std::string> missing_stack() {
   if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || top == 0) {
     return std::nullopt;
   }
-  // The limit counts the arguments and the environment, too. (A variable of ours may be elsewhere,
-  // under a sanitizer.)
+  // The limit includes the arguments and the environment. (Under a sanitizer a local variable may
+  // be elsewhere.)
   const auto needed =
       top - reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) + needed_stack;
   if (needed <= limit.rlim_cur) return std::nullopt;

@@ -1,4 +1,4 @@
-// What this process may have of memory, and what it gives back.
+// The memory of this process: its limits, and what it gives back.
 #pragma once
 
 #include <optional>
@@ -6,12 +6,12 @@
 
 namespace os {
 
-/// Gives back what the kernel brings again when it is touched: the pages of the program and its
-/// libraries, which stay in the page cache for all who run it. What is touched again costs a fault
-/// for each 64 KB: a tenth of a millisecond for the next question to a server. Any thread.
+/// Gives back pages that the kernel can restore: those of the program and its libraries, which stay
+/// in the page cache for all runs. Touching them again costs one fault for each 64 KB: a tenth of a
+/// millisecond for the next request to a server. Any thread.
 void shed_memory();
 
-/// Why the main thread's stack is too small, if it is (ulimit -s). Main thread, first of all.
+/// Why the main thread's stack (ulimit -s) is too small, if it is. Main thread, first of all.
 std::optional<std::string> missing_stack();
 
 }  // namespace os

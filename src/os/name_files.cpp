@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r";
 
-/// Takes a line away from the beginning, without the comment at its end.
+/// Removes a line from the beginning and returns it without its comment.
 std::string_view next_line(std::string_view& text) {
   const auto end = std::min(text.find('\n'), text.size());
   const auto line = text.substr(0, end);
@@ -16,7 +16,7 @@ std::string_view next_line(std::string_view& text) {
   return line.substr(0, line.find('#'));
 }
 
-/// Takes a word away from the beginning; empty if there is none.
+/// Removes a word from the beginning; empty if there is none.
 std::string_view next_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
   const auto word = line.substr(0, line.find_first_of(blanks));
@@ -39,7 +39,7 @@ bool same_host(std::string_view one, std::string_view other) {
                     [](char a, char b) { return lower(a) == lower(b); });
 }
 
-/// What stands behind "database:"; nothing if there is no such line.
+/// The text after "database:"; nothing if there is no such line.
 std::string_view services_of(std::string_view text, std::string_view database) {
   while (!text.empty()) {
     auto line = next_line(text);
@@ -76,7 +76,7 @@ std::optional<std::string> user_in_passwd(std::string_view text, uid_t user) {
     uid_t found = 0;
     const auto* const last = number.data() + number.size();
     const auto [stop, error] = std::from_chars(number.data(), last, found);
-    // "+" and "-" are lines for NIS.
+    // Lines with "+" and "-" are for NIS.
     const bool is_name = !name.empty() && name[0] != '+' && name[0] != '-' && name[0] != '#';
     if (is_name && error == std::errc{} && stop == last && found == user) return std::string{name};
   }
@@ -86,7 +86,7 @@ std::optional<std::string> user_in_passwd(std::string_view text, uid_t user) {
 NameServices services_in(std::string_view text, std::string_view database,
                          std::initializer_list<std::string_view> built_in) {
   NameServices result;
-  bool kept = false;  // the service that an action in brackets is about
+  bool kept = false;  // the service before an action in brackets
   bool in_brackets = false;
   auto line = services_of(text, database);
   for (auto word = next_word(line); !word.empty(); word = next_word(line)) {

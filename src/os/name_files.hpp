@@ -1,5 +1,5 @@
-// The files of the C library's name services, read without that: what stands in them, and whom else
-// the C library would ask.
+// The files of the C library's name services, read without the C library: their contents, and the
+// other services that it would ask.
 #pragma once
 
 #include <sys/types.h>
@@ -11,16 +11,16 @@
 
 namespace os {
 
-/// Whether an /etc/hosts of this text has the host, in any case of its letters.
+/// Whether /etc/hosts, with this text, lists the host, in any case.
 bool is_in_hosts(std::string_view text, std::string_view host);
 
-/// The name that an /etc/passwd of this text has for a user.
+/// The name of a user in /etc/passwd, with this text.
 std::optional<std::string> user_in_passwd(std::string_view text, uid_t user);
 
-/// A line of nsswitch.conf(5), cut in two.
+/// A line of nsswitch.conf(5), in two parts.
 struct NameServices {
-  std::string built_in;  // with the actions behind them; empty if there is no such line
-  std::string plugins;   // the names of all others, with ", " between them
+  std::string built_in;  // with their actions; empty if there is no such line
+  std::string plugins;   // the names of all others, separated by ", "
 };
 NameServices services_in(std::string_view text, std::string_view database,
                          std::initializer_list<std::string_view> built_in);

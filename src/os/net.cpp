@@ -47,7 +47,7 @@ Result<Addresses> resolve_host(const std::string& host, const std::string& port,
   if (given) return given;
 
   const std::string not_asked = leave_plugins_out();
-  // Shared with the thread, for as long as that takes.
+  // Shared with the thread, which may outlive this call.
   const auto answer = std::make_shared<Mailbox<Result<Addresses>>>();
   auto asks = Thread::start([answer, host, port] { answer->post(look_up(host, port, 0)); });
   if (!asks) return reason("cannot look up the name: " + asks.error().text());
@@ -62,7 +62,7 @@ Result<Addresses> resolve_host(const std::string& host, const std::string& port,
   return found;
 }
 
-/// Empty for a family that has no text. (getnameinfo(3) would want shared libraries.)
+/// Empty for a family without a text form. (getnameinfo(3) would need shared libraries.)
 std::string text_of(const addrinfo& entry) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (entry.ai_family == AF_INET) {
@@ -85,7 +85,7 @@ constexpr int stream = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
 
 Result<Fd> finish_connect(Fd fd, const sockaddr* address, socklen_t size, const CallLimit& limit) {
   if (::connect(fd.number(), address, size) == 0) return fd;
-  // A full backlog of a Unix socket says EAGAIN; that is "later", which the caller decides about.
+  // A full backlog of a Unix socket returns EAGAIN: the caller decides about a retry.
   if (errno != EINPROGRESS) return last_error();
   switch (wait_for(fd.number(), Want::write, limit)) {
     case Ready::timed_out: return reason("no answer to the connection attempt");
@@ -100,14 +100,14 @@ Result<Fd> finish_connect(Fd fd, const sockaddr* address, socklen_t size, const 
 }
 
 void set_option(const Fd& fd, int layer, int option, int value) {
-  // Wishes only: a socket without them still works.
+  // Optional: a socket without them still works.
   (void)::setsockopt(fd.number(), layer, option, &value, sizeof value);
 }
 
 void tune(const Fd& fd) {
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  // A waiter may be silent for a heartbeat; middleboxes that forget quiet connections, and servers
-  // that vanished without a word, show within 30 s.
+  // A waiter may be silent for a heartbeat. This reveals within 30 s a middlebox that forgets quiet
+  // connections, or a server that vanished.
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
   set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
@@ -147,10 +147,10 @@ Result<Fd> connect_tcp(const std::string& host, const std::string& port, const C
   for (const addrinfo* entry = resolved->get(); entry != nullptr; entry = entry->ai_next) {
     Fd fd{::socket(entry->ai_family, stream, 0)};
     if (!fd) {
-      last = last_error();  // e.g. no IPv6 on this host: the next may do
+      last = last_error();  // e.g. no IPv6 on this host: try the next
       continue;
     }
-    // A silent first address must leave time for the others: an even share of what is left.
+    // A silent first address must leave time for the others: give each an even share of the rest.
     std::size_t remaining = 0;
     for (const addrinfo* rest = entry; rest != nullptr; rest = rest->ai_next) ++remaining;
     const base::Moment now = base::now();

@@ -19,7 +19,7 @@ bool has_number(std::string_view uid_map, uid_t user) {
 }
 
 std::string mend_owner(uid_t owner, std::string mend) {
-  // The kernel shows every owner without a number as this one.
+  // The kernel shows this number for every owner without one.
   constexpr uid_t usual = 65534;
   const auto set = contents_of("/proc/sys/kernel/overflowuid");
   const auto number = set ? base::number_in<uid_t>(set->substr(0, set->find('\n'))) : std::nullopt;

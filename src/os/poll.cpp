@@ -13,17 +13,17 @@
 namespace os {
 namespace {
 
-// One sleep is cut into pieces of this length: ppoll() counts on CLOCK_MONOTONIC, which stands
-// still while the machine is suspended, and our deadlines do not.
+// Sleep in pieces of this length: ppoll() counts on CLOCK_MONOTONIC, which stops while the machine
+// is suspended; our deadlines do not.
 constexpr base::Millis longest_sleep{10'000};
-// In a long wait: what comes within this is an answer, and the memory is needed for the next
-// question.
+// In a long wait, an event within this time is an answer, and the memory is needed for the next
+// request.
 constexpr base::Millis short_sleep{100};
-// For who wakes sooner, bringing it back (a tenth of a millisecond of the processor) costs more
-// than it is worth: a status line each second, the second of a queue of files.
+// If a wait is shorter, restoring memory (a tenth of a millisecond of processor time) costs more
+// than it saves: a status line each second, the second in a queue of files.
 constexpr base::Millis long_sleep{3'000};
 
-/// To the microsecond: a poll(2) in whole milliseconds would double what a short wait costs.
+/// To the microsecond: poll(2)'s whole milliseconds would double the cost of a short wait.
 timespec timeout_of(base::Deadline until) {
   const auto now = base::now();
   if (until.passed(now)) return {};
@@ -39,14 +39,14 @@ bool poll_once(pollfd* fds, nfds_t count, base::Deadline until) {
   return ready > 0;
 }
 
-/// When who sleeps within the limit gives back memory.
+/// The moment at which a sleep within the limit gives back memory.
 base::Deadline sheds_at(const CallLimit& limit) {
   if (limit.long_from.is_never()) return limit.long_from;
   const auto earliest = std::max(limit.long_from, base::Deadline::after(base::now(), short_sleep));
   return limit.until.earlier_by(long_sleep) < earliest ? base::Deadline::never() : earliest;
 }
 
-/// Whether one of them, of which the limit's interrupt is one, is ready before the limit's moment.
+/// Whether a descriptor, the limit's interrupt included, becomes ready within the limit.
 bool poll_within(pollfd* fds, nfds_t count, const CallLimit& limit) {
   auto sheds = sheds_at(limit);
   while (!poll_once(fds, count, std::min(limit.until, sheds))) {
@@ -119,7 +119,8 @@ void Timer::set(base::Deadline deadline) {
   set_ = deadline;
   itimerspec spec{};
   if (!deadline.is_never()) {
-    // A zero time would disarm; the epoch of this clock is the boot, so 1 ns is long past.
+    // A zero time would disarm the timer. The epoch of this clock is the boot, so 1 ns is long
+    // past.
     const auto at = std::max(deadline.moment().time_since_epoch(), std::chrono::nanoseconds{1});
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at);
     spec.it_value.tv_sec = seconds.count();

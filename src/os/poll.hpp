@@ -10,20 +10,19 @@
 
 namespace os {
 
-/// How long a call may take: until a moment, or until the descriptor `interrupt` (not owned, -1 for
-/// none) becomes readable, whichever comes first. The interrupt is level-triggered and is not
-/// consumed here: its owner reads it.
+/// The limit of a call: a moment, or the descriptor `interrupt` (not owned, -1 for none) becoming
+/// readable, whichever comes first. The interrupt is level-triggered; its owner reads it.
 struct CallLimit {
   base::Deadline until;
   int interrupt = -1;
-  /// Told when the server's machine has taken the connection: what we send will get there, whether
-  /// we hear an answer or not. Not owned, null for nobody.
+  /// Set once the server's machine has accepted the connection: from then on our request arrives,
+  /// even if its answer does not. Not owned; may be null.
   std::atomic<bool>* connected = nullptr;
-  /// From then on the wait is a long one, in which nobody expects an answer soon: who sleeps, and
-  /// is to sleep for seconds more, gives back memory first (os/memory.hpp).
+  /// From this moment on the wait is long and no answer is expected soon, so a sleep of seconds
+  /// first gives back memory (os/memory.hpp).
   base::Deadline long_from = base::Deadline::never();
 
-  /// The same, but at most until `deadline`.
+  /// The same limit, but at most until `deadline`.
   [[nodiscard]] CallLimit at_most(base::Deadline deadline) const {
     return {std::min(until, deadline), interrupt, connected, long_from};
   }
@@ -35,32 +34,32 @@ struct CallLimit {
 enum class Want { read, write };
 enum class Ready { yes, timed_out, interrupted };
 
-/// Waits until `fd` can be read from or written to; errors and hang-ups count as ready, too. An
-/// interrupt wins over data, so that it never waits behind a chatty server.
+/// Waits until `fd` is readable or writable; errors and hang-ups count as ready. An interrupt wins
+/// over data, so that it never waits behind a chatty server.
 Ready wait_for(int fd, Want want, const CallLimit& limit);
 
-/// Whether it can be read from now; never for -1.
+/// Whether `fd` is readable now; false for -1.
 bool is_readable(int fd);
 
-/// How much of a socket or a pipe can be read at once; 0 for what has no such number.
+/// How many bytes a socket or a pipe holds for reading; 0 if the descriptor has no such number.
 std::size_t readable_bytes(int fd);
 
-/// Whether there is no time for another question: the limit has passed, or was interrupted.
+/// Whether the limit has passed or was interrupted, so that there is no time for another request.
 bool ended(const CallLimit& limit);
 
-/// Whether the other end of a socket has closed it for writing, or altogether, even if there is
+/// Whether the other end of a socket has closed it, for writing or altogether, even if there is
 /// still data to read.
 bool is_hung_up(int socket);
 
-/// Waits until one of `fds` (-1 is skipped) is readable or the deadline passed.
+/// Waits until one of `fds` (-1 is skipped) is readable or the deadline has passed.
 void wait_any(const std::vector<int>& fds, base::Deadline until);
 
 /// The same within the limit, or until the other end of one of `pipes` is gone, even if there is
-/// still data to read; says whether one is.
+/// still data to read; returns whether one is gone.
 bool wait_any(const std::vector<int>& fds, const std::vector<int>& pipes, const CallLimit& limit);
 
-/// Several descriptors behind one (epoll(7)): descriptor() is readable while one of them is. It
-/// does not own them. Those that are -1 are skipped.
+/// Several descriptors as one (epoll(7)): descriptor() is readable while one of them is. Does not
+/// own them, and skips -1.
 class PollSet {
  public:
   explicit PollSet(const std::vector<int>& fds);
@@ -70,13 +69,13 @@ class PollSet {
   Fd fd_;
 };
 
-/// An alarm on CLOCK_BOOTTIME. Readable once its deadline passed, also when the machine slept
-/// through it: poll()'s own timeout counts on a clock that sleeps too, and a lease must not. One
-/// thread at a time.
+/// An alarm on CLOCK_BOOTTIME, readable once its deadline has passed, even if the machine slept
+/// through it. poll()'s own timeout stops during suspend, and a lease does not. One thread at a
+/// time.
 class Timer {
  public:
   Timer();
-  /// Replaces what was set; never() disarms. Setting what is already set costs nothing.
+  /// Replaces the deadline; never() disarms. Setting the same deadline again costs nothing.
   void set(base::Deadline deadline);
   [[nodiscard]] int descriptor() const { return fd_.number(); }
 

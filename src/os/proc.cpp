@@ -18,8 +18,8 @@
 
 namespace os {
 
-// The name in parentheses may hold anything, parentheses and newlines too: fields count from the
-// last one.
+// The name in parentheses may contain anything, even parentheses and newlines: count fields from
+// the last one.
 std::optional<Process> process_in(std::string_view stat) {
   const auto close = stat.rfind(')');
   Process process{0, 0, '?', 0};
@@ -29,7 +29,7 @@ std::optional<Process> process_in(std::string_view stat) {
   };
   if (close == stat.npos || !number(stat, process.pid)) return std::nullopt;
   stat.remove_prefix(close + 1);
-  // proc(5): field 3 is the state, 4 the parent, 22 the time of the start.
+  // proc(5): field 3 is the state, 4 the parent, 22 the start time.
   int found = 0;
   for (int field = 3; field <= 22; ++field) {
     stat.remove_prefix(std::min(stat.find_first_not_of(' '), stat.size()));
@@ -58,14 +58,14 @@ std::vector<pid_t> pids_in(std::string_view children) {
 
 namespace {
 
-// A look has a directory and a file in it open at a time, and may pin a process meanwhile.
+// A look has a directory and one of its files open, and may pin a process meanwhile.
 constexpr std::size_t most_reserved = 3;
-// Beside a job: the reserve, its guardian and witness, a second connection, files at the release.
+// Needed beside a job: the reserve, guardian and witness, a second connection, files at release.
 constexpr std::size_t least_free = 10;
-// If that many numbers are free above ours, nobody needs to count.
+// If that many numbers above ours are free, counting is unnecessary.
 constexpr rlim_t plenty = 64;
 
-// Of this process; a fork has it as well. Main thread.
+// Of this process; a fork inherits it. Main thread.
 std::array<Fd, most_reserved> reserve;
 bool is_kept = false;
 
@@ -73,7 +73,7 @@ Fd one_more() {
   return Fd{::open("/", O_PATH | O_CLOEXEC)};
 }
 
-/// False if there is nothing left to give.
+/// Returns false if the reserve is used up.
 bool give_one_back() {
   for (Fd& each : reserve) {
     if (!each) continue;
@@ -162,7 +162,7 @@ std::vector<pid_t> Look::numbered_entries(const std::string& path) {
 std::vector<Process> Look::all(base::Deadline until) {
   std::vector<Process> found;
   const auto numbers = numbered_entries("/proc");
-  // A /proc that was unmounted meanwhile is an empty directory: then it shows not even us.
+  // A /proc that was unmounted in the meantime is an empty directory and shows not even us.
   const bool shows_us = std::count(numbers.begin(), numbers.end(), ::getpid()) != 0;
   if (!shows_us && error_ == 0) error_ = ENOENT;
   for (const pid_t pid : numbers) {
@@ -187,7 +187,7 @@ std::vector<pid_t> Look::first_children_of(pid_t parent) {
 }
 
 std::vector<pid_t> first_in(const Fd& list) {
-  constexpr std::size_t page = 4096;  // what the kernel gives at a time
+  constexpr std::size_t page = 4096;  // the kernel's unit of reading
   constexpr std::size_t longest_number = 16;
   std::string text;
   for (std::size_t had = 0; had < 16 * page;) {
@@ -213,7 +213,7 @@ void require_proc() {
 }
 
 bool proc_hides_processes() {
-  // mountinfo(5) of proc(5): "... /proc ... - proc proc rw,hidepid=invisible"; the last one counts.
+  // mountinfo(5) in proc(5): "... /proc ... - proc proc rw,hidepid=invisible"; the last one counts.
   bool hides = false;
   const std::string mounts = contents_of("/proc/self/mountinfo").value_or("");
   for (std::string_view rest = mounts; !rest.empty();) {

@@ -40,19 +40,19 @@ std::vector<Process> descendants(const std::vector<Process>& all, pid_t root,
 
 namespace {
 
-/// By the number alone. Of our own children, which nobody else reaps, that is exact; any other may
-/// have ended since we looked at it, and if every number was given out meanwhile, a stranger has
-/// its number. 0, or an errno value.
+/// Signals by number alone. That is exact for our own children, which only we reap. Any other
+/// process may have ended since the last look, and if every number was reused meanwhile, the signal
+/// hits a stranger. Returns 0 or an errno value.
 int signal_by_number(pid_t pid, const siginfo_t& info) {
   if (::syscall(SYS_rt_sigqueueinfo, pid, info.si_signo, &info) == 0) return 0;
-  // A profile that knows few system calls knows this one.
+  // A seccomp profile that allows few system calls allows this one.
   return ::kill(pid, info.si_signo) == 0 ? 0 : errno;
 }
 
-/// `pinned`: what means this process, whoever gets its number; if there is none, the signal goes by
-/// number. 0: it was sent; ESRCH: the process is gone; any other errno value: the kernel refused.
+/// `pinned` means this process even if its number is reused; without it, the signal goes by number.
+/// Returns 0 if sent, ESRCH if the process is gone, another errno value if the kernel refused.
 int send_signal(pid_t pid, const Fd& pinned, int number) {
-  // Its own mark is for a nested run: the job below that one is a member too.
+  // A mark of its own for a nested run: the job below that is also a member.
   siginfo_t info{};
   info.si_signo = number;
   info.si_code = SI_QUEUE;
@@ -66,38 +66,38 @@ int send_signal(pid_t pid, const Fd& pinned, int number) {
   return signal_by_number(pid, info);
 }
 
-/// An open directory of /proc pins its process as a pidfd does, for pidfd_send_signal(2), too: if
-/// that process started when ours did, it is ours and stays so. There is no need for pidfd_open(2),
-/// which is younger and is refused in more places.
+/// An open directory of /proc pins its process as a pidfd does, and pidfd_send_signal(2) accepts
+/// it. If its start time is unchanged, it is the process that we mean, and stays so. pidfd_open(2)
+/// is younger and refused in more places.
 int signal_exactly(const Process& process, int number) {
   Look look;
   const Fd directory = look.directory_of(process.pid);
   if (!directory && errno == ENOENT) return ESRCH;
   auto now = directory ? look.at(directory) : process;
-  // Without a descriptor to spare it cannot be looked at again, but signalled.
+  // Without a spare descriptor a process can be signalled, but not looked at again.
   if (!now && look.error() != 0) now = process;
   if (!now || now->start != process.start) return ESRCH;
   return send_signal(process.pid, directory, number);
 }
 
-/// A process that /proc does not show us (hidepid=), and a pidfd of it, where the kernel gives one.
+/// A process that /proc hides (hidepid=), with a pidfd of it if the kernel gives one.
 struct Hidden {
   Process process;
   Fd pidfd;
 };
 
-/// Nothing, if it has ended.
+/// Nothing if the process has ended.
 std::optional<Hidden> pin_hidden(Look& look, const Process& process) {
   Hidden hidden{process, Fd{static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0))}};
   if (!hidden.pidfd && errno == ESRCH) return std::nullopt;
-  // If it is a child of that parent after its pidfd was opened, that means this one.
+  // If it is a child of that parent after the pidfd was opened, the pidfd means this process.
   const auto siblings = look.first_children_of(process.parent);
   if (std::count(siblings.begin(), siblings.end(), process.pid) == 0) return std::nullopt;
   return hidden;
 }
 
 std::vector<pid_t> children_now() {
-  // One cheap question first: nearly always there are none.
+  // Ask this cheap question first: nearly always there are none.
   siginfo_t info{};
   if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return {};
   std::vector<pid_t> pids;
@@ -111,8 +111,7 @@ std::vector<pid_t> children_now() {
   return pids;
 }
 
-/// Where the kernel schedules session by session (autogroup, sched(7)), a process's nice value
-/// counts only within its own.
+/// Under autogroup scheduling (sched(7)) a process's nice value counts only within its session.
 void set_session_nice(int nice) {
   const Fd file{::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC)};
   if (!file) return;
@@ -120,16 +119,17 @@ void set_session_nice(int nice) {
   (void)!::write(file.number(), text.data(), text.size());
 }
 
-// A slice of kill_children(), or a look for a first blow: then our own work goes on.
+// The length of a slice of kill_children(), or of a look for a first blow. Our own work continues
+// after it.
 constexpr base::Millis longest_kill{20};
-// What was killed can take so long to die, and its children come to us only then.
+// A killed process can take this long to die, and only then do its children reach us.
 constexpr base::Millis quiet_time{10};
-// A child of a storm lives for some ten microseconds, and to reap a dead one takes as long: fifteen
-// times as long as to kill it. So those who live do not wait until thousands of dead, from a moment
-// in which we had no turn, are reaped; but as the dead make each look longer, some go each time.
+// A child of a fork storm lives for some ten microseconds. Reaping a dead one takes as long,
+// fifteen times as long as a kill. So kill the living before reaping the thousands that died while
+// we were not scheduled. But the dead make each look longer, so reap some each time.
 constexpr int reaped_a_look = 64;
-// For those whom the lists of children do not show, when all are asked to end. Meanwhile nobody
-// listens to a signal that wants them killed; and who is not found is killed in the end.
+// The time to find processes that the lists of children miss, when all are asked to end. Meanwhile
+// no signal that demands a kill is read, and a process that is not found is killed in the end.
 constexpr base::Millis longest_search{1'000};
 
 }  // namespace
@@ -189,7 +189,7 @@ pid_t ProcessTree::root() const {
   return guardian_ != 0 ? guardian_ : ::getpid();
 }
 
-/// Children of the root that are no members; sorted.
+/// The root's children that are not members, sorted.
 std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const {
   if (guardian_ != 0) return {};
   std::vector<pid_t> pids = not_ours_;
@@ -204,7 +204,7 @@ std::vector<pid_t> ProcessTree::strangers(const std::vector<Process>& all) const
   return pids;
 }
 
-/// `hidden`: of those that the kernel's lists of children show, the ones that /proc does not.
+/// `hidden`: processes in the kernel's lists of children that /proc hides.
 std::vector<Process> ProcessTree::members(Look& look, base::Deadline until,
                                           const std::vector<Process>& hidden) const {
   if (is_disbanded()) return {};
@@ -213,19 +213,19 @@ std::vector<Process> ProcessTree::members(Look& look, base::Deadline until,
   return descendants(all, root(), strangers(all));
 }
 
-/// As members(), but by the kernel's own lists of children, which takes microseconds where a look
-/// at every process of a busy host takes tens of milliseconds. The lists may miss a sibling of one
-/// that exits just now (proc(5)), and some kernels have none: good for a first blow only.
+/// As members(), but from the kernel's own lists of children. That takes microseconds; a look at
+/// every process of a busy host takes tens of milliseconds. The lists may miss a sibling of a
+/// process that exits just now (proc(5)), and some kernels have none: use it for a first blow only.
 std::vector<Process> ProcessTree::members_at_hand(Look& look) const {
   if (is_disbanded()) return {};
-  // Where every child has a child as soon as we look, there would be no end.
+  // If every child has a new child by the next look, this would never end.
   const auto until = base::Deadline::after(base::now(), longest_kill);
   std::vector<pid_t> parents{root()};
   std::vector<Process> found;
   for (std::size_t i = 0; i < parents.size() && !until.passed(base::now()); ++i) {
     for (const pid_t child : look.first_children_of(parents[i])) {
       const auto process = look.at(child);
-      // One that has ended meanwhile is found to have, before it is signalled.
+      // If it has ended in the meantime, the signal will find that out.
       found.push_back(process.value_or(Process{child, parents[i], '?', 0}));
       parents.push_back(child);
       if (until.passed(base::now())) break;
@@ -236,7 +236,7 @@ std::vector<Process> ProcessTree::members_at_hand(Look& look) const {
 
 bool ProcessTree::is_member(pid_t pid) const {
   Look look;
-  // A parent may end while we climb up; its children have another one then.
+  // A parent may end while we climb up; its children then have another one.
   for (int attempt = 0; attempt < 3; ++attempt) {
     auto process = look.at(pid);
     if (!process) return false;
@@ -252,10 +252,10 @@ bool ProcessTree::is_member(pid_t pid) const {
 }
 
 Reached ProcessTree::signal(int number, Members which) const {
-  const Urgency urgency;  // the dead of a storm are looked at, too, of whom there may be thousands
+  const Urgency urgency;  // a look includes the dead of a storm, perhaps thousands
   Look look;
   const auto at_hand = members_at_hand(look);
-  // Before any signal: they are known as children of parents that may end of it.
+  // Before any signal: the parents that reveal them may end of it.
   std::map<pid_t, Hidden> hidden;
   for (const Process& process : at_hand) {
     if (process.start != 0) continue;
@@ -274,11 +274,11 @@ Reached ProcessTree::signal(int number, Members which) const {
       return;
     }
     reached.note(process.pid, signal_exactly(process, number));
-    // A stopped process acts on a signal only once it runs again; one that is to stop has.
+    // A stopped process acts on a signal only when it runs again, unless the signal is SIGSTOP.
     const bool acts_later = number != SIGKILL && number != SIGSTOP;
     if (acts_later && process.state == 'T') (void)signal_exactly(process, SIGCONT);
   };
-  // The end of a lease does not wait for the long look around that follows.
+  // The end of a lease cannot wait for the long look below.
   for (const Process& process : at_hand) reach(process);
   const auto until = number == SIGKILL ? base::Deadline::never()
                                        : base::Deadline::after(base::now(), longest_search);
@@ -296,12 +296,12 @@ bool ProcessTree::kill_children(const std::function<void(const Change&)>& on_cha
   const Fd children = Look{}.list_of_children(self, self);
   std::unordered_set<pid_t> killed;
   for (auto quiet = base::Deadline::after(base::now(), quiet_time);;) {
-    const auto now = base::now();  // before the look: we may get no turn for longer than that
+    const auto now = base::now();  // before the look: we may not be scheduled for longer than that
     if (until.passed(now)) return false;
     const auto pids = first_in(children);
     if (pids.empty()) return true;
     bool grown = false;
-    // A child that is not reaped keeps its number, so there is no need to ask whose it is.
+    // An unreaped child keeps its number, so its identity need not be checked.
     for (const pid_t child : pids) {
       grown = killed.insert(child).second || grown;
       (void)::kill(child, SIGKILL);

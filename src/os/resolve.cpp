@@ -15,7 +15,7 @@ namespace os {
 namespace {
 
 constexpr int most_links = 40;  // the kernel's own limit
-// Somebody may remove what we make as often as we make it.
+// Another process may remove what we make as often as we make it.
 constexpr int most_made = 1'000;
 constexpr int just_look = O_PATH | O_CLOEXEC;
 
@@ -60,7 +60,7 @@ class Walk {
         continue;
       }
       struct stat status {};
-      // A new one each time round, which the analyzer does not see.
+      // A new one each time round; the analyzer does not see that.
       // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move)
       if (::fstat(there.number(), &status) != 0) return last_error();
       if (auto objection = rule_(status, where_ + name)) return *std::move(objection);
@@ -79,7 +79,7 @@ class Walk {
       here_ = Fd{::open(from_root ? "/" : ".", just_look | O_DIRECTORY)};
       where_ = from_root ? "/" : "";
     }
-    // The last name is the first to be used up, so they lie in this order.
+    // The last name is used up first, hence this order.
     std::string name;
     std::vector<std::string> names;
     for (const char c : path) {

@@ -21,7 +21,7 @@ bool can_be_passed_on(int number) {
   return number != SIGKILL && number != SIGSTOP && number != SIGCHLD && !belongs_to_library(number);
 }
 
-// A failed write of ours raises these, and a server may hang up at any time.
+// Our own failed writes raise these, and a server may hang up at any time.
 bool is_of_failed_write(int number) {
   return number == SIGPIPE || number == SIGXFSZ;
 }
@@ -38,7 +38,7 @@ void set_disposition(int number, void (*handler)(int)) {
   check(::sigaction(number, &action, nullptr), "setting a signal's disposition");
 }
 
-/// What the kernel sends to a whole foreground group.
+/// Signals that the kernel sends to a whole foreground group.
 bool is_of_terminal(int number) {
   switch (number) {
     case SIGINT:
@@ -48,7 +48,7 @@ bool is_of_terminal(int number) {
     case SIGTTOU:
     case SIGCONT:
     case SIGWINCH: return true;
-    // To the session's leader alone: if that is us, the job would never hear of it.
+    // Sent to the session's leader alone: if that is us, the job would never receive it.
     case SIGHUP: return ::getsid(0) != ::getpid();
     default: return false;
   }
@@ -60,7 +60,7 @@ Sender sender_of(const signalfd_siginfo& info) {
   return is_of_terminal(static_cast<int>(info.ssi_signo)) ? Sender::terminal : Sender::kernel;
 }
 
-/// The kernel means what this process itself did: a failed write, its use of the processor.
+/// The kernel refers to this process itself: a failed write, its use of the processor.
 bool is_about_us(const signalfd_siginfo& info) {
   const auto number = static_cast<int>(info.ssi_signo);
   const bool by_us = info.ssi_pid == static_cast<std::uint32_t>(::getpid());
@@ -84,7 +84,7 @@ bool ends_a_process(int number) {
 }
 
 Signals::Signals() : child_ignored_{is_ignored(SIGCHLD)} {
-  // With SIGCHLD ignored the kernel would throw our job's exit status away.
+  // With SIGCHLD ignored the kernel would discard our job's exit status.
   if (child_ignored_) set_disposition(SIGCHLD, SIG_DFL);
 
   sigset_t blocked;
@@ -93,7 +93,7 @@ Signals::Signals() : child_ignored_{is_ignored(SIGCHLD)} {
   sigaddset(&taken_, SIGCHLD);
   for (int number = 1; number <= SIGRTMAX; ++number) {
     if (is_of_failed_write(number)) sigaddset(&blocked, number);
-    // A blocked signal is queued even when it is ignored, so the ignored ones stay out.
+    // A blocked signal is queued even if it is ignored, so leave out the ignored ones.
     if (!can_be_passed_on(number) || is_ignored(number)) continue;
     sigaddset(is_of_failed_write(number) ? &of_failed_writes_ : &taken_, number);
   }
@@ -123,12 +123,12 @@ std::optional<Signal> Signals::take() {
 }
 
 void Signals::suspend(int number) {
-  // The disposition is the default one: an ignored signal never gets here.
+  // The disposition is the default: an ignored signal never gets here.
   sigset_t only;
   sigemptyset(&only);
   sigaddset(&only, number);
   ::raise(number);
-  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);  // stopped here, until SIGCONT
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);  // stops here, until SIGCONT
   ::sigprocmask(SIG_BLOCK, &only, nullptr);
 }
 
@@ -137,7 +137,7 @@ void Signals::die_of(int number) {
   sigset_t only;
   sigemptyset(&only);
   sigaddset(&only, number);
-  ::prctl(PR_SET_DUMPABLE, 0);  // the memory of rlock is of no use to anybody, and has secrets
+  ::prctl(PR_SET_DUMPABLE, 0);  // rlock's memory helps nobody and contains secrets
   set_disposition(number, SIG_DFL);
   ::raise(number);
   ::sigprocmask(SIG_UNBLOCK, &only, nullptr);

@@ -15,8 +15,7 @@
 namespace os {
 namespace {
 
-/// A pipe or a terminal can be opened a second time, with a mode of our own, unless it belongs to
-/// another user.
+/// A pipe or a terminal can be reopened with a mode of our own, unless it belongs to another user.
 ssize_t write_to_a_second_one(std::string_view text) {
   const int again = ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (again >= 0) {
@@ -36,8 +35,8 @@ ssize_t write_to_a_second_one(std::string_view text) {
 
 void occupy_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // The lowest number that is free is this one. A stdout that can only be read from: what should
-    // have been read there is not lost in silence.
+    // open(2) returns the lowest free number, which is this one. stdout is made read-only, so that
+    // writes to it fail instead of being lost silently.
     const int mode = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
     if (::fcntl(fd, F_GETFD) >= 0) continue;
     if (::open("/dev/null", mode | O_CLOEXEC) < 0) {
@@ -86,8 +85,7 @@ std::size_t write_stderr_at_once(std::string_view text) {
   } else if (S_ISSOCK(kind.st_mode)) {
     size = ::send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   } else {
-    size =
-        ::write(STDERR_FILENO, text.data(), text.size());  // a file: there is no reader to wait for
+    size = ::write(STDERR_FILENO, text.data(), text.size());  // a file: no reader to wait for
   }
   if (size >= 0) return static_cast<std::size_t>(size);
   return errno == EAGAIN || errno == EINTR ? 0 : text.size();

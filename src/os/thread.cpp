@@ -7,8 +7,8 @@
 namespace os {
 namespace {
 
-// A look-up of a name (glibc's resolver and plug-ins) and a TLS handshake take some 100 KiB at
-// most, of which only what is used becomes memory.
+// A name look-up (glibc's resolver and plug-ins) and a TLS handshake take some 100 KiB at most, and
+// only touched pages take memory.
 constexpr std::size_t stack_size = std::size_t{512} * 1024;
 
 using Body = std::function<void()>;
@@ -31,7 +31,7 @@ Result<Thread> Thread::start(Body body) {
   if (error == 0) error = ::pthread_create(&thread, &attributes, run, owned.get());
   ::pthread_attr_destroy(&attributes);
   if (error != 0) return Error{error, "starting a thread"};
-  (void)owned.release();  // the thread's
+  (void)owned.release();  // the thread owns it
   return Thread{thread};
 }
 

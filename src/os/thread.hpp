@@ -1,4 +1,4 @@
-// Threads of ours.
+// Threads with a small stack.
 #pragma once
 
 #include <pthread.h>
@@ -10,13 +10,13 @@
 
 namespace os {
 
-/// As std::thread, but its stack has a size of its own: the usual one is the limit of the main
-/// thread's (ulimit -s), for which a limit of the address space (ulimit -v) may leave no room. To
-/// be joined or detached before its end. Move-only.
+/// As std::thread, but with a fixed stack size: by default it is the limit of the main thread's
+/// (ulimit -s), for which a limit of the address space (ulimit -v) may leave no room. Join or
+/// detach it before destruction. Move-only.
 class Thread {
  public:
   Thread() = default;
-  /// Runs `body`, which must not throw, or says why the system refuses a thread.
+  /// Runs `body`, which must not throw, or returns why the system refuses a thread.
   static Result<Thread> start(std::function<void()> body);
   Thread(Thread&& other) noexcept
       : thread_{other.thread_}, joinable_{std::exchange(other.joinable_, false)} {}

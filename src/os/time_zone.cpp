@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view usual_directory = "/usr/share/zoneinfo";
 
-/// "CET-1CEST,M3.5.0,M10.5.0/3", "<+03>-3": a zone that says itself what it is (tzset(3)).
+/// "CET-1CEST,M3.5.0,M10.5.0/3", "<+03>-3": a zone that states its own rule (tzset(3)).
 bool is_rule(std::string_view zone) {
   constexpr std::string_view digits = "0123456789";
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
@@ -30,7 +30,7 @@ bool is_rule(std::string_view zone) {
   return !offset.empty() && digits.find(offset.front()) != digits.npos;
 }
 
-/// What the C library takes for UTC without data, and is it.
+/// Names that the C library treats as UTC without data, rightly.
 bool is_utc(std::string_view zone) {
   if (zone.starts_with("Etc/")) zone.remove_prefix(4);
   static constexpr std::array<std::string_view, 6> names{"UTC",  "UCT",       "GMT",

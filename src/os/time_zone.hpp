@@ -1,4 +1,4 @@
-// Whether the host knows the time zone that it is set to.
+// A check that the host has data for its time zone.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 namespace os {
 
 /// The time zone that TZ names, or else /etc/localtime (`otherwise`), if this host has no data for
-/// it: then the C library takes UTC, in silence.
+/// it: then the C library silently uses UTC.
 std::optional<std::string> missing_time_zone(const std::string& otherwise = "/etc/localtime");
 
 }  // namespace os

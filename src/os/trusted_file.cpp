@@ -30,7 +30,7 @@ std::string to_chown(uid_t owner, const std::string& path) {
   return mend_owner(owner, fmt::format("chown {} {}", ::geteuid(), to_type(path)));
 }
 
-/// In a sticky directory others cannot take away what is ours.
+/// In a sticky directory other users cannot remove our files.
 Objection object_to_directory(const Fd& directory, const std::string& path) {
   struct stat status {};
   if (::fstat(directory.number(), &status) != 0) return last_error();
@@ -45,20 +45,19 @@ Objection object_to_directory(const Fd& directory, const std::string& path) {
   return std::nullopt;
 }
 
-/// A pipe without a name, such as <(...) makes: whoever reads it got it from the process that made
-/// it.
+/// A pipe without a name, such as <(...) makes: its reader got it from the process that made it.
 bool is_nameless_pipe(const Fd& file, const struct stat& status) {
   struct statfs system {};
   return S_ISFIFO(status.st_mode) && ::fstatfs(file.number(), &system) == 0 &&
          system.f_type == PIPEFS_MAGIC;
 }
 
-/// A device, such as /dev/null or a terminal, has a mode that says nothing of its contents.
+/// The mode of a device, such as /dev/null or a terminal, says nothing about its contents.
 Objection object_to_file(const Fd& file, const std::string& path, Readers readers) {
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) return last_error();
   const bool is_secret = readers == Readers::owner_alone;
-  // sudo leaves us the user's pipe: its writer sends a password that he knows, of no file of ours.
+  // sudo passes on the user's pipe, whose writer sends a password of their own, not a file of ours.
   const bool is_handed_in = is_secret && is_nameless_pipe(file, status);
   if (S_ISCHR(status.st_mode) || is_handed_in) return std::nullopt;
   if (!is_ours_or_roots(status)) {
@@ -75,7 +74,7 @@ Objection object_to_file(const Fd& file, const std::string& path, Readers reader
   return std::nullopt;
 }
 
-/// A pipe without a name has a writer or an end; one with a name may never have either.
+/// A pipe without a name has a writer or an end; a named one may never have either.
 Objection object_to_silence(const Fd& file) {
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) return last_error();
@@ -97,13 +96,13 @@ Result<Fd> open_to_read(const Location& place) {
   return file;
 }
 
-/// The rule for every file that decides what we do or holds a secret. It looks at what was opened,
-/// because by now the path may lead elsewhere.
+/// The rule for every file that controls us or contains a secret. Checks the opened file, because
+/// by now the path may lead elsewhere.
 Result<Fd> open_ours(const std::string& path, Readers readers) {
-  // Most hosts have none, which this first look settles.
+  // Most hosts have no such file, which this first look settles.
   struct stat ignored {};
   if (::stat(path.c_str(), &ignored) != 0) return last_error();
-  // Links may lead to another directory: nobody else may exchange anything in either.
+  // Links may lead to another directory: no other user may exchange anything in either.
   const Fd directory{::open(directory_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
   if (!directory) return last_error();
   if (auto objection = object_to_directory(directory, path)) return *objection;

@@ -16,7 +16,7 @@ bool loads_libraries() {
 }
 
 void keep_command_line(const std::vector<std::string>& /*words*/) {
-  // Executed as a descriptor, this process bears its number as a name, in ps(1) and in logs.
+  // A process executed by descriptor is named after its number, in ps(1) and in logs.
   const auto* const told = std::bit_cast<const char*>(::getauxval(AT_EXECFN));
   const bool is_descriptor = told != nullptr && std::string_view{told}.starts_with("/dev/fd/");
   if (is_descriptor) ::prctl(PR_SET_NAME, program_invocation_short_name);
@@ -27,7 +27,7 @@ Error become_other_program() {
 }
 
 bool plugins_may_be_asked(const std::vector<std::string>& /*hosts*/) {
-  return false;  // not in vain, that is
+  return false;  // without effect, that is
 }
 
 std::string leave_plugins_out() {

@@ -1,4 +1,4 @@
-// In place of with_libraries.cpp in a static program.
+// Replaces with_libraries.cpp in a static program.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -34,12 +34,12 @@ const std::vector<std::string>* words_given = nullptr;
 
 // ---- the other program ----------------------------------------------------------------------
 
-/// Of the file that runs: a link to it does not count.
+/// The path of the running file, with links resolved.
 std::string own_path() {
   std::array<char, PATH_MAX> path{};
   const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
   if (size > 0) return {path.data(), static_cast<std::size_t>(size)};
-  // Without /proc: as execve(2) was told; nobody has changed the directory yet.
+  // Without /proc: as passed to execve(2); nothing has changed the directory yet.
   const auto* const told = std::bit_cast<const char*>(::getauxval(AT_EXECFN));
   const bool found = told != nullptr && ::realpath(told, path.data()) != nullptr;
   return found ? path.data() : "";
@@ -49,10 +49,11 @@ std::string quoted(const std::string& path) {
   return "'" + base::printable(path) + "'";
 }
 
-/// Who may exchange this program itself, besides root and us.
+/// The users, besides root and us, who may exchange this program.
 struct Exchangers {
   uid_t owner;
-  gid_t group;  // that may write to its directory, as "staff" on old Debian systems; else root's
+  gid_t group;  // the group that may write to its directory, as "staff" on old Debian systems; else
+                // root's
 };
 
 Exchangers exchangers_of(const struct stat& program, const std::string& path) {
@@ -62,12 +63,12 @@ Exchangers exchangers_of(const struct stat& program, const std::string& path) {
   return {program.st_uid, is_groups ? directory.st_gid : 0};
 }
 
-/// Nobody who may not exchange this program itself can have put there any step of the way, or what
-/// it leads to: in /tmp anybody could make a directory of that name, or a link.
+/// Accepts each step of the way, and its target, only from users who may exchange this program
+/// itself: in /tmp anybody could make a directory or a link of that name.
 std::optional<Error> refuse_others_work(const struct stat& status, const std::string& path,
                                         const Exchangers& own) {
   const bool is_owned = is_ours_or_roots(status) || status.st_uid == own.owner;
-  // In a sticky directory others can make names; whose they are is seen at the next step.
+  // In a sticky directory others can make names; the next step shows their owner.
   const bool is_sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
   const bool is_known = status.st_gid == 0 || status.st_gid == own.group;
   const mode_t write = is_known ? mode_t{S_IWOTH} : others_write;
@@ -84,7 +85,8 @@ std::optional<Error> refuse_others_work(const struct stat& status, const std::st
   return std::nullopt;
 }
 
-/// Whether it has a loader, as this program has not: so nothing can become itself, again and again.
+/// Whether the file has a loader. This program has none, so it cannot execute itself again and
+/// again.
 bool has_loader(const Fd& file) {
   ElfW(Ehdr) header{};
   if (::pread(file.number(), &header, sizeof header, 0) != sizeof header) return false;
@@ -98,7 +100,7 @@ bool has_loader(const Fd& file) {
   return false;
 }
 
-/// The other program: this very file was examined, whatever its path leads to by now.
+/// The other program: this very file was checked, whatever its path leads to by now.
 struct Program {
   Fd file;
   std::string path;
@@ -147,17 +149,17 @@ Result<Program> other_program() {
   return Error{0, fmt::format("there is neither {}; install that beside this program", places)};
 }
 
-/// Executes the open file; returns only if that cannot be.
+/// Executes the open file; returns only on failure.
 void execute(const Fd& file, char* const* words) {
   ::execveat(file.number(), "", words, environ, AT_EMPTY_PATH);
   if (errno == ENOENT) {
-    // An emulator of this processor opens the file once more, by a name of the descriptor, so it
-    // has to stay open.
+    // An emulator of this processor reopens the file by the descriptor's name, so it has to stay
+    // open.
     (void)::fcntl(file.number(), F_SETFD, 0);
     ::execveat(file.number(), "", words, environ, AT_EMPTY_PATH);
     return;
   }
-  // Sandboxes refuse calls that they do not know.
+  // Sandboxes refuse unknown calls.
   if (errno != ENOSYS && errno != EPERM) return;
   const int refused = errno;
   ::execve(fmt::format("/proc/self/fd/{}", file.number()).c_str(), words, environ);
@@ -217,7 +219,7 @@ Error become_other_program() {
   const int error = errno;
   forbid_core();
   errno = error;
-  // A file that is there and is not found has a loader that is not.
+  // If the file exists and is not found, its loader is missing.
   if (errno == ENOENT) {
     return Error{
         0, fmt::format("running {} takes glibc, whose loader is not here", quoted(program->path))};

@@ -24,18 +24,19 @@ namespace {
 
 constexpr const char* witness_name = "witness";
 
-/// Where close_range(2) is refused, by /proc.
+/// By /proc, where close_range(2) is refused.
 bool close_each_but(int one, int other) {
   std::vector<int> others;
   const auto read = for_each_name("/proc/self/fd", [&](std::string_view name) {
     const auto number = base::number_in<int>(name);
     if (number && *number != one && *number != other) others.push_back(*number);
   });
-  for (const int each : others) ::close(each);  // that of the look is closed already
+  for (const int each : others) ::close(each);  // the look has closed its own
   return bool{read};
 }
 
-/// Every descriptor but these two. Whatever waits for rlock to close one must not wait for us.
+/// Closes all descriptors but these two: processes that wait for rlock to close one must not wait
+/// for us.
 bool close_all_but(int one, int other) {
   const auto low = static_cast<unsigned>(std::min(one, other));
   const auto high = static_cast<unsigned>(std::max(one, other));
@@ -58,7 +59,7 @@ void answer(GuardianLine& line, Signals& signals) {
   }
 }
 
-/// In the new process, to its end.
+/// Runs in the new process, to its end.
 [[noreturn]] void bear_witness(GuardianLine line, Signals& signals, pid_t rlock) {
   try {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -90,7 +91,7 @@ void Witness::start(Signals& signals) {
     return;
   }
   const pid_t self = ::getpid();
-  // A fork whose end sends no SIGCHLD: who waits for any child of rlock's does not wait for it.
+  // A fork whose end sends no SIGCHLD: waiting for any child of rlock does not wait for it.
   const auto pid = static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
   if (pid == 0) {
     line_.close();
