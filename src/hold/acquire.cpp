@@ -15,31 +15,31 @@ using base::Deadline;
 using base::Millis;
 using store::Fault;
 
-// A lease that is shorter than the longest answer would be over when the answer came, and a wait
-// may be; but a connection over TLS to another continent takes a part of a second.
+// With a shorter limit a lease, or a wait, would be over before the answer arrives; but a TLS
+// connection to another continent takes a part of a second.
 constexpr Millis shortest_answer{1'000};
-// On the way out nobody should wait long for a server.
+// On the way out, do not wait long for a server.
 constexpr Millis goodbye{1'000};
-// Whose turn has not come by then gives memory back while it waits, and has it back a tenth of a
-// millisecond later than others when it comes.
+// A waiter whose turn has not come by then gives memory back. Restoring it later costs the waiter a
+// tenth of a millisecond.
 constexpr Millis soon{5'000};
 
-// Whoever replaces a password changes the server and the files of the hosts within seconds.
+// An administrator who replaces a password changes the server and the hosts' files within seconds.
 constexpr Millis for_a_new_password{5'000};
 
-/// One of the locks that we had before is not ours any more, or cannot be had with the token that
-/// they share.
+/// An earlier lock is lost, or cannot be acquired with the token that they share.
 struct LostEarlier {
   std::string why;
 };
 
-/// Wants one lock, and meanwhile looks after those that the same run already holds. Main thread; no
-/// other thread exists yet.
+/// Acquires one lock, and meanwhile refreshes those that the same run already holds. Main thread;
+/// no other thread exists yet.
 class Acquirer {
  public:
   struct Terms {
     base::Deadline wait_ends;
-    base::Millis grace;  // of the validity this much must be left, or the job could not be stopped
+    base::Millis grace;  // this much of the validity must be left, or the job could not be stopped
+                         // in time
     base::Millis longest_answer;
     const std::vector<store::Token>& outer;
   };
@@ -48,8 +48,8 @@ class Acquirer {
   Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& claim, const Terms& terms,
            HeldLocks& earlier, os::Signals& signals);
 
-  /// Once. Gives the store away inside Held. Whatever else happens, nothing of this claim is left
-  /// behind on a server that answers: a silent fault may have been a grant, so it is withdrawn.
+  /// Call once. Moves the store into Held on success. Otherwise nothing of this claim is left on a
+  /// server that answers: a silent fault may have been a grant, so it is withdrawn.
   Outcome run();
 
  private:
@@ -59,19 +59,19 @@ class Acquirer {
   std::optional<Outcome> recover(const store::Fault& fault);
   std::optional<Outcome> accept(store::Granted granted);
   std::optional<Outcome> obey(const store::Notice& notice);
-  /// After a wait that has brought nothing.
+  /// After a wait without result.
   std::optional<Outcome> rest_after(const store::Turn& turn, base::Moment began);
-  /// A pause, unless something happens.
+  /// Pauses, unless something happens.
   std::optional<Outcome> rest(Millis pause);
-  /// Refreshes what is due and hears what others want of those; nothing if all is well.
+  /// Refreshes the locks that are due and reads their notices; nothing if all is well.
   std::optional<Outcome> look_after_earlier();
-  /// A run that we are part of holds it alone. By its name alone that is not always seen: one
+  /// Whether an enclosing run holds it exclusively. The name alone does not always show that: one
   /// server may have two names.
   bool is_outer(const std::optional<store::Holder>& holder) const;
   bool is_final_refusal(const Fault& fault);
-  /// What is readable when a signal comes, or a notice about an earlier lock.
+  /// Descriptors that become readable on a signal, or on a notice about an earlier lock.
   std::vector<int> wakers() const;
-  /// A signal that ends us, if one came; the others are dealt with.
+  /// Takes all signals; returns one that ends us.
   std::optional<int> deadly_signal();
   Outcome withdrawn(Outcome outcome);
 
@@ -84,10 +84,11 @@ class Acquirer {
   WaitPace pace_;
   base::Moment began_;
   base::Deadline attempt_ends_;
-  bool was_queued_ = false;                 // so the server has let us in before
-  std::optional<Deadline> let_in_until_{};  // of a refusal: it may be taken back until then
-  bool asked_again_ = false;                // a single attempt whose answer was lost asks once more
-  bool disturbed_ = false;  // a signal that does not concern us cut a question short
+  bool was_queued_ = false;                 // so the server has accepted us before
+  std::optional<Deadline> let_in_until_{};  // of a refusal, which may be revoked until then
+  bool asked_again_ = false;                // after a lost answer a single attempt repeats its
+                                            // request
+  bool disturbed_ = false;                  // an unrelated signal interrupted a request
 };
 
 Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& claim,
@@ -101,8 +102,8 @@ Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& 
       began_{base::now()},
       attempt_ends_{Deadline::after(began_, terms.longest_answer)} {}
 
-/// The end of the wait ends a question, too; and the two questions that a single attempt may take
-/// have the time of one.
+/// The end of the wait also ends a request. The two requests of a single attempt share the time of
+/// one.
 base::Deadline Acquirer::answer_due(base::Moment now) const {
   const Millis lease = std::max(claim_.ttl.length(), shortest_answer);
   const Deadline longest = Deadline::after(now, std::min(lease, terms_.longest_answer));
@@ -131,7 +132,7 @@ Acquirer::Outcome Acquirer::run() {
             return GaveUp{claim_.name, std::move(busy.holder), busy.waiting, GaveUp::Why::nested};
           }
           const bool queueing = claim_.on_busy == store::OnBusy::queue;
-          // Nobody in particular has it: some of it may be ours.
+          // No single holder: we may hold a part of it.
           if (!busy.holder) store_->withdraw(claim_, {Deadline::after(base::now(), goodbye)});
           return GaveUp{claim_.name, std::move(busy.holder), busy.waiting,
                         queueing ? GaveUp::Why::crowded : GaveUp::Why::busy};
@@ -153,13 +154,13 @@ Acquirer::Outcome Acquirer::run() {
 }
 
 bool Acquirer::is_outer(const std::optional<store::Holder>& holder) const {
-  if (!holder || holder->others > 0) return false;  // another one may make room
+  if (!holder || holder->others > 0) return false;  // another permit may become free
   return std::any_of(terms_.outer.begin(), terms_.outer.end(),
                      [&](const store::Token& each) { return each.text() == holder->token; });
 }
 
 std::optional<Acquirer::Outcome> Acquirer::look_after_earlier() {
-  // Each once at most: where a server is slow, the first is due again when the last is done.
+  // Each at most once: if a server is slow, the first is due again when the last is done.
   for (auto left = earlier_.size(); left > 0 && earlier_.due().passed(base::now()); --left) {
     auto news = earlier_.refresh(signals_.descriptor());
     if (auto* lost = std::get_if<Lost>(&news)) return withdrawn(LostEarlier{std::move(lost->why)});
@@ -209,7 +210,7 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& queued) {
   let_in_until_.reset();
   line_.update(queued, told_at);
   for (;;) {
-    // Listening for the earlier locks begins before the first wait.
+    // Start listening for the earlier locks before the first wait.
     if (auto outcome = look_after_earlier()) return outcome;
     const Deadline until =
         std::min({terms_.wait_ends, line_.due(), earlier_.due(), earlier_.listen_due()});
@@ -236,7 +237,7 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& queued) {
       return withdrawn(
           GaveUp{claim_.name, std::move(holder), queued.ahead, GaveUp::Why::timed_out});
     }
-    // A wait whose end was ours to choose is no sign of anything.
+    // If we chose the end of the wait, it means nothing.
     const bool ours = disturbed_ || until.passed(base::now());
     const bool again = std::holds_alternative<store::ClaimAgain>(turn);
     if (again || !ours) {
@@ -253,8 +254,7 @@ std::optional<Acquirer::Outcome> Acquirer::obey(const store::Notice& notice) {
   if (stop) store_->withdraw(claim_, limit);
   store_->confirm_stopped(claim_.name, notice, limit);
   if (stop) return Dismissed{claim_.name, notice.why};
-  // Only what was reserved for us was taken away: our position may be gone with it, our wish is
-  // not.
+  // We lost only a reservation. Our position may be lost with it, but we still want the lock.
   return std::nullopt;
 }
 
@@ -289,8 +289,8 @@ std::optional<Acquirer::Outcome> Acquirer::rest(Millis pause) {
   return std::nullopt;
 }
 
-/// A server may take a new password a moment before the password file has it. A holder, refused at
-/// a refresh, goes on asking as well, until its lease ends.
+/// A server may have a new password a moment before the password file. A holder that is refused at
+/// a refresh also keeps trying, until its lease ends.
 bool Acquirer::is_final_refusal(const Fault& fault) {
   if (fault.kind != Fault::Kind::denied) return false;
   const auto now = base::now();
@@ -304,7 +304,7 @@ std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
   if (hopeless) return withdrawn(fault);
   if (std::exchange(disturbed_, false)) return std::nullopt;
   if (claim_.on_busy == store::OnBusy::give_up) {
-    // Only a lost answer is worth a second question, which the same token makes safe.
+    // Repeat only a request whose answer was lost; the same token makes that safe.
     const bool in_time = !attempt_ends_.passed(base::now());
     if (fault.kind != Fault::Kind::silent || asked_again_ || !in_time) return withdrawn(fault);
     asked_again_ = true;
@@ -347,14 +347,14 @@ Acquirer::Outcome Acquirer::withdrawn(Outcome outcome) {
 using Opener = std::function<std::unique_ptr<store::LockStore>()>;
 using Attempted = std::variant<HeldLocks, LostEarlier, NotAcquired>;
 
-/// With the last lock in hand: the first ones may have been refreshed a while ago.
+/// With the last lock acquired: the first ones may not have been refreshed for a while.
 std::optional<std::variant<LostEarlier, Dismissed>> freshen(HeldLocks& all,
                                                             const Acquirer::Terms& terms,
                                                             const os::Signals& signals) {
   for (auto left = all.size(); left > 0 && all.due().passed(base::now()); --left) {
     const auto news = all.refresh(signals.descriptor());
     if (const auto* lost = std::get_if<Lost>(&news)) return LostEarlier{lost->why};
-    if (std::holds_alternative<Trouble>(news)) break;  // what is left of the lease may be enough
+    if (std::holds_alternative<Trouble>(news)) break;  // the rest of the lease may be enough
   }
   if (auto heard = all.hear()) {
     if (auto* asked = std::get_if<AskedToStop>(&*heard)) {
@@ -404,7 +404,7 @@ Acquisition acquire(const Opener& open_store, const Wanted& wanted, os::Signals&
       return store::Fault{store::Fault::Kind::silent,
                           "a lock was lost while another was asked for: " + lost.why};
     }
-    // What a server hears late of this round is not to be about the next.
+    // A late request of this round must not affect the next.
     const store::Token fresh = claims.front().token.another();
     for (store::Claim& claim : claims) claim.token = fresh;
     base::log::detail("a lock was lost while another was waited for ({}); once more", lost.why);

@@ -1,4 +1,4 @@
-// From wanting locks to holding all of them, or to knowing why not.
+// Acquisition of one or several locks, or the reason why it failed.
 #pragma once
 
 #include <functional>
@@ -14,53 +14,52 @@
 
 namespace hold {
 
-/// It is somebody else's.
+/// Another run holds the lock.
 struct GaveUp {
-  // crowded: too many wait already; nested: a run that we are part of holds it
+  // crowded: too many waiters already; nested: an enclosing run holds it
   enum class Why { busy, timed_out, crowded, nested };
   store::LockName name;
   std::optional<store::Holder> holder;
-  std::size_t others;  // waiting (before us, if we queued)
+  std::size_t others;  // waiters (before us, if we queued)
   Why why;
 };
-/// While we waited, somebody told us not to.
+/// Another user or run dismissed us while we waited.
 struct Dismissed {
   store::LockName name;
   std::string why;
 };
-/// Somebody uses the key in a way that does not go together with ours.
+/// Others use the key in an incompatible mode.
 struct Incompatible {
   store::LockName name;
   store::ModeConflict conflict;
 };
-/// There is nothing left to do.
+/// A run for the slot has already ended, so there is nothing to do.
 struct AlreadyDone {
   store::LockName name;
   store::SlotDone done;
 };
-/// A signal came that would have ended us; we are out of the queue.
+/// A signal that would have ended us arrived; we have left the queue.
 struct Interrupted {
   int signal;
 };
-/// Why a lock was not had; nothing of the claim is left on a server that answers.
+/// Why a lock was not acquired; nothing of the claim is left on a server that answers.
 using NotAcquired =
     std::variant<GaveUp, Dismissed, Incompatible, AlreadyDone, Interrupted, store::Fault>;
 
 struct Wanted {
-  std::vector<store::Claim> claims;  // in the order in which everybody takes them: sorted by name
+  std::vector<store::Claim> claims;  // sorted by name, the order in which every run acquires them
   base::Millis wait;                 // 0: one attempt; Millis::max(): forever
   base::Millis grace;
-  base::Millis longest_answer;  // a server that takes longer for one is as good as silent
-  std::vector<store::Token>
-      outer{};  // of the runs that we are part of: we would wait for ourselves
+  base::Millis longest_answer;        // a server that takes longer for one counts as silent
+  std::vector<store::Token> outer{};  // tokens of enclosing runs: we would wait for ourselves
 };
 
 using Acquisition = std::variant<HeldLocks, NotAcquired>;
 
-/// Takes the locks one after the other, each through a store of its own, and refreshes those it has
-/// while it waits for the next. Because everybody takes them in the same order, no two runs can
-/// wait for each other (Havender 1968). Should one be lost meanwhile, all are given back and it
-/// begins anew, as long as the wait lasts. Main thread; no other thread exists yet.
+/// Acquires the locks one after the other, each through a store of its own, and refreshes those it
+/// has while it waits for the next. Every run uses the same order, so no two runs can wait for each
+/// other (Havender 1968). If it loses one meanwhile, it releases all and starts again, for as long
+/// as the wait lasts. Main thread; no other thread exists yet.
 Acquisition acquire(const std::function<std::unique_ptr<store::LockStore>()>& open_store,
                     const Wanted& wanted, os::Signals& signals);
 

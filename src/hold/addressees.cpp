@@ -7,9 +7,9 @@
 namespace hold {
 namespace {
 
-// For a sender to reach the last one of our processes, on a busy machine.
+// The time in which a sender reaches all our processes on a busy machine.
 constexpr base::Millis all_sent{50};
-// For the witnesses to get a turn. One that is stopped does not answer.
+// The time that the witnesses get to run. A stopped one does not answer.
 constexpr base::Millis longest_answer{1'000};
 
 }  // namespace

@@ -9,18 +9,19 @@
 
 namespace hold {
 
-/// A job in our process group gets what is sent to that group, and must not get it from us again.
-/// Two processes of ours tell: the witness is in the group, the guardian is not.
+/// A job in our process group receives signals sent to that group, and must not receive them again
+/// from us. Two processes of ours tell the cases apart: the witness is in the group, the guardian
+/// is not.
 ///
-///   the witness   the guardian   it was sent to
+///   the witness   the guardian   the signal was sent to
 ///   has it not    -              us: `kill PID`
 ///   has it        has it not     the group: `kill -- -PGID`, a CI agent
-///   has it        has it, too    every process, if a service manager sent it (the control group);
-///                                by anybody else perhaps to each process of our program
+///   has it        has it         every process, if a service manager sent it (the control group);
+///                                otherwise perhaps each process of our program
 ///
-/// "It" is the same signal by the same process at about the same time: timeout(1) sends its signal
-/// to its child and then to the group, and a service manager to one process after the other. Where
-/// there is a doubt, the answer is "to us": a job may get a signal twice, but never not at all.
+/// "It" is the same signal from the same process at about the same time: timeout(1) signals its
+/// child and then the group, and a service manager one process after the other. In doubt, the
+/// answer is "to us": a job may receive a signal twice, but must not miss it.
 class Addressees {
  public:
   enum class Witness { in_group, guardian };
@@ -29,21 +30,21 @@ class Addressees {
     bool job_has_it;
   };
 
-  /// A signal to us whose address is in doubt. `by_manager`: a service manager sent it.
+  /// A signal to us with unknown addressees. `by_manager`: a service manager sent it.
   void came(const os::Signal& signal, bool by_manager, base::Moment now);
-  /// What a witness reports.
+  /// A witness's report.
   void witnessed(Witness by, int signal, pid_t sender, base::Moment now);
   void answered(Witness by, int question);
-  /// It has ended: what it has reported is all.
+  /// The witness has ended and reports nothing more.
   void gone(Witness which);
 
-  /// The question for both witnesses, when it is time to ask them: whether they have reported all.
+  /// A question for both witnesses, when due: have they reported all signals?
   std::optional<int> question(base::Moment now);
-  /// Decisions, in the order in which the signals came.
+  /// Decisions, in the order in which the signals arrived.
   std::optional<Decided> take(base::Moment now);
   [[nodiscard]] base::Deadline due() const;
   [[nodiscard]] bool empty() const { return doubts_.empty(); }
-  /// The job has ended: nobody is waited for that may still send.
+  /// The job has ended: stop waiting for further signals.
   void hurry() { hurried_ = true; }
 
  private:
@@ -51,7 +52,7 @@ class Addressees {
     os::Signal signal;
     bool by_manager;
     base::Moment came;
-    int question = 0;  // that was asked for it; 0: none yet
+    int question = 0;  // sent to the witnesses for this signal; 0: none yet
     base::Deadline answer_due = base::Deadline::never();
   };
   struct Sighting {

@@ -14,14 +14,14 @@
 namespace hold {
 namespace {
 
-/// A line "token TAB server TAB key TAB fence" for each; none of them holds a tab or a newline.
+/// A line "token TAB server TAB key TAB fence" for each; no field has a tab or a newline.
 std::string holds_with(const std::vector<store::Lease>& leases, const std::string& server) {
   const char* outer = std::getenv("RLOCK_HOLDS");
   std::string text{outer == nullptr ? "" : outer};
   for (const store::Lease& lease : leases) {
     const std::string line = fmt::format("{}\t{}\t{}\t{}", lease.token.text(), server,
                                          base::printable(lease.name.text()), lease.fence);
-    // A reentrant run is told again of what a run around it holds.
+    // An outer run may already have listed a lock that a reentrant run holds.
     if ((text + '\n').find(line + '\n') != std::string::npos) continue;
     text += (text.empty() ? "" : "\n") + line;
   }
@@ -75,7 +75,7 @@ std::vector<std::string> job_environment(const std::vector<store::Lease>& leases
   std::vector<std::string> result;
   for (const std::string_view text : os::environment()) {
     const auto name = text.substr(0, text.find('='));
-    // A run inside has its lease from a server's word that the token holds the lock, and no more.
+    // A nested run only learns that the token holds the lock; its lease lacks the rest.
     const bool is_known = is_reentrant && (name == "RLOCK_PERMIT" || name == "RLOCK_RESOURCE");
     const bool replaced =
         (server.url && name == "RLOCK_SERVER") ||
@@ -109,7 +109,7 @@ std::optional<std::string> too_much_to_tell(const std::vector<store::Claim>& cla
                                             const std::optional<store::Slot>& slot) {
   const auto longest = os::longest_string_of_program();
   const auto most = os::longest_strings_of_program();
-  // What almost every run has is far from both.
+  // Almost every run is far below both limits.
   std::size_t all = size_for_program(os::environment()) + size_for_program(command);
   for (const auto& claim : claims) all += claim.name.text().size() + claim.token.text().size();
   if (all < longest / 8) return std::nullopt;

@@ -12,7 +12,7 @@ using store::Deadline;
 
 namespace {
 
-// A server that is restarting or failing over needs a moment; a tight loop would not help it.
+// A server that restarts or fails over needs a moment; a tight loop would not help it.
 constexpr base::Millis between_tries{50};
 
 }  // namespace
@@ -22,7 +22,7 @@ Held::~Held() {
   try {
     (void)release({base::Deadline::after(base::now(), longest_last_word)});
   } catch (const std::system_error&) {
-    // No descriptor or thread left, which is why we are here: the lease ends by itself.
+    // No descriptor or thread is left, which is why we are here: the lease ends by itself.
   }
 }
 
@@ -40,7 +40,7 @@ store::Release Held::release(const os::CallLimit& limit, const store::Parting& p
   store::Parting numbered = parting;
   numbered.fence = lease_.fence;
   for (bool unheard = false;;) {
-    // The connection may have died without a word: the first try leaves a half for a new one.
+    // The connection may be dead without a sign: the first try leaves half for a new one.
     const auto now = base::now();
     const auto share =
         unheard ? limit : limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
@@ -56,7 +56,7 @@ store::Release Held::release(const os::CallLimit& limit, const store::Parting& p
 }
 
 Deadline HeldLocks::Lock::listen_due() const {
-  // After a notice there is nothing more to be heard.
+  // After a notice no other can follow.
   if (lost || deaf || notice) return Deadline::never();
   return listener && !listen_again ? listener->due() : Deadline::at({});
 }
@@ -131,7 +131,7 @@ void HeldLocks::listen(int interrupt) {
     if (!each.listener) each.listener = each.held.listener();
     each.deaf = !each.listener;
     each.listen_again = false;
-    // Connecting must not make a refresh late.
+    // Connecting must not delay a refresh.
     if (!each.deaf) each.listener->listen({due(), interrupt});
   }
 }
@@ -177,7 +177,7 @@ void HeldLocks::abandon() && {
       }
       if (each.notice) each.held.confirm_stopped(*each.notice, limit);
     } catch (const std::system_error&) {
-      // No descriptor left: the lease ends by itself.
+      // No descriptor is left: the lease ends by itself.
     }
   }
 }

@@ -1,5 +1,4 @@
-// The locks that are ours: the proof of holding one, its refreshing in time, and what others want
-// of it.
+// The locks that we hold: proof of holding, timely refreshes, and notices from others.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +13,8 @@
 
 namespace hold {
 
-/// Made only by a grant; move-only. Whoever has it may refresh and release, and nobody else can,
-/// because the store is inside. Unspent, it releases itself (bounded by `longest_last_word`).
+/// Made only by a grant; move-only. Its owner alone can refresh and release, because the store is
+/// inside. If unspent, it releases itself (bounded by `longest_last_word`).
 class Held {
  public:
   static constexpr base::Millis longest_last_word{2'000};
@@ -31,9 +30,9 @@ class Held {
   /// On success the lease's validity is the new one.
   store::Renewal renew(const os::CallLimit& limit);
 
-  /// Spends it, as `parting` says; without one it is free at once, and nothing is remembered.
-  /// Tried again after a silent fault, with the same token, until limit ends: an answer that was
-  /// lost makes the second try find nothing of ours, which then is success. The first try has half
+  /// Spends it, as `parting` says; by default the lock is free at once and nothing is recorded.
+  /// After a silent fault, tries again with the same token until the limit ends: if an answer was
+  /// lost, the second try finds nothing of ours, which counts as success. The first try gets half
   /// of the time.
   store::Release release(const os::CallLimit& limit, const store::Parting& parting = {});
 
@@ -41,11 +40,11 @@ class Held {
     return store_->listener(lease_.name, lease_.token);
   }
 
-  /// Tells whoever sent the notice that the job has stopped. Also right once it is spent.
+  /// Tells the sender of the notice that the job has stopped. Allowed after it is spent.
   void confirm_stopped(const store::Notice& notice, const os::CallLimit& limit) {
     connection().confirm_stopped(lease_.name, notice, limit);
   }
-  /// There is nothing to release: definitely lost, or left to somebody else. Spends it.
+  /// Spends it without a release: the lock is lost for certain, or left to another process.
   void give_up() { spent_ = std::move(store_); }
 
  private:
@@ -56,7 +55,7 @@ class Held {
   store::Lease lease_;
 };
 
-/// All leases last until then at least.
+/// All leases last at least until then.
 struct Extended {
   store::Deadline valid_until;
 };
@@ -64,20 +63,20 @@ struct Extended {
 struct Trouble {
   std::string why;
 };
-/// The lock is definitely not ours any more, and is not refreshed any more.
+/// The lock is lost for certain and is not refreshed again.
 struct Lost {
   store::LockName name;
   std::string why;
 };
-/// Somebody wants the job to stop. The lock still is ours.
+/// Another process wants the job to stop. We still hold the lock.
 struct AskedToStop {
   store::LockName name;
   std::string why;
 };
 using News = std::variant<Extended, Trouble, Lost, AskedToStop>;
 
-/// Every third of the TTL, reckoned from the last success so that the rhythm does not drift; after
-/// a fault again after 50 ms, doubling, at most a tenth of the TTL.
+/// Every third of the TTL, counted from the last success so that the rhythm does not drift. After a
+/// fault again after 50 ms, doubling, at most a tenth of the TTL.
 class Pace {
  public:
   Pace(store::Ttl ttl, base::Moment granted_at) : ttl_{ttl.length()} { succeeded(granted_at); }
@@ -93,8 +92,8 @@ class Pace {
     retry_ *= 2;
   }
 
-  /// How long one refresh may take before it is tried again on a fresh connection: short enough for
-  /// several tries within what is left of a lease, long enough for a slow network.
+  /// How long one refresh may take before a retry on a fresh connection: short enough for several
+  /// tries within the rest of a lease, long enough for a slow network.
   [[nodiscard]] base::Millis answer_time() const {
     return std::clamp(ttl_ / 6, base::Millis{25}, base::Millis{5'000});
   }
@@ -108,9 +107,8 @@ class Pace {
   base::Deadline next_ = base::Deadline::never();
 };
 
-/// For the first of so many that are released one after the other. Where connections have died, the
-/// first one that is tried takes half of the time to find that out; from then on each has an even
-/// share.
+/// The limit of the first of `left` releases, one after the other. If connections are dead, the
+/// first one tried takes half of the time to find out; after that, each has an even share.
 inline os::CallLimit share_of(const os::CallLimit& limit, std::size_t left) {
   const auto now = base::now();
   const auto rest = limit.until.left(now);
@@ -118,42 +116,43 @@ inline os::CallLimit share_of(const os::CallLimit& limit, std::size_t left) {
   return limit.at_most(base::Deadline::after(now, rest / static_cast<base::Millis::rep>(left)));
 }
 
-/// What became of one lock that was cared for.
+/// The state of one lock at the end.
 struct ReturnedLock {
   Held held;
   bool lost;                            // there is nothing to release
-  std::optional<store::Notice> notice;  // somebody waits for the word that the job has stopped
+  std::optional<store::Notice> notice;  // its sender waits for the confirmation that the job has
+                                        // stopped
 };
 
-/// One or several locks, each refreshed in its own rhythm. Never blocks longer than one refresh may
-/// take. One thread at a time: the main thread while it waits for more locks, the renewer's
-/// afterwards.
+/// One or several locks, each refreshed in its own rhythm. Never blocks for longer than one refresh
+/// may take. One thread at a time: the main thread while it waits for more locks, then the
+/// renewer's.
 class HeldLocks {
  public:
   void add(Held held);
   [[nodiscard]] bool empty() const { return locks_.empty(); }
   [[nodiscard]] std::size_t size() const { return locks_.size(); }
-  /// In the order in which they came.
+  /// In the order of acquisition.
   [[nodiscard]] std::vector<store::Lease> leases() const;
-  /// The earliest end of all leases, those of lost locks apart; never() if there are none.
+  /// The earliest end of all leases but those of lost locks; never() if there are none.
   [[nodiscard]] store::Deadline valid_until() const;
 
-  /// When refresh() is due, and what it does: one lock, the one that is due first.
+  /// When refresh() is due. It refreshes one lock, the one that is due first.
   [[nodiscard]] store::Deadline due() const;
   News refresh(int interrupt);
 
-  /// When listen() is due, which connects and subscribes where it is needed; not before the first
-  /// call does anybody listen.
+  /// When listen() is due, which connects and subscribes as needed. There is no listener before its
+  /// first call.
   [[nodiscard]] store::Deadline listen_due() const;
   void listen(int interrupt);
-  /// Readable when hear() may have something to say; -1 while there is no connection.
+  /// Readable when hear() may return news; -1 while there is no connection.
   [[nodiscard]] std::vector<int> descriptors() const;
   std::optional<News> hear();
 
-  /// The locks, in the order in which they came.
+  /// The locks, in the order of acquisition.
   std::vector<ReturnedLock> give_back() &&;
-  /// Releases them without a word to people, where no job ran, and sends the word that none runs to
-  /// those who wait for it. Takes at most `Held::longest_last_word`.
+  /// Releases them silently, if no job ran, and confirms that no job runs to those who wait for
+  /// that. Takes at most `Held::longest_last_word`.
   void abandon() &&;
 
  private:
@@ -167,7 +166,7 @@ class HeldLocks {
     bool lost = false;
     bool deaf = false;          // the store has no listener for it
     bool disturbed = false;     // the last refresh failed
-    bool listen_again = false;  // where the next one succeeded, which may be another server
+    bool listen_again = false;  // after the next success, which may be on another server
     std::optional<store::Notice> notice{};
 
     [[nodiscard]] store::Deadline due() const {

@@ -11,18 +11,18 @@
 namespace hold {
 namespace {
 
-// To find and reach every process of a tree takes time, which must not be the next holder's.
+// Finding and reaching every process of a tree takes time, which must not be the next holder's.
 constexpr base::Millis kill_lead{20};
-// The guardian's blow comes after ours, and still in time.
+// The guardian kills after us, and still in time.
 constexpr base::Millis guardian_lead = kill_lead / 2;
-// Between two rounds of KILL, for what forked while we were looking.
+// The pause between two rounds of KILL, for processes that forked during a look.
 constexpr base::Millis kill_rounds{10};
-// stderr can be a file on a server that is silent, and a write to it takes for ever. Nothing is
-// said while we kill: when the tree is gone, or after this time.
+// stderr can be a file on a silent server, where a write blocks for ever. So write nothing while we
+// kill, until the tree is gone or this time has passed.
 constexpr base::Millis silent_kill{1'000};
 
-// timeout(1) sends its signal to its child and then to the group that the child is in, and a
-// shell's kill %1 reaches both rlock and a run below it: twice the same within this time is one.
+// timeout(1) signals its child and then the child's group, and a shell's kill %1 reaches both rlock
+// and a run below it: the same signal twice within this time counts once.
 constexpr base::Millis doubled_within{1'000};
 
 std::string_view event_of(StoppedFor::Reason reason) {
@@ -55,34 +55,34 @@ void JobPolicy::on_arrival(const os::Signal& signal) {
 Actions JobPolicy::on_signal(const os::Signal& signal, JobHeard heard, base::Moment now) {
   on_arrival(signal);
   const bool after_stop = signal.number == SIGCONT && std::exchange(followed_, false);
-  // A job that signals its group means itself. To us that is no order.
+  // A job that signals its group means itself. We do not obey it.
   if (signal.sender == os::Sender::job) return {};
-  // A shell's fg continues the whole group, so after ^Z the job has it already.
+  // A shell's fg continues the whole group, so after ^Z the job already has it.
   if (after_stop) return {ResumeTree{}};
   if (heard == JobHeard::yes) {
     const bool to_group = signal.sender == os::Sender::process;
     return to_group && is_stop(signal.number) ? complete_stop(signal.number, now) : Actions{};
   }
   if (signal.number == SIGCONT) return {ToJob{SIGCONT, signal.value}, ResumeTree{}};
-  // A tree outside our group has no shell that would continue it: it is stopped with us.
+  // No shell would continue a tree outside of our group, so it is stopped with us.
   if (signal.sender == os::Sender::terminal && os::stops_a_process(signal.number)) {
     return {ToTree{SIGSTOP}, Follow{signal.number}, ResumeTree{}};
   }
   return pass_on(signal, now);
 }
 
-/// The group got it from its sender; the rest of the tree gets it from us.
+/// The sender signalled the group; we pass the signal on to the rest of the tree.
 Actions JobPolicy::complete_stop(int signal, base::Moment now) {
-  if (stop_passed_on_) return {};  // the job has heard each of them
+  if (stop_passed_on_) return {};  // the job has received each of them
   stop_passed_on_ = PassedOn{signal, now};
   return {ToOthers{signal}};
 }
 
 Actions JobPolicy::pass_on(const os::Signal& signal, base::Moment now) {
-  // HUP and QUIT mean "reload" and "dump" to many a program, USR1 and USR2 mean anything: those are
-  // for the job's own process. TERM and INT mean "stop", and that is for all of it: a shell that
-  // waits for its command would otherwise not even see them before the command ends.
-  // Once the job's own process has ended, what ends it is for the rest that is waited for.
+  // To many programs HUP and QUIT mean "reload" and "dump", and USR1 and USR2 can mean anything:
+  // these are for the job's own process. TERM and INT mean "stop", for the whole tree: a shell that
+  // waits for its command would otherwise not act on them before the command ends. Once the job's
+  // own process has ended, deadly signals are for the rest of the tree.
   const bool stop = is_stop(signal.number) || (ended_ && is_deadly(signal.number));
   if (!stop) return {ToJob{signal.number, signal.value}};
   if (stop_passed_on_) {
@@ -91,7 +91,7 @@ Actions JobPolicy::pass_on(const os::Signal& signal, base::Moment now) {
     return same ? Actions{} : kill_tree();
   }
   stop_passed_on_ = PassedOn{signal.number, now};
-  // Commands in the background of a shell ignore INT and QUIT.
+  // A shell's background commands ignore INT and QUIT.
   if (ended_ && phase_ == Phase::running) return stop_tree(now);
   return {ToTree{signal.number}};
 }
@@ -117,10 +117,10 @@ Actions JobPolicy::on_news(const News& news, base::Moment now) {
 
 Actions JobPolicy::on_job_stopped(int signal, bool has_terminal) {
   if (!os::stops_a_process(signal)) {
-    // SIGSTOP means this one process; then the lease is kept alive for it. But a shell stops itself
-    // by it (suspend): nobody could type at its terminal while we go on.
+    // SIGSTOP is meant for this one process, and the lease is kept alive for it. But a shell stops
+    // itself with it (suspend): its terminal would be unusable if we went on.
     if (!has_terminal) return {};
-    signal = SIGTSTP;  // the kernel does nothing where nobody could continue us
+    signal = SIGTSTP;  // the kernel does nothing if no shell could continue us
   }
   followed_ = true;
   return {Follow{signal}};
@@ -131,7 +131,7 @@ bool JobPolicy::has_heard(int signal) const {
 }
 
 bool JobPolicy::was_told_to_end() const {
-  // Many a job survives HUP and QUIT, and ends by itself much later.
+  // Many jobs survive HUP and QUIT, and end by themselves much later.
   return has_heard(SIGTERM) || has_heard(SIGINT) ||
          (ended_ && ended_->signalled() && has_heard(ended_->signal()));
 }
@@ -140,12 +140,12 @@ Actions JobPolicy::on_job_ended(os::ExitStatus status, base::Moment now) {
   ended_ = status;
   if (phase_ != Phase::running) return {};
   const bool died_of_heard = status.signalled() && has_heard(status.signal());
-  // Whoever is killed, by hand or for want of memory, could not see to what it had started.
+  // A command killed by SIGKILL (by hand or by the OOM killer) could not stop its children.
   const bool was_killed = status.signalled() && status.signal() == SIGKILL;
-  // It ended by itself: what it left behind is its business.
+  // It ended by itself, so its leftover processes are its own business.
   if (!stop_passed_on_ && !died_of_heard && !was_killed) return {};
   Actions actions = stop_tree(now);
-  // The rest has had its TERM together with it, and what cleans up since is to come to its end.
+  // The rest received TERM together with it; let its cleanup finish.
   const bool all_heard = stop_passed_on_ && stop_passed_on_->signal == SIGTERM;
   return all_heard ? Actions{} : actions;
 }
@@ -213,15 +213,15 @@ Actions JobPolicy::stop_for(StoppedFor reason, const std::string& line, base::Mo
 }
 
 Actions JobPolicy::stop_tree(base::Moment now) {
-  if (end().passed(now)) return kill_tree();  // we were not running when it was time
+  if (end().passed(now)) return kill_tree();  // we were not running at that time
   phase_ = Phase::stopping;
   const auto last_moment = end().earlier_by(std::min(kill_lead, terms_.grace / 4));
   kill_at_ = std::min(last_moment, store::Deadline::after(now, terms_.grace));
   return {ToTree{SIGTERM}};
 }
 
-/// Our guardian kills in our place while we write, if it still is there; but a kill that we have
-/// begun comes first.
+/// The guardian, if it is still there, kills in our place while we write; but first complete a kill
+/// that we have begun.
 Actions JobPolicy::say(std::string text, std::string_view event) {
   Say line{std::move(text), event};
   if (phase_ != Phase::killing) return {std::move(line)};
@@ -231,7 +231,7 @@ Actions JobPolicy::say(std::string text, std::string_view event) {
 
 Actions JobPolicy::kill_tree() {
   phase_ = Phase::killing;
-  kill_at_ = store::Deadline::at({});  // at once, and then in rounds
+  kill_at_ = store::Deadline::at({});  // at once, then in rounds
   return {};
 }
 

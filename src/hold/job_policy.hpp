@@ -24,17 +24,17 @@ struct StoppedFor {
 /// Actions, to be carried out in order.
 struct ToJob {
   int signal;                            // to the job's own process
-  std::optional<std::uint64_t> value{};  // that goes with it
+  std::optional<std::uint64_t> value{};  // sent with it
 };
 struct ToTree {
   int signal;  // to the job and all its descendants
 };
 struct ToOthers {
-  int signal;  // to those of them that are not in our process group
+  int signal;  // to the members outside of our process group
 };
-struct ResumeTree {};  // SIGCONT to those that are stopped
+struct ResumeTree {};  // SIGCONT to stopped members
 struct Follow {
-  int signal;  // our job was stopped by the terminal: stop as well, until continued
+  int signal;  // the terminal stopped our job: stop as well, until continued
 };
 struct Say {
   std::string text;
@@ -43,8 +43,8 @@ struct Say {
 using Action = std::variant<ToJob, ToTree, ToOthers, ResumeTree, Follow, Say>;
 using Actions = std::vector<Action>;
 
-/// The rules of rlock-limits(7), SIGNALS and TIMING. It knows the lease's
-/// validity, not the store; the job's state, not its pid; and the time only as it is told.
+/// The rules of rlock-limits(7), SIGNALS and TIMING. It knows the lease's validity but not the store, the
+/// job's state but not its pid, and the time only as a parameter.
 class JobPolicy {
  public:
   struct Terms {
@@ -52,63 +52,63 @@ class JobPolicy {
     store::Deadline valid_until;
     base::Millis grace;
     OnLost on_lost;
-    bool wait_all;  // the rest of the tree belongs to the job
+    bool wait_all;  // the rest of the tree is part of the job
     // The job must be gone by then, however long the lease lasts and whatever `on_lost` says.
     store::Deadline latest_end = store::Deadline::never();
     std::string why_then{};  // for messages: "it had its 1h of --max-hold"
   };
   explicit JobPolicy(Terms terms) : terms_{std::move(terms)} {}
 
-  /// To be called at once with a signal whose on_signal() comes later, because somebody looks into
-  /// who got it: the job may end of it meanwhile.
+  /// Call at once for a signal whose on_signal() follows after its addressees are known: the job
+  /// may die of it before.
   void on_arrival(const os::Signal& signal);
-  /// Whether the job got the signal as well, because it was sent to more than us.
+  /// Whether the job also received the signal, because it was not sent to us alone.
   enum class JobHeard { yes, no };
   Actions on_signal(const os::Signal& signal, JobHeard heard, base::Moment now);
   Actions on_news(const News& news, base::Moment now);
-  /// `has_terminal`: it is in the foreground of a terminal, and somebody sees us if we stop.
+  /// `has_terminal`: the job is in the foreground of a terminal, and a shell sees us stop.
   Actions on_job_stopped(int signal, bool has_terminal);
-  /// We stopped because our job was stopped, and nobody has continued us yet.
+  /// We stopped because our job was stopped, and have not been continued.
   [[nodiscard]] bool follows() const { return followed_; }
   Actions on_job_ended(os::ExitStatus status, base::Moment now);
-  /// Nobody would stop the job if we were killed now: it goes, as the kernel has begun to see to.
+  /// If rlock is killed now, no process can stop the job, so kill it; the kernel has begun to.
   Actions on_guardian_killed();
-  /// What is still to be said. To be called once, when the job is over and its tree is gone.
+  /// Delayed messages. Call once, when the job is over and its tree is gone.
   Actions last_words();
-  /// The round of KILL that on_time() asked for need not be followed by another one before.
+  /// Delays the next round of KILL, after the one that on_time() ordered, until `at`.
   void kill_again(store::Deadline at);
-  /// To be called whenever due() passed; harmless at any other time.
+  /// Call whenever due() has passed; harmless at any other time.
   Actions on_time(base::Moment now);
   [[nodiscard]] store::Deadline due() const;
-  /// Why the job's time is over at the moment it must be gone by; nothing if that is the lease's
-  /// end.
+  /// Why the job's time ends when it must be gone; nothing if that is the lease's end.
   [[nodiscard]] std::optional<std::string> overran() const {
     if (terms_.latest_end < terms_.valid_until) return terms_.why_then;
     return std::nullopt;
   }
-  /// When somebody else must have killed the tree if we, stopped or stuck, have not.
+  /// When another process must have killed the tree if we, stopped or stuck, have not.
   [[nodiscard]] store::Deadline last_moment() const;
 
-  /// The job itself ended, and nobody waits for the rest of its tree.
+  /// The job itself ended, and the rest of its tree is not waited for.
   [[nodiscard]] bool is_done() const { return ended_ && !awaits_tree(); }
-  /// It ended, and its tree was told to or is waited for: done once the tree is empty.
+  /// The job ended and its tree is waited for, or was told to end: done once the tree is empty.
   [[nodiscard]] bool awaits_tree() const {
     return ended_ && (phase_ != Phase::running || terms_.wait_all);
   }
 
   [[nodiscard]] const std::optional<os::ExitStatus>& ended() const { return ended_; }
-  /// Why we stopped the job, if we did: the lock was, or would have been, lost, or somebody asked.
+  /// Why we stopped the job, if we did: the lock was lost or would have been, or another user
+  /// asked.
   [[nodiscard]] const std::optional<StoppedFor>& stopped_for() const { return stopped_for_; }
-  /// Somebody, the system that goes down perhaps, told us to end, and the job with us.
+  /// Whether another process, perhaps the system at shutdown, told us and the job to end.
   [[nodiscard]] bool was_told_to_end() const;
-  /// Why the lock was lost, where the job runs on all the same.
+  /// Why the lock was lost, if the job runs on nevertheless.
   [[nodiscard]] const std::optional<std::string>& warned_of() const { return warned_of_; }
 
  private:
   [[nodiscard]] bool has_heard(int signal) const;
   enum class Phase { running, stopping, killing };
 
-  /// When the job must be gone: at the end of the lease or of --max-hold, whichever is first.
+  /// When the job must be gone: at the end of the lease or of --max-hold, whichever comes first.
   [[nodiscard]] store::Deadline end() const {
     return std::min(terms_.valid_until, terms_.latest_end);
   }
@@ -123,18 +123,18 @@ class JobPolicy {
   Terms terms_;
   Phase phase_ = Phase::running;
   store::Deadline kill_at_ = store::Deadline::never();
-  Actions unsaid_{};  // while we kill
+  Actions unsaid_{};  // held back while we kill
   store::Deadline say_at_ = store::Deadline::never();
   struct PassedOn {
     int signal;
     base::Moment at;
   };
-  std::optional<PassedOn> stop_passed_on_;  // the first TERM or INT that the tree got
-  std::vector<int> heard_;                  // deadly signals that reached us, whoever sent them
+  std::optional<PassedOn> stop_passed_on_;  // the first TERM or INT that the tree received
+  std::vector<int> heard_;                  // deadly signals that reached us, from any sender
   std::string trouble_;
   std::optional<StoppedFor> stopped_for_;
   std::optional<std::string> warned_of_{};
-  bool followed_ = false;  // we stopped because our job was stopped at the terminal
+  bool followed_ = false;  // we stopped because the terminal stopped our job
   std::optional<os::ExitStatus> ended_;
 };
 

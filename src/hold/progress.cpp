@@ -14,10 +14,10 @@ namespace {
 
 constexpr base::Millis on_terminal{1'000};
 constexpr base::Millis elsewhere{60'000};
-// Between two lines that tell of a change: a log of an hour's wait is 360 lines at most.
+// The pause between two lines about changes: an hour's wait logs at most 360 lines.
 constexpr base::Millis between_changes{10'000};
 
-/// As precise as an estimate deserves to be told.
+/// As precise as an estimate can be.
 std::string rough(base::Millis length) {
   using std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
   base::Millis step = hours{1};
@@ -35,16 +35,16 @@ std::string rough(base::Millis length) {
   return text;
 }
 
-/// Until the first of the holders is done; nothing if that is not known.
+/// The time until the first holder is done; nothing if unknown.
 std::optional<base::Millis> until_first_end(const store::Queued& queued, base::Millis typical) {
   using Kind = store::Holder::Kind;
-  // Free, or reserved for the first of those ahead of us.
+  // Free, or reserved for the first waiter ahead of us.
   if (!queued.holder || queued.holder->kind == Kind::reserved) return base::Millis{0};
   const store::Holder& holder = *queued.holder;
   if (holder.kind == Kind::kept) return holder.expires_in;
   if (holder.kind != Kind::holder || !holder.held_for) return std::nullopt;
   if (*holder.held_for > 2 * typical) return std::nullopt;
-  // One that is late by less may end at any time.
+  // If it is late by less, it may end at any time.
   return std::max(typical - *holder.held_for, typical / 10);
 }
 
@@ -63,7 +63,7 @@ void say(const store::LockName& name, const store::Queued& queued, const store::
   event.notice("{}", waiting_text(name, queued, mode, trouble, std::nullopt));
 }
 
-/// Whether people would want to hear of it. (That a holder confirmed its reservation is no news.)
+/// Whether the difference interests people. (A holder that confirms its reservation does not.)
 bool differ(const store::Queued& one, const store::Queued& other) {
   const auto token = [](const store::Queued& queued) {
     return queued.holder ? queued.holder->token : std::string{};
@@ -75,7 +75,7 @@ bool differ(const store::Queued& one, const store::Queued& other) {
 
 std::optional<base::Millis> expected_wait(const store::Queued& queued, const store::Mode& mode) {
   if (!queued.typical_run || mode.kind == store::Mode::Kind::shared) return std::nullopt;
-  // No run is longer than a lease may be, so no product overflows.
+  // A run cannot be longer than the longest lease, so no product overflows.
   const base::Millis longest = store::Ttl::longest;
   const base::Millis typical = std::min(*queued.typical_run, longest);
   base::Millis::rep at_once = mode.permits;
@@ -138,8 +138,8 @@ std::string waiting_text(const store::LockName& name, const store::Queued& queue
   if (!columns) return fmt::format("waiting for '{}': {}{}{}", key, state, position, later);
   std::string line = fmt::format("waiting for '{}'{}: {}{}", key, position, state, later);
   if (base::columns_of(line) <= *columns) return line;
-  // Whoever waits knows the key, and wants to know who holds it: a quarter of the line tells enough
-  // of it, or less, so that the position fits.
+  // A waiter knows the key, and wants to know the holder: give the key a quarter of the line or
+  // less, so that the position fits.
   const std::size_t fixed =
       std::min(*columns, std::string_view{"waiting for '': "}.size() + 1 + position.size());
   const std::size_t room = std::max<std::size_t>(std::min(*columns / 4, *columns - fixed), 4);
@@ -185,9 +185,9 @@ void WaitingLine::tick(base::Moment now) {
     *queued.holder->held_for += std::chrono::duration_cast<base::Millis>(now - told_at_);
   }
   if (!terminal_) return say(name_, queued, mode_, trouble_);
-  // A background job does not write over the prompt.
+  // A background job must not write over the prompt.
   if (!os::stderr_is_ours()) return;
-  // The terminal may have been resized since. It would scroll for a line that fills it.
+  // The terminal may have been resized. It would scroll if the line filled it.
   constexpr std::size_t prefix = 7;  // "rlock: "
   const std::size_t columns = std::max(os::stderr_columns().value_or(80), prefix + 1);
   base::log::status(waiting_text(name_, queued, mode_, trouble_, columns - prefix - 1));

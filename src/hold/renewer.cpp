@@ -13,13 +13,13 @@ namespace {
 
 using store::Deadline;
 
-// A job that outlives this is worth a second connection to hear what others want of it.
+// A job that runs longer than this is worth a second connection for notices.
 constexpr base::Millis worth_listening{1'000};
-// To connect for that, before a refresh is due: one that fails is tried again a second later.
+// To connect for that before a refresh is due. If it fails, the next try is a second later.
 constexpr base::Millis to_connect{20};
-// Where the machine has no thread or no descriptor left, the job may be about to give some back.
+// If the machine has no spare thread or descriptor, the job may be about to free some.
 constexpr base::Millis retry_without_resources{200};
-// Of a main thread that gave no sign. It gives one with each refresh, at a third of the TTL.
+// The shortest allowed silence of the main thread, which gives a sign with each refresh.
 constexpr base::Millis least_patience{1'000};
 constexpr base::Millis look_again{100};
 
@@ -31,9 +31,9 @@ base::Millis patience_of(const HeldLocks& locks) {
 
 }  // namespace
 
-/// What the thread does, and what it shares with its owner: three mailboxes and the signs of life.
-/// The rest belongs to the thread from begin() until it posted Finished, and to the owner before
-/// and after.
+/// The thread's work, and the state that it shares with its owner: three mailboxes and the signs of
+/// life. The rest belongs to the thread from begin() until it has posted Finished, and to the owner
+/// before and after.
 class Renewer::Watch {
  public:
   struct Order {};
@@ -54,7 +54,7 @@ class Renewer::Watch {
  private:
   [[nodiscard]] bool is_abandoned(base::Moment now) const;
 
-  // No mutex: a debugger may stop the main thread while it has one.
+  // Not a mutex: a debugger may stop the main thread while it holds one.
   std::atomic<base::Moment> job_until_{Deadline::never().moment()};
   std::atomic<base::Moment> seen_at_{base::now()};
   base::Millis patience_;
@@ -103,8 +103,7 @@ void Renewer::Watch::step(Deadline listen_at) {
     descriptors.push_back(orders.descriptor());
     os::wait_any(descriptors, std::min(due, listen_due));
   }
-  // Also after listen(): a store that has asked again may have heard meanwhile, and no descriptor
-  // tells of that.
+  // Also after listen(): a store that subscribed again may have news without a readable descriptor.
   while (const auto heard = locks_.hear()) news.post(*heard);
 }
 

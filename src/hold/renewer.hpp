@@ -1,4 +1,4 @@
-// The one thread that outlives a call: it keeps the leases alive while the job runs.
+// The one thread that outlives a call: it refreshes the leases while the job runs.
 #pragma once
 
 #include <memory>
@@ -12,38 +12,38 @@
 
 namespace hold {
 
-/// The thread did not answer in time (a name server that hangs): the leases end by themselves.
+/// The thread did not answer in time (a hanging name server): the leases end by themselves.
 struct Unreachable {};
-/// What stop() leaves to do.
+/// The remaining work after stop().
 using Handback = std::variant<std::vector<ReturnedLock>, Unreachable>;
 
-/// Owns the proof of holding from its making until stop(): the main thread cannot touch the store
-/// meanwhile, because it does not have it. All public members: main thread only.
+/// Owns the proof of holding from its construction until stop(): the main thread cannot touch the
+/// store in between, because it does not have it. All public members: main thread only.
 class Renewer {
  public:
   explicit Renewer(HeldLocks locks);
-  /// The process that is there as long as anything of the job is. Before begin().
+  /// The process that lives as long as any process of the job. Call before begin().
   void watch_over(pid_t guardian);
   ~Renewer();
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;
 
-  /// When begin() is due, never() once it was: a job that ends before never costs a thread. A
-  /// machine that has none to spare is asked again, which is said, and is news.
+  /// When begin() is due; never() once it was: a job that ends earlier costs no thread. If the
+  /// machine has no thread to spare, it tries again, and reports that as news.
   [[nodiscard]] store::Deadline begin_at() const { return begin_at_; }
   void begin();
 
-  /// The main thread runs, and the guardian ends the job at `job_until` unless it hears of a later
-  /// moment. From then on, and once the guardian itself has ended, a lease is refreshed only if the
-  /// last call was no more than a TTL (or a second) ago: of a main thread that hangs or is traced,
-  /// no job is left that needs the lock.
+  /// Says that the main thread runs, and that the guardian ends the job at `job_until` unless told
+  /// of a later moment. From then on, and once the guardian itself has ended, refreshes a lease
+  /// only if the last call was at most a TTL (or a second) ago: if the main thread hangs or is
+  /// traced, no job is left that needs the lock.
   void note_alive(base::Moment now, store::Deadline job_until);
 
   /// Readable while there is news.
   [[nodiscard]] int descriptor() const;
   std::optional<News> take();
 
-  /// Ends the thread, cutting a refresh in flight short, and gives the proof back. Once.
+  /// Ends the thread, interrupting a refresh in flight, and returns the proof. Call once.
   Handback stop(store::Deadline deadline);
 
  private:
@@ -51,7 +51,7 @@ class Renewer {
   std::shared_ptr<Watch> watch_;  // shared with the thread, which may have to be left behind
   store::Deadline listen_at_;
   store::Deadline begin_at_;
-  bool said_ = false;  // that there is no thread to be had
+  bool said_ = false;  // whether the lack of a thread was reported
   os::Thread thread_;
 };
 

@@ -1,4 +1,4 @@
-// How a run ended: what the server is to remember of it, and what that means for its slot. Pure.
+// The end of a run: the record for the server, and what it means for the slot. Pure.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace hold {
 
-/// Of a run whose job ended so, and was stopped for that if it was.
+/// `stopped_for` is why we stopped the job, if we did.
 store::RunEnd run_end(os::ExitStatus status, const std::optional<StoppedFor>& stopped_for);
 
-/// Whoever stops the nightly job does not want a spare to begin it again; a host that goes down
-/// does. `told_to_end`: by a signal to us, which the job had as well.
+/// A person who stops the nightly job does not want a spare to start it again; a host that goes
+/// down does. `told_to_end`: by a signal to us that the job also received.
 store::Parting::SlotEnd slot_end(const store::RunEnd& end, bool told_to_end);
 
 }  // namespace hold

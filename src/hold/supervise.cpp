@@ -53,14 +53,14 @@ class Supervisor {
   bool refusal_said_ = false;
   os::KillRounds rounds_;
   Addressees addressees_;
-  std::deque<os::Change> changes_;  // of the job; the signals that came before go first
+  std::deque<os::Change> changes_;  // of the job; earlier signals come first
   base::Deadline witness_due_ = base::Deadline::after(base::now(), os::short_job);
 };
 
 Ending Supervisor::run() {
   signals_.take_all();
   if (const auto guardian = tree_.guardian()) renewer_.watch_over(*guardian);
-  // The job was not there yet when these came, or had not begun: it has none of them.
+  // These arrived before the job existed or had begun: it has received none of them.
   look_at_signals(JobIs::fresh);
   for (;;) {
     timer_.set(std::min({policy_.due(), renewer_.begin_at(), addressees_.due(), witness_due_}));
@@ -170,10 +170,10 @@ void Supervisor::look_at_job() {
 }
 
 void Supervisor::look_at(const os::Change& change) {
-  // We may have been stopped meanwhile, by ourselves even, and the job killed for that.
+  // We may have been stopped in between, even by ourselves, and the job killed for that.
   look_at_clock();
   if (change.kind == os::Change::Kind::stopped) {
-    // Told late, after fg: the stop is over, and nobody would continue us once more.
+    // Reported late, after fg: the stop is over, and no shell would continue us again.
     if (!guardian_.job_is_stopped()) return;
     const bool has_terminal = guardian_.job_has_terminal();
     carry_out(policy_.on_job_stopped(change.stop_signal(), has_terminal));
@@ -191,7 +191,7 @@ void Supervisor::carry_out(const Actions& actions) {
           const auto reached = tree_.signal(to.signal);
           if (to.signal == SIGKILL) look_at_round(reached);
           say_refusal(to.signal, reached);
-          // The guardian has descriptors of its own to look with, and knows the job itself.
+          // The guardian has its own descriptors for a look, and knows the job itself.
           if (reached.processes == 0 && !reached.refused) guardian_.signal_tree(to.signal);
         },
         [&](const ToOthers& to) {
@@ -211,8 +211,8 @@ void Supervisor::look_at_round(const os::Reached& reached) {
   if (const auto line = rounds_.complaint(tree_, now)) base::log::error("{}", *line);
 }
 
-/// Once: what may not be signalled, a program of another user's, is tried again until it is gone;
-/// so is what cannot be seen.
+/// Once: processes that we may not signal, such as another user's, and processes that we cannot see
+/// are tried again until they are gone.
 void Supervisor::say_refusal(int signal, const os::Reached& reached) {
   if (!reached.refused && reached.unseen == 0) return;
   if (std::exchange(refusal_said_, true)) return;
@@ -231,7 +231,7 @@ Ending supervise(os::Guardian& guardian, os::Witness& witness, os::ProcessTree& 
     return ending;
   } catch (...) {
     witness.dismiss();
-    // Whoever catches this will release the lock: not while the job runs.
+    // The catcher will release the lock: not while the job runs.
     for (os::KillRounds rounds; !tree.empty();) {
       rounds.met(tree.signal(SIGKILL), base::now());
       os::wait_any({}, rounds.due());

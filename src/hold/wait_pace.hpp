@@ -1,4 +1,4 @@
-// How soon a waiter asks again, whatever a server makes of its waits.
+// The rate at which a waiter asks again, whatever a server does to its waits.
 #pragma once
 
 #include <algorithm>
@@ -8,29 +8,28 @@
 
 namespace hold {
 
-/// The pauses of one waiter. A claim that is queued proves nothing: a server, or a proxy before it,
-/// may answer each claim and cut each wait, so only a wait that lasted ends the back-off. Pure.
+/// The pauses of one waiter. Being queued proves nothing: a server, or a proxy in front of it, may
+/// answer each claim and cut each wait, so only a wait that lasted ends the back-off. Pure.
 class WaitPace {
  public:
   using Millis = base::Millis;
   static constexpr Millis first_retry{50};
   static constexpr Millis longest_retry{1'000};
-  // A wake comes so soon after another when several runs end together, or waiters of a quorum bid
-  // against each other; but not two hundred times in a row.
+  // Two wakes come this close together when several runs end at once, or when waiters of a quorum
+  // outbid each other; but not two hundred times in a row.
   static constexpr Millis soon{50};
   static constexpr int most_in_a_row = 200;
   static constexpr Millis between_wakes{100};
-  // For so long nobody is told.
+  // Shorter cuts are not reported.
   static constexpr Millis worth_a_word{1'000};
 
-  /// Before the next question, when one failed.
+  /// The pause after a failed request.
   Millis after_fault() {
     const Millis pause = retry_;
     retry_ = std::min(retry_ * 2, longest_retry);
     return pause;
   }
-  /// Before the next question or wait, when a wait that began then has ended and brought nothing;
-  /// `cut`: before its time.
+  /// The pause after a wait without result that began at `began`; `cut`: it ended early.
   Millis after_wait(base::Moment began, base::Moment now, bool cut) {
     const auto lasted = now - began;
     in_a_row_ = lasted < soon ? in_a_row_ + 1 : 0;
@@ -43,7 +42,7 @@ class WaitPace {
     if (!cut_since_) cut_since_ = began;
     return after_fault();
   }
-  /// Once for waits that have been cut for a second.
+  /// True once, when waits have been cut for a second.
   bool is_to_be_said(base::Moment now) {
     if (said_ || !cut_since_ || now - *cut_since_ < worth_a_word) return false;
     said_ = true;
