@@ -9,7 +9,7 @@
 #include "cmd/present.hpp"
 #include "cmd/server_options.hpp"
 
-/// Of the leak sanitizer, where the program is built with it.
+/// From the leak sanitizer, in builds with it.
 extern "C" void __lsan_do_leak_check() __attribute__((weak));
 
 namespace {
@@ -44,7 +44,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   const int code = cmd::has_stack() ? run(argc, argv) : int{cmd::ExitCode::system_refused};
   // Not exit(): a thread that hangs in a name server or a lock server may be left behind, and must
-  // not find the statics destroyed that it uses, OpenSSL's among them. All output is written.
+  // not lose the statics that it uses, OpenSSL's among them. All output is already written.
   if (__lsan_do_leak_check != nullptr) __lsan_do_leak_check();
   std::_Exit(code);
 }

@@ -1,4 +1,4 @@
-// What a lock server answers: to a claim, a refresh, a release, a check, and to a waiter.
+// The answers of a lock server to a claim, a refresh, a release, a check and a waiter.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,18 @@ namespace store {
 /// The server did not do as asked.
 struct Fault {
   enum class Kind {
-    unreachable,    // no connection: it did not happen
+    unreachable,    // no connection: nothing happened
     silent,         // no answer (too slow, cut off, interrupted): it may or may not have happened
-    unavailable,    // it says that it cannot now (loading, read-only, out of memory): it did not
-                    // happen
-    denied,         // credentials or permissions: asking again will not help
+    unavailable,    // refused for now (loading, read-only, out of memory): nothing happened
+    denied,         // credentials or permissions: a retry will not help
     unusable,       // an unexpected answer: not the server we need
-    misconfigured,  // the servers are not what the configuration takes them for
+    misconfigured,  // the servers are not as configured
   };
   Kind kind;
   std::string why;  // for people; never contains a secret
 };
 
-/// The reason of a silent Fault where we did not wait any more: it says nothing of the server.
+/// The reason of a silent Fault when we stopped waiting: it says nothing about the server.
 inline constexpr std::string_view cut_short = "interrupted";
 
 /// A `T`, or why the server did not give one.
@@ -45,51 +44,51 @@ Fault* fault_in(std::variant<Outcomes...>& answer) {
   return std::get_if<Fault>(&answer);
 }
 
-/// Adds how long the question had, if that time was up: a user wants to know what was waited for.
+/// If the request used up its time, adds how long that was, for the user.
 inline void say_limit(Fault& fault, Moment asked_at, Deadline due) {
   if (!due.passed(base::now())) return;
   fault.why += " (" + base::format_duration(due.left(asked_at)) + ")";
 }
 
-/// Who has a lock that we do not have.
+/// A holder of a lock that we do not have.
 struct Holder {
   enum class Kind {
     holder,
-    kept,       // its job has ended; --min-hold keeps the lock
-    reserved,   // woken, has not confirmed yet
-    foreign,    // no rlock
-    neighbour,  // has no lock either, but waits at the server for this host
+    kept,       // its job has ended, but --min-hold keeps the lock
+    reserved,   // woken, not confirmed yet
+    foreign,    // not an rlock
+    neighbour,  // has no lock either, but waits at the server on behalf of this host
   } kind;
-  std::string token;  // what the server stores; empty for a value that is no string
+  std::string token;  // as the server stores it; empty if the value is not a string
   std::optional<Millis> held_for;
-  std::optional<Millis> expires_in;  // nothing: it never expires by itself
-  std::size_t others = 0;            // that hold it together with this one
-  std::string reason{};              // what it says that it wants the lock for, if that is known
+  std::optional<Millis> expires_in;  // nothing: it never expires
+  std::size_t others = 0;            // other holders of the same lock
+  std::string reason{};              // why it wants the lock, if known
 };
 
 struct Granted {
-  Lease lease;         // may already be over, if the answer was slow: look at valid_until
-  std::string flaw{};  // unless empty, why it must not be used: withdraw it
-  bool again = false;  // the claim had been granted before, if the server says that
+  Lease lease;         // may have expired if the answer was slow: check valid_until
+  std::string flaw{};  // unless empty, why the grant must not be used but withdrawn
+  bool again = false;  // the server says that the claim had been granted before
 };
 struct Queued {
   std::optional<Holder> holder;
   std::size_t ahead;                    // waiters before us
-  std::optional<Millis> look_in;        // when something may have happened of which nobody tells
-  std::optional<Millis> typical_run{};  // see rules::typical_length(); nothing: none is remembered
-  std::uint64_t ticket = 0;             // of a server that knows tickets
+  std::optional<Millis> look_in;        // when to check for changes that no message reports
+  std::optional<Millis> typical_run{};  // see rules::typical_length(); nothing: no run is recorded
+  std::uint64_t ticket = 0;             // from servers that issue tickets
 };
 struct Busy {
   std::optional<Holder> holder;
   std::size_t waiting;
 };
-/// Somebody uses the key in a way that does not go together with ours.
+/// Others use the key in an incompatible mode.
 struct ModeConflict {
   Mode mode;
-  Token token;  // who does
+  Token token;  // of one of them
 };
-/// A run for the claim's slot has ended by itself: there is nothing left to do, and nothing of the
-/// claim on the server.
+/// A run for the claim's slot has ended by itself: nothing is left to do, and nothing of the claim
+/// is on the server.
 struct SlotDone {
   Token by;
   Fence fence;
@@ -97,17 +96,18 @@ struct SlotDone {
   RunOutcome outcome;
   Millis ended_ago;
 };
-/// A server may yet hear that an earlier claim by this token was taken back: no use asking with it.
+/// A server may still process a withdrawal of an earlier claim with this token, so the token cannot
+/// be used again.
 struct TokenExhausted {
   std::string why;
 };
 using Attempt = std::variant<Granted, Queued, Busy, ModeConflict, SlotDone, TokenExhausted, Fault>;
 
 struct Renewed {
-  Deadline valid_until;  // never(): the lock does not end by itself
+  Deadline valid_until;  // never(): the lock does not expire
   Moment asked_at;
 };
-/// Definite: the lock is gone or somebody else's.
+/// Certain: the lock is gone or has another holder.
 struct NotOurs {
   std::string why;
 };
@@ -125,26 +125,25 @@ struct Elsewhere {
 };
 using Standing = std::variant<StillOurs, Elsewhere, Fault>;
 
-/// A word to whoever holds a lock, or waits for it.
+/// A message to a holder or a waiter.
 struct Notice {
   enum class Kind {
-    lost,  // the lock was taken away; a refresh would find out later
-    stop,  // please stop, and give it back
+    lost,  // the lock was taken away; a refresh would notice later
+    stop,  // a request to stop and release the lock
   } kind;
   std::string why;       // "force-released by app@web1"
-  std::string reply_to;  // where confirm_stopped() sends its word; empty: nobody waits for it
+  std::string reply_to;  // where confirm_stopped() replies to; empty: no process waits for a reply
 };
 
 /// It may be our turn.
 struct ClaimAgain {
-  /// Unless empty: the wait was cut short, why, and the next one may end in the same way. A caller
-  /// pauses before it claims again, longer each time.
+  /// Unless empty: the wait was cut short, and this is why. The next may end in the same way, so
+  /// the caller pauses before it claims again, longer each time.
   std::string cut{};
 };
-/// CallLimit ended; we go on queueing.
+/// CallLimit ended; we stay in the queue.
 struct StillWaiting {};
-/// A fault is one that no claim would show; anything else that goes wrong is a ClaimAgain that was
-/// cut short.
+/// A Fault is one that a claim would not reveal; any other failure is a ClaimAgain with `cut`.
 using Turn = std::variant<ClaimAgain, StillWaiting, Notice, Fault>;
 
 }  // namespace store

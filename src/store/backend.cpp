@@ -24,17 +24,17 @@ Parsed widened(base::Result<Server, BadUrl> server) {
   return ServerSpec{*std::move(server)};
 }
 
-/// Of a URL whose scheme is known.
+/// `url` has a known scheme.
 template <auto server_in>
 Parsed parsed_by(const Url& url) {
   return widened(server_in(url));
 }
 
-/// One kind of URLs: a row here is all that a new scheme needs.
+/// One kind of URL: a new scheme needs only a row here.
 struct Scheme {
   std::string_view name;
   Parsed (*parse)(const Url&);
-  std::string_view form;  // for messages; empty: the row above says it
+  std::string_view form;  // for messages; empty: covered by the row above
 };
 constexpr std::array<Scheme, 9> schemes{{
     {"redis", parsed_by<redis::tcp_server_in>,
@@ -51,7 +51,7 @@ constexpr std::array<Scheme, 9> schemes{{
     {"file", parsed_by<local::directory_in>, "file:[///directory]"},
 }};
 
-/// The Redis servers that it is made of.
+/// The Redis servers that `server` consists of.
 std::span<const RedisServer> redis_servers_in(const ServerSpec& server) {
   if (const auto* redis = std::get_if<RedisServer>(&server)) return {redis, 1};
   if (const auto* quorum = std::get_if<Quorum>(&server)) return quorum->servers;
@@ -71,7 +71,7 @@ void add_hosts(const RedisServer& server, std::vector<std::string>& hosts) {
       });
 }
 
-/// -vv shows each question and its answer.
+/// -vv shows each request and its answer.
 bool is_traced() {
   return base::log::is_said(base::log::Severity::trace);
 }
@@ -132,7 +132,7 @@ Parsed together(std::vector<ServerSpec> servers) {
 }
 
 void default_password(ServerSpec& server, const base::Secret& password, const std::string& file) {
-  // One for all servers of a quorum: what one of them made us read, the others use.
+  // Shared by all servers of a quorum: if one makes us read the file again, the others benefit.
   const auto shared = file.empty() ? nullptr : std::make_shared<PasswordFile>(file, password);
   const auto put = [&](RedisServer& redis) {
     auto& login = redis.access.login;
@@ -147,7 +147,7 @@ void default_password(ServerSpec& server, const base::Secret& password, const st
         if (lacks_password(ServerSpec{ensemble})) ensemble.password = password;
       },
       [&](PostgreSql& database) {
-        // REDISCLI_AUTH is for Redis: libpq has PGPASSWORD.
+        // REDISCLI_AUTH is for Redis only: libpq has PGPASSWORD.
         if (!file.empty()) database.password = password;
       },
       [](const LocalDirectory&) {});

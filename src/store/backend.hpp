@@ -1,4 +1,4 @@
-// The only file that knows every kind of store: what a server is named by, and what opens it.
+// Every kind of store in one place: parses the name of a server and opens it.
 #pragma once
 
 #include <memory>
@@ -24,47 +24,47 @@ namespace store {
 /// A server of any kind.
 using ServerSpec = std::variant<RedisServer, Quorum, PostgreSql, ZooKeeper, LocalDirectory>;
 
-/// For a message that says what was expected.
+/// The accepted forms, for error messages.
 std::string accepted_servers();
 
-/// User name and password are percent-decoded. `why` never repeats the URL, which may hold a
+/// User name and password are percent-decoded. `why` never repeats the URL, which may contain a
 /// secret.
 base::Result<ServerSpec, BadUrl> parse_server(const ServerUrl& url);
-/// Several are a quorum, which only some kinds can be part of.
+/// Several servers form a quorum, which only some kinds support.
 base::Result<ServerSpec, BadUrl> together(std::vector<ServerSpec> servers);
 
-/// Puts `password` where the URL gave none; of `file`, if it came from one, which is read again
-/// when a server refuses it.
+/// Sets `password` if the URL gave none. If it came from `file`, that is read again when a server
+/// refuses the password.
 void default_password(ServerSpec& server, const base::Secret& password,
                       const std::string& file = {});
 
-/// Whether it would take a password, and its URL gave none.
+/// Whether the server could use a password and its URL gave none.
 bool lacks_password(const ServerSpec& server);
 
-/// Whether its client looks for a password by itself (.pgpass) where its URL gives none.
+/// Whether its client looks up a password itself (.pgpass) if the URL gives none.
 bool looks_for_password(const ServerSpec& server);
 
-/// What of it takes shared libraries, "TLS" or "PostgreSQL"; empty: nothing.
+/// The part that needs shared libraries, "TLS" or "PostgreSQL"; empty if none does.
 std::string_view what_takes_libraries(const ServerSpec& server);
-/// The names and addresses that its URL has; a server may bring others up later.
+/// The names and addresses in its URL; a server may report others later.
 std::vector<std::string> hosts_of(const ServerSpec& server);
 
-/// Nothing is connected yet; the first call on the store does that.
+/// Connects nothing yet; the first call on the store does that.
 std::unique_ptr<LockStore> open(const ServerSpec& server);
-/// The same behind a gate: of all of this user who wait on this host for a lock there, one does so
-/// at the server, whose name is `shown`.
+/// The same behind a gate: of all of this user's waiters on this host for a lock there, one waits
+/// at the server, which is shown as `shown`.
 std::unique_ptr<LockStore> open_gated(const ServerSpec& server, std::string_view shown);
 std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server);
 
-/// What has to be there before the first lock, for a kind of server whose name is `kind`, as its
-/// administrator runs it; nothing: there is no such kind, or it needs nothing.
+/// What an administrator must run before the first lock on servers of kind `kind`; nothing if there
+/// is no such kind or it needs nothing.
 std::optional<std::string> schema_of(std::string_view kind);
 
-/// Whether locks of that kind of server can do this.
+/// Whether locks on that kind of server support `feature`.
 bool can(const ServerSpec& server, Feature feature);
 
-/// Whether it is fit to hold locks; `name` is taken and released for that, unless somebody holds
-/// it.
+/// Whether the server is fit to hold locks. Acquires and releases `name` as a trial, unless it is
+/// held.
 Findings examine(const ServerSpec& server, const LockName& name, const CallLimit& limit);
 
 }  // namespace store

@@ -3,7 +3,7 @@
 namespace store {
 namespace {
 
-// Long enough for the questions of one page, short enough to be over soon if we die in between.
+// Long enough for the questions of an examination, short enough to expire soon if we die during it.
 constexpr Millis trial_lease{10'000};
 
 }  // namespace

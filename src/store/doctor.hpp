@@ -1,5 +1,5 @@
-// Whether a server is fit to hold locks: what an examination finds, and the part of it that every
-// kind of store shares.
+// An examination whether a server is fit to hold locks: its findings, and the part that every kind
+// of store shares.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@ namespace store {
 struct Finding {
   enum class Verdict {
     ok,
-    warn,     // works, and may bite
+    warn,     // works, but may cause trouble
     fail,     // not fit to hold locks
-    unknown,  // not allowed to ask
+    unknown,  // not permitted to ask
   } verdict;
   std::string subject;  // "eviction"
   std::string seen;     // "maxmemory-policy is allkeys-lru"
@@ -25,15 +25,15 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-/// A server that does not answer the first question in a quarter of the time is not asked the
-/// others.
+/// Gives the first request a quarter of the time; a server that does not answer it is not asked
+/// more.
 CallLimit for_the_first_answer(const CallLimit& limit);
 
 /// The claim of an examination: for a few seconds, and only if the lock is free.
 Claim trial_claim(const LockName& name);
 
-/// Takes, refreshes and gives back the lock `name` as a run does. A lock that is held stays
-/// undisturbed. `advice` says what to do about a fault.
+/// Acquires, refreshes and releases the lock `name` as a run does. Leaves a held lock alone.
+/// `advice` says what to do about a fault.
 Finding try_locking(LockStore& store, const LockName& name,
                     const std::function<std::string(const Fault&)>& advice, const CallLimit& limit);
 

@@ -1,4 +1,4 @@
-// One question to several servers at once.
+// One request to several servers at once.
 #pragma once
 
 #include <algorithm>
@@ -18,20 +18,20 @@
 
 namespace store {
 
-/// One for each node; nothing: the node has not answered, or was not asked.
+/// One for each node; nothing if the node has not answered or was not asked.
 template <class Answer>
 using Answers = std::vector<std::optional<Answer>>;
 
-/// Once for all questions.
+/// Once per process.
 inline void say_no_thread(const os::Error& error) {
   static std::atomic<bool> said{false};
   if (said.exchange(true)) return;
   base::log::notice("{}: the servers of the quorum are asked one after the other", error.text());
 }
 
-/// Asks each node in a thread of its own. The destructor, end() and the end of the limit cut the
-/// calls short that are still under way, so a silent minority costs no more than the caller is
-/// ready to wait for it. No thread is left afterwards. One thread at a time.
+/// Asks each node in a thread of its own. The destructor, end() and the limit's end cut unfinished
+/// calls short, so a silent minority costs no more time than the caller allows. No thread is left
+/// afterwards. One thread at a time.
 template <class Answer>
 class FanOut {
  public:
@@ -59,7 +59,7 @@ class FanOut {
     try {
       stop();
     } catch (...) {
-      std::terminate();  // an eventfd or a mutex that fails
+      std::terminate();  // a failing eventfd or mutex
     }
   }
 
@@ -72,9 +72,9 @@ class FanOut {
     }
     return checked();
   }
-  /// Until when a node is waited for that was seen connected then: what it was asked is on its way.
+  /// The deadline for a node that was seen connected at `connected`: its request is on the way.
   using UntilOf = std::function<Deadline(std::size_t node, std::optional<Moment> connected)>;
-  /// Waits for each node until its moment, but not beyond the limit.
+  /// Waits for each node until its deadline, but not beyond the limit.
   const Answers<Answer>& linger(const UntilOf& until_of) {
     while (!awaited_.empty() && !ended()) {
       const auto now = base::now();
@@ -95,7 +95,7 @@ class FanOut {
   const Answers<Answer>& linger(Deadline until) {
     return linger([until](std::size_t, std::optional<Moment>) { return until; });
   }
-  /// Cuts the calls that are still under way; their nodes have no answer.
+  /// Cuts unfinished calls short; their nodes have no answer.
   const Answers<Answer>& end() {
     stop();
     take();
@@ -103,7 +103,7 @@ class FanOut {
   }
 
  private:
-  // At whether a node has taken the connection, which makes no sound.
+  // The pause between checks whether a node has connected, which wakes nothing.
   static constexpr Millis between_looks{2};
 
   struct Cut {};
@@ -119,8 +119,8 @@ class FanOut {
       threads_.push_back(std::move(*thread));
       return;
     }
-    // The machine has no thread to spare: the nodes are asked one after the other, with an even
-    // share of the time each.
+    // The machine has no thread to spare: ask the nodes one after the other, with an even share of
+    // the time each.
     say_no_thread(thread.error());
     const auto now = base::now();
     ask_one(node, Deadline::after(now, limit_.until.left(now) / still_to_ask));
@@ -162,7 +162,7 @@ class FanOut {
   std::vector<std::atomic<bool>> connected_;
   std::vector<std::optional<Moment>> seen_connected_;
   Answers<Answer> answers_;
-  std::vector<std::size_t> awaited_;  // the nodes that were asked and are not heard yet
+  std::vector<std::size_t> awaited_;  // nodes that were asked and have not answered
   bool interrupted_ = false;
   std::exception_ptr trouble_;
   std::vector<os::Thread> threads_;

@@ -1,4 +1,4 @@
-// A lease: how long it lasts, until when it is certainly valid, and the fence of its grant.
+// A lease: its length, the end of its certain validity, and the fence of its grant.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ using base::Deadline;
 using base::Millis;
 using base::Moment;
 
-/// Greater for every grant of a key than for all earlier ones. On Redis it
-/// is the server's time of the grant in µs wherever that keeps the order.
+/// Increases with every grant of a key. On Redis it is the server's time of the grant in µs, unless
+/// that would break the order.
 using Fence = std::uint64_t;
 
-/// How long a server keeps the lock without hearing from us; at least 100 ms.
+/// How long a server keeps the lock without a refresh; at least 100 ms.
 class Ttl {
  public:
   static constexpr Millis shortest{100};
@@ -33,8 +33,8 @@ class Ttl {
 
   [[nodiscard]] Millis length() const { return length_; }
   [[nodiscard]] Millis drift() const { return drift_over(length_); }
-  /// What our clock may differ from the server's over so long: 1 % of rate (a quartz is off by
-  /// 0.01 %) and 2 ms for the server's own granularity, as Redlock reckons.
+  /// The greatest difference between our clock and the server's after that time: 1 % of rate (a
+  /// quartz is off by 0.01 %) and 2 ms for the server's granularity, as in Redlock.
   static Millis drift_over(Millis length) { return length / 100 + Millis{2}; }
 
  private:
@@ -42,13 +42,13 @@ class Ttl {
   Millis length_;
 };
 
-/// Until when a lease granted or refreshed by a command is certainly valid: counted from the moment
-/// *before* the command was sent, because the server cannot have started its clock earlier. There
-/// is no parameter for "now" on purpose.
+/// The end of the certain validity of a lease granted or refreshed by a command: counted from the
+/// moment *before* the command was sent, because the server cannot have started its clock earlier.
+/// There is no parameter for "now" on purpose.
 inline Deadline validity(Moment asked_at, Ttl ttl) {
   return Deadline::after(asked_at, ttl.length() - ttl.drift());
 }
-/// The same, where the server says that so much of a lease is `left`.
+/// The same for a server that reports how much of a lease is `left`.
 inline Deadline validity(Moment asked_at, Millis left) {
   return Deadline::after(asked_at, left - Ttl::drift_over(left));
 }
@@ -59,11 +59,11 @@ struct Lease {
   Ttl ttl;
   Deadline valid_until;
   Fence fence;
-  Moment asked_at;         // of the grant or the last refresh: from here the next one is reckoned
-  unsigned attempt = 0;    // the number of the run for its slot, from 1; 0: it has none
+  Moment asked_at;         // of the grant or the last refresh, from which the next is counted
+  unsigned attempt = 0;    // the number of the run for its slot, from 1; 0: no slot
   unsigned failures = 0;   // how many runs for the slot failed before
-  unsigned permit = 0;     // which of several, from 1; 0: there are no permits
-  std::string resource{};  // what that permit is called; empty: it has no name
+  unsigned permit = 0;     // its number, from 1; 0: no permits
+  std::string resource{};  // the permit's name; empty: it has none
 };
 
 }  // namespace store

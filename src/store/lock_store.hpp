@@ -1,4 +1,4 @@
-// The contract that every kind of lock server keeps.
+// The contract of every kind of lock server.
 #pragma once
 
 #include <initializer_list>
@@ -12,24 +12,24 @@ namespace store {
 
 using os::CallLimit;
 
-/// A line to the server on which a holder hears notices. May move to another thread; one thread at
-/// a time.
+/// A connection on which a holder receives notices. May move to another thread; one thread at a
+/// time.
 class Listener {
  public:
   virtual ~Listener() = default;
-  /// Readable when take() may have something to say; -1 while there is no connection.
+  /// Readable when take() may have a notice; -1 while there is no connection.
   [[nodiscard]] virtual int descriptor() const = 0;
   /// Never blocks.
   virtual std::optional<Notice> take() = 0;
-  /// When to call listen() again at the latest (also after a lost connection).
+  /// The latest time for the next listen(), also after a lost connection.
   [[nodiscard]] virtual Deadline due() const = 0;
-  /// (Re)connects and subscribes as needed. Bounded by `limit`; failing is not an error: a
-  /// refresh will find out the same, later.
+  /// Connects and subscribes as needed, within `limit`. A failure is not an error: a refresh will
+  /// notice it later.
   virtual void listen(const CallLimit& limit) = 0;
 };
 
-/// One thread at a time. Every call returns within its limit plus scheduling (and name
-/// resolution, which nobody can interrupt); nothing here throws because a server misbehaved.
+/// One thread at a time. Every call returns within its limit plus scheduling (and name resolution,
+/// which cannot be interrupted). A server's misbehaviour never makes it throw.
 class LockStore {
  public:
   LockStore() = default;
@@ -38,41 +38,41 @@ class LockStore {
   virtual ~LockStore() = default;
 
   virtual Attempt try_acquire(const Claim& claim, const CallLimit& limit) = 0;
-  /// Only after Queued. May be called again and again while it says StillWaiting; a notice is one
-  /// to stop wanting the lock.
+  /// Only after Queued. The caller may repeat it after StillWaiting; a Notice asks it to stop
+  /// wanting the lock.
   virtual Turn await_turn(const Claim& claim, const CallLimit& limit) = 0;
-  /// Leaves the queue, and gives back what the claim may have been granted unheard. Also right
-  /// after a Fault, or when nothing was ever queued. If nobody answers, the server may still do it,
-  /// and later than what is asked next: a claim after this takes another token.
+  /// Leaves the queue, and releases a grant whose answer was lost. Safe after a Fault, or if
+  /// nothing was queued. If the server does not answer, it may still act later, even after the next
+  /// request: so a later claim needs another token.
   virtual void withdraw(const Claim& claim, const CallLimit& limit) = 0;
 
-  /// The lock lasts for another `ttl` from now, if `token` still holds it.
+  /// Extends the lock by `ttl` from now, if `token` still holds it.
   virtual Renewal renew(const LockName& name, const Token& token, Ttl ttl,
                         const CallLimit& limit) = 0;
-  /// Gives it back; before `min_hold` after its grant is over, the lock stays taken until then.
+  /// Releases the lock; within `min_hold` of its grant, the lock stays taken until that is over.
   virtual Release release(const LockName& name, const Token& token, const Parting& parting,
                           const CallLimit& limit) = 0;
-  /// Whether `token` holds it, and until when at least. Changes nothing.
+  /// Whether `token` holds the lock, and until when at least. Changes nothing.
   virtual Standing check(const LockName& name, const Token& token, const CallLimit& limit) = 0;
 
-  /// A store whose holders need not be told otherwise (e.g. by their session) returns nullptr.
+  /// nullptr if holders learn of a loss in another way (e.g. by their session).
   virtual std::unique_ptr<Listener> listener(const LockName& name, const Token& token) = 0;
-  /// Tells whoever sent the notice that our job has stopped.
+  /// Tells the sender of the notice that our job has stopped.
   virtual void confirm_stopped(const LockName& name, const Notice& notice,
                                const CallLimit& limit) = 0;
 };
 
-/// What not every kind of store can do.
+/// Abilities that not every kind of store has.
 enum class Feature {
   shared,         // readers and writers
-  permits,        // several holders, but not more than so many
-  steps,          // a hold that outlives the process that took it
-  min_hold,       // taken for so long, however quick the job is
-  max_waiters,    // busy if so many wait
+  permits,        // several holders, up to a limit
+  steps,          // a hold that outlives its process
+  min_hold,       // a minimum time, however short the job is
+  max_waiters,    // busy if that many wait
   supersede,      // newest wins
-  sync_replicas,  // a grant that replicas have confirmed
-  local_gate,     // of one host's waiters only one is seen
-  tell_waiters,   // who waits can be told not to
+  sync_replicas,  // a grant confirmed by replicas
+  local_gate,     // the server sees only one of a host's waiters
+  tell_waiters,   // waiters can be told to leave
 };
 
 using Features = std::initializer_list<Feature>;

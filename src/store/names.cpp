@@ -9,14 +9,14 @@
 namespace store {
 namespace {
 
-// Two claims never meet by chance, nor two tries of one.
+// No two claims, or tries of one claim, collide by chance.
 constexpr std::size_t claim_bytes = 12;
 constexpr std::size_t try_bytes = 8;
 constexpr std::size_t nonce_bytes = claim_bytes + try_bytes;
 constexpr std::size_t longest_label = 100;
 // A foreign token is shown in one line of a table.
 constexpr std::size_t longest_shown = 120;
-// What we mint fits: three words, and a pid. Others may have made what looks like it.
+// Our own tokens fit: three words and a pid. Other clients may imitate them.
 constexpr std::size_t longest_of_ours = 3 * longest_label + 20;
 
 bool fits(char c) {
@@ -36,7 +36,7 @@ bool is_nonce(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// All but the digits of the try.
+/// The token without the digits of the try.
 std::string_view claim_of(std::string_view token) {
   return token.substr(0, token.size() - std::min(2 * try_bytes, token.size()));
 }
@@ -93,7 +93,7 @@ bool Token::same_claim(const Token& other) const {
 
 std::optional<TokenParts> Token::parts() const {
   const std::string_view text{text_};
-  // Only the label may hold '#', '/', ':' or '@' of its own, and it ends at the last '#'.
+  // Only the label may contain '#', '/', ':' or '@', and it ends at the last '#'.
   const auto hash = text.rfind('#');
   if (hash == std::string_view::npos || !is_nonce(text.substr(hash + 1))) return std::nullopt;
   const auto at = text.find('@');

@@ -26,8 +26,8 @@ constexpr std::array<std::pair<Kind, std::string_view>, 9> names{{
     {Kind::released, "released"},
 }};
 
-// Of a line, in this order; the three before the reason come with the end, and without them it
-// follows the attempt.
+// The fields of a line, in this order. The three before the reason come with the end; without them
+// the reason follows the attempt.
 enum Field : std::size_t {
   fence,
   token,
@@ -42,7 +42,7 @@ enum Field : std::size_t {
 };
 constexpr std::size_t fields_of_open_line = ended;
 
-/// A time in ms since 1970, or a length; what is no such number makes no sense.
+/// A time in ms since 1970, or a duration; nothing for any other number.
 std::optional<std::int64_t> time_in(std::string_view text) {
   constexpr std::int64_t latest = std::int64_t{1} << 52;  // Lua's numbers are exact up to here
   const auto number = base::number_in<std::int64_t>(text);

@@ -16,7 +16,7 @@ bool is_made_of(std::string_view text, std::string_view characters) {
   return text.find_first_not_of(characters) == std::string_view::npos;
 }
 
-/// The query as it may be shown; `has_unknown` if it may be none.
+/// The query without its secrets; sets `has_unknown` if it may not be a query.
 std::string shown_query(std::string_view query, bool& has_unknown) {
   std::string shown;
   while (!query.empty()) {
@@ -38,8 +38,7 @@ std::string shown_query(std::string_view query, bool& has_unknown) {
   return shown;
 }
 
-/// Whether what stands where hosts do, without user info, can be "user:password" whose '@' is
-/// missing.
+/// Whether the host part, without user info, may be "user:password" with a missing '@'.
 bool may_be_secret(std::string_view hosts) {
   constexpr std::size_t longest_port = 5;
   while (!hosts.empty()) {
@@ -54,8 +53,7 @@ bool may_be_secret(std::string_view hosts) {
   return false;
 }
 
-/// What stands before "//", or before the first secret: "--server=redis:" in a word of a command
-/// line.
+/// The text before "//", or before the first secret: "--server=redis:" in a word of a command line.
 std::string_view scheme_of(std::string_view url) {
   const auto end = url.find("://");
   if (end == std::string_view::npos) return {};
@@ -75,17 +73,17 @@ std::string stripped(std::string_view url) {
   const std::string query = shown_query(rest.substr(std::min(mark + 1, rest.size())), has_unknown);
   const auto at = rest.rfind('@');
   if (has_unknown && at != rest.npos && at > mark) {
-    // Either that '?' stood in the password, or the '@' does.
+    // Either that '?' or the '@' was part of the password.
     return std::string{scheme}.append(hidden);
   }
   rest = rest.substr(0, mark);
-  rest = rest.substr(rest.rfind('@') + 1);  // all of it, if there is none
+  rest = rest.substr(rest.rfind('@') + 1);  // the whole text if there is no '@'
   const auto hosts = rest.substr(0, rest.find('/'));
   if (may_be_secret(hosts)) return std::string{scheme}.append(hidden);
   return std::string{scheme}.append(rest).append(query);
 }
 
-/// The URLs in a text, with blanks between them. If not each word is one, the text is one.
+/// The URLs in a text, separated by blanks. If not each word is one, the whole text is.
 std::vector<std::string> urls_in(const std::string& text) {
   constexpr std::string_view blanks = " \t";
   std::vector<std::string> urls;
@@ -141,7 +139,7 @@ std::vector<TextRange> secrets_in(std::string_view word) {
     if (option.secrecy != UrlOption::Secrecy::password) continue;
     const std::string name = std::string{option.name} + '=';
     for (auto found = word.find(name); found != word.npos; found = word.find(name, found + 1)) {
-      // Not the end of another name.
+      // Not the end of a longer name.
       const char before = found == 0 ? '?' : word[found - 1];
       if (before == '-' || letters.find(before) != letters.npos) continue;
       const auto begin = found + name.size();

@@ -10,7 +10,7 @@
 namespace store {
 namespace {
 
-/// Whether a name server may know it. Only the address of a link ("fe80::1%eth0") has a '%'.
+/// Whether a name server may know it. Only a link-local address ("fe80::1%eth0") contains '%'.
 bool may_be_host(std::string_view host, bool is_address) {
   return std::none_of(host.begin(), host.end(), [&](char c) {
     return (c >= 0 && c <= ' ') || c == 0x7f || (c == '%' && !is_address);
@@ -44,7 +44,7 @@ bool stands_for_itself(char c) {
          c == '_' || c == ':' || c == '+' || c == '@' || c == '=' || c == ',';
 }
 
-/// Cuts off what stands before the next `separator`.
+/// Cuts off and returns the text before the next `separator`.
 std::string_view next(std::string_view& text, char separator) {
   const auto part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(part.size() + 1, text.size()));
@@ -63,7 +63,7 @@ std::optional<Url> cut_url(std::string_view url) {
   const auto colon = url.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   std::string_view rest = url.substr(colon + 1);
-  // "host:port" is no URL, "file:" and "file:/path" are.
+  // "host:port" is not a URL; "file:" and "file:/path" are.
   if (!rest.empty() && rest.front() != '/') return std::nullopt;
   Url parts;
   parts.whole = url;
@@ -74,8 +74,8 @@ std::optional<Url> cut_url(std::string_view url) {
     parts.query = rest.substr(mark + 1);
     rest = rest.substr(0, mark);
   }
-  // The last '@' ends the user info, so that a password with a raw '@' or '/' in it still works
-  // and, above all, is never taken for a host name and shown.
+  // The last '@' ends the user info. So a password with a raw '@' or '/' still works and, above
+  // all, is never shown as a host name.
   if (const auto at = rest.rfind('@'); at != std::string_view::npos) {
     parts.user_info = rest.substr(0, at);
     parts.has_user_info = true;
@@ -108,7 +108,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
 std::string percent_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (stands_for_itself(c) || (c == '.' && !out.empty())) {  // not "..", and nothing hidden
+    if (stands_for_itself(c) || (c == '.' && !out.empty())) {  // not "..", and no hidden files
       out += c;
     } else {
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));

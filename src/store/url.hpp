@@ -1,4 +1,4 @@
-// URLs: cut into their parts, and these read.
+// URLs, split into their parts, and the values of these.
 #pragma once
 
 #include <array>
@@ -16,26 +16,26 @@ struct BadUrl {
   std::string why;
 };
 
-/// One URL, cut but not yet understood. Views into the text it was cut from.
+/// A URL, split but not interpreted. Views into the text.
 struct Url {
   std::string_view whole;
   std::string_view scheme;
   std::string_view user_info;
   bool has_user_info = false;
-  bool has_host = false;  // there is a "//", whatever is behind it
-  std::string_view host;  // what stands between the user info and the path
-  std::string_view path;  // with its leading '/'
+  bool has_host = false;  // it contains "//", whatever follows
+  std::string_view host;  // the text between the user info and the path
+  std::string_view path;  // with the leading '/'
   std::string_view query;
 };
 
-/// Nothing if it begins with no "scheme:".
+/// Nothing if the text does not begin with "scheme:".
 std::optional<Url> cut_url(std::string_view url);
-/// Nothing for a broken escape, and for %00: it would end a path early.
+/// Nothing for an invalid escape, or for %00, which would end a path early.
 std::optional<std::string> percent_decoded(std::string_view text);
-/// With everything but letters, digits and -_:+@=,. as %XX, a leading dot too: fit for the name of
-/// a file or of a node.
+/// Writes everything but letters, digits and -_:+@=,. as %XX, also a leading dot: fit for the name
+/// of a file or a node.
 std::string percent_encoded(std::string_view text);
-/// A decimal number, and nothing else, in these bounds.
+/// Nothing unless the text is a decimal number within these bounds.
 std::optional<int> number_between(std::string_view text, int least, int most);
 
 /// Where a server listens.
@@ -48,15 +48,15 @@ struct HostPort {
 base::Result<std::vector<HostPort>, BadUrl> hosts_in(std::string_view text,
                                                      std::string_view usual_port);
 
-/// "user:password", decoded; the password is empty if there is no colon. Nothing for a broken
+/// "user:password", decoded; the password is empty if there is no colon. Nothing for an invalid
 /// escape.
 std::optional<std::pair<std::string, std::string>> user_and_password(const Url& url);
 
-/// "name=value&name=value", values decoded; nothing for a broken escape.
+/// "name=value&name=value", values decoded; nothing for an invalid escape.
 std::optional<std::vector<std::pair<std::string, std::string>>> options_in(std::string_view query);
 
-/// An option behind the '?'. This table is all that the parser, ServerUrl and secrets_in() know of
-/// them.
+/// An option after the '?'. The parser, ServerUrl and secrets_in() know options only from this
+/// table.
 struct UrlOption {
   enum class Id {
     database,
@@ -67,13 +67,13 @@ struct UrlOption {
     key,
     server_name,
     skip_verify,
-    of_libpq,  // which reads it
+    of_libpq,  // which interprets it
   } id;
   std::string_view name;
-  enum class Group { unix_socket, sentinel, tls, libpq } group;  // the URLs that take it
+  enum class Group { unix_socket, sentinel, tls, libpq } group;  // the URLs that accept it
   enum class Secrecy {
     none,
-    user_name,  // left out of what is shown, but visible in argv
+    user_name,  // hidden in messages, but visible in argv
     password,
   } secrecy;
 };
@@ -95,7 +95,7 @@ inline constexpr std::array<UrlOption, 29> url_options{{
     {UrlOption::Id::server_name, "sni", UrlOption::Group::tls, UrlOption::Secrecy::none},
     {UrlOption::Id::skip_verify, "insecure-skip-verify", UrlOption::Group::tls,
      UrlOption::Secrecy::none},
-    // libpq takes more than these, which are shown where a URL is.
+    // libpq accepts more options; those are shown wherever a URL is.
     of_libpq("user", UrlOption::Secrecy::user_name),
     of_libpq("password", UrlOption::Secrecy::password),
     of_libpq("sslpassword", UrlOption::Secrecy::password),
@@ -119,7 +119,7 @@ inline constexpr std::array<UrlOption, 29> url_options{{
     of_libpq("krbsrvname"),
 }};
 
-/// nullptr if there is no option of that name.
+/// nullptr if no option has that name.
 const UrlOption* url_option(std::string_view name);
 
 }  // namespace store

@@ -9,8 +9,8 @@
 namespace store::gate {
 namespace {
 
-// The gate saves connections, no more: where it cannot be had (no directory, a full disk, a process
-// that was stopped at it), we go without.
+// The gate only saves connections. If it is unavailable (no directory, a full disk, a stopped
+// process that holds it), wait at the server directly.
 constexpr Millis longest_at_gate{2'000};
 
 class GatedStore final : public LockStore {
@@ -48,12 +48,12 @@ class GatedStore final : public LockStore {
     if (!questions_) return server_->await_turn(claim, limit);
     const os::PollSet both{{limit.interrupt, questions_->descriptor()}};
     auto turn = server_->await_turn(claim, {limit.until, both.descriptor()});
-    (void)questions_->take();  // to have read it is the answer
+    (void)questions_->take();  // reading it is the answer
     return turn;
   }
 
   void withdraw(const Claim& claim, const CallLimit& limit) override {
-    // Who never came to the server has nothing there, and no connection to it.
+    // A waiter that never reached the server has no entry or connection there.
     if (passed_ || claim.on_busy == OnBusy::give_up) server_->withdraw(claim, limit);
     open_gate(claim, limit);
   }
@@ -82,7 +82,7 @@ class GatedStore final : public LockStore {
     return {claim.name, claim.token, claim.ttl, OnBusy::queue};
   }
 
-  /// Whoever holds the gate waits as we do, and does not hold the lock.
+  /// The holder of the gate waits as we do, and does not hold the lock.
   static Queued behind_others(Queued place) {
     if (place.holder) place.holder->kind = Holder::Kind::neighbour;
     ++place.ahead;
@@ -98,7 +98,7 @@ class GatedStore final : public LockStore {
   std::unique_ptr<LockStore> gate_;
   std::unique_ptr<LockStore> server_;
   bool passed_ = false;
-  std::unique_ptr<Listener> questions_;  // of those behind us, whether we still wait
+  std::unique_ptr<Listener> questions_;  // from those behind us: are we still waiting?
 };
 
 }  // namespace

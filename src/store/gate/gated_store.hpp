@@ -1,4 +1,4 @@
-// Two layers: those of one host wait here, and one of them at the server.
+// Two layers: a host's waiters queue here, and one of them at the server.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace store::gate {
 
-/// Who queues passes `gate`, a store of this host, and holds it while it waits at `server`: of all
-/// that wait on this host one has a connection. It lets go of the gate with the grant, so that
-/// hosts come in turns. A single attempt does not wait, and goes past the gate.
+/// A waiter first acquires `gate`, a store of this host, and holds it while it waits at `server`,
+/// so that only one waiter of this host is connected. It releases the gate on the grant, so that
+/// hosts take turns. A single attempt does not wait, and bypasses the gate.
 std::unique_ptr<LockStore> open_store(std::unique_ptr<LockStore> gate,
                                       std::unique_ptr<LockStore> server);
 

@@ -9,7 +9,7 @@
 namespace store::records {
 namespace {
 
-// Where no word arrives: for who waits for one.
+// For a last word, where posts do not arrive.
 constexpr Millis second_look{500};
 
 class RecordAdmin final : public LockAdmin {
@@ -30,7 +30,7 @@ class RecordAdmin final : public LockAdmin {
       if (!page) return std::move(page).error();
       if (page->empty()) return listing;
       for (const Named& each : *page) {
-        // A server that never ends.
+        // A server that sends pages without end.
         size += sizeof each + each.name.size();
         if (each.name <= after || size > longest_list) return implausible();
         after = each.name;
@@ -39,7 +39,7 @@ class RecordAdmin final : public LockAdmin {
         auto found = report_of(*name, seen_in(each.snapshot, {}),
                                which == Listed::in_use ? 1 : rules::remembered_runs);
         if (!found) {
-          // One record that cannot be read hides none of the others.
+          // One unreadable record must not hide the others.
           listing.missing =
               Fault{found.error().kind, fmt::format("'{}': {}", name->text(), found.error().why)};
           continue;
@@ -72,8 +72,8 @@ class RecordAdmin final : public LockAdmin {
   }
 
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override {
-    // A post may be lost, and then the word is still in the record: there is time for a look at
-    // the end.
+    // A post may be lost, but the last word is still in the record: leave time to read it at the
+    // end.
     const auto at_the_end = limit.until.earlier_by(limit.until.left(base::now()) / 4);
     const auto next_look = [&] {
       return posts_ == Posts::arrive ? at_the_end : Deadline::after(base::now(), second_look);
@@ -93,7 +93,7 @@ class RecordAdmin final : public LockAdmin {
   }
 
  private:
-  /// Before the question, so that no answer comes too early.
+  /// Before the request, so that no answer comes too early.
   Result<base::Done> listen(const LockName& name, const CallLimit& limit) {
     auto listening = records_->listen(name, reply_id_, limit);
     if (!listening) return std::move(listening).error();
@@ -122,7 +122,7 @@ class RecordAdmin final : public LockAdmin {
 
   std::unique_ptr<Records> records_;
   Changes changes_{*records_};
-  // Where a holder's last word arrives.
+  // The address for a holder's last word.
   std::string reply_id_ = os::random_hex(20);
   Posts posts_ = Posts::arrive;
 };

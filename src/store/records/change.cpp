@@ -10,18 +10,18 @@
 namespace store::records {
 namespace {
 
-// Between tries: who was late meets fewer then.
+// The pause between tries, which spreads competing clients.
 constexpr std::int64_t shortest_pause_ms = 1;
 constexpr std::int64_t longest_pause_ms = 64;
 
-// The end of the year 9999. What is reckoned from a later time could not be read again.
+// The end of the year 9999. Times computed from a later one could not be read back.
 constexpr std::uint64_t latest_time_us = 253'402'300'799'000'000;
 
 Fault impossible_time(std::uint64_t now_us) {
   return {Fault::Kind::unusable, fmt::format("the server's clock says {} µs since 1970", now_us)};
 }
 
-/// A lock of which nothing is left needs no record.
+/// An empty lock needs no record.
 bool is_forgotten(const Record& record) {
   return record.unknown.empty() && record.state == rules::LockState{};
 }
@@ -56,8 +56,8 @@ std::vector<std::string> letters_for(const std::string& whom, const Seen& seen) 
 
 std::optional<Seen> Changes::remembered(const LockName& name) const {
   if (!kept_ || kept_->name != name) return std::nullopt;
-  // The server's clock is there at least. If somebody set it back, nobody has changed the lock by
-  // the new time, or the swap is refused.
+  // The server's clock has reached at least this. If it was set back, either nobody has changed the
+  // lock by the new time, or the swap is refused.
   Seen seen = kept_->seen;
   const auto passed =
       std::chrono::duration_cast<std::chrono::microseconds>(base::now() - kept_->at);
@@ -68,7 +68,7 @@ std::optional<Seen> Changes::remembered(const LockName& name) const {
 std::uint64_t Changes::latest_for(const Seen& seen, bool is_remembered) {
   constexpr std::uint64_t tolerated_us = 1'000'000;
   if (is_remembered) return seen.facts.now_us + tolerated_us;
-  // The swap may take as long as the question did.
+  // The swap may take as long as the read did.
   const auto passed =
       std::chrono::duration_cast<std::chrono::microseconds>(base::now() - seen.asked_at);
   return seen.facts.now_us + 2 * static_cast<std::uint64_t>(passed.count()) + tolerated_us;
@@ -99,8 +99,8 @@ Result<Changes::Newer> Changes::write(const LockName& name, Seen& seen, std::uin
   }
   const auto written = std::get<Written>(*swapped);
   if (written.now_us > latest_time_us) return impossible_time(written.now_us);
-  // A lease in the record is counted from the time that the rules were told; by the server's clock
-  // that was so long before the swap.
+  // A lease in the record counts from the time given to the rules, which is this long before the
+  // swap by the server's clock.
   const auto age = written.now_us - std::min(written.now_us, seen.facts.now_us);
   seen.asked_at = asked_at - std::chrono::microseconds{age};
   seen.version = written.version;

@@ -1,4 +1,4 @@
-// Read, decide, swap, and once more if somebody was quicker.
+// The loop that reads a record, decides and swaps, and repeats that if another client was faster.
 #pragma once
 
 #include <optional>
@@ -11,39 +11,39 @@
 
 namespace store::records {
 
-/// A lock as it was at `facts.now_us`.
+/// A lock as of `facts.now_us`.
 struct Seen {
   Record record;
   std::uint64_t version;
   rules::Facts facts;
-  Moment asked_at;  // not after that time of the server
+  Moment asked_at;  // not after that server time
 };
-/// The words for somebody that are in the record, and not over.
+/// The unexpired letters in the record to `whom`.
 std::vector<std::string> letters_for(const std::string& whom, const Seen& seen);
 
-/// A fault of a record that cannot be read.
+/// A Fault if the record cannot be read.
 Result<Seen> seen_in(const Snapshot& snapshot, Moment asked_at);
 
-/// An answer, and the lock as it is with that.
+/// An answer, and the lock after it.
 template <typename Answer>
 struct Changed {
   Answer answer;
   Seen after;
 };
 
-/// Asks the rules, and writes what they make of a lock. Keeps the lock that it has written last:
-/// the next change of it needs no read if nobody else has changed it meanwhile.
+/// Asks the rules and writes the lock that results. Keeps the last lock written: the next change of
+/// it needs no read unless another client has changed it.
 class Changes {
  public:
   explicit Changes(Records& records) : records_{records} {}
 
   Result<Seen> look_at(const LockName& name, const CallLimit& limit);
-  /// The lock that it keeps is not as it was.
+  /// Call when the kept lock is out of date.
   void forget() { kept_.reset(); }
 
-  /// Where the rules change nothing and tell nobody, nothing is written. A silent Fault: it may
-  /// have been written, and asking again with the same token finds out. `keeps`: of an answer,
-  /// whether it must outlast a crash of the server.
+  /// Writes nothing if the rules change nothing and post nothing. After a silent Fault the change
+  /// may have been written; asking again with the same token finds out. `keeps`: whether an answer
+  /// must outlast a crash of the server.
   template <typename Request, typename Keeps>
   auto change(const LockName& name, const Request& request, const Keeps& keeps,
               const CallLimit& limit)
@@ -51,7 +51,7 @@ class Changes {
           Changed<decltype(rules::decide(std::declval<rules::LockState&>(), request, rules::Facts{})
                                .answer)>> {
     std::optional<Seen> seen = remembered(name);
-    bool is_remembered = seen.has_value();  // and not asked for
+    bool is_remembered = seen.has_value();  // and not read
     for (int tried = 1;;) {
       if (!seen) {
         auto looked = look_at(name, limit);
@@ -78,7 +78,7 @@ class Changes {
         if (!pause_after(tried, limit)) return always_late();
         seen = ++tried > tries_at_once ? std::nullopt : std::move(newer->seen);
       } else {
-        seen.reset();  // what others did since may make another answer of it
+        seen.reset();  // another client's change may lead to another answer
       }
       is_remembered = false;
     }
@@ -91,31 +91,31 @@ class Changes {
   }
 
  private:
-  // After so many tries a pause, so that of many who want the same record each has its turn.
+  // After this many tries pause, so that many clients of one record take turns.
   static constexpr int tries_at_once = 2;
-  /// Until when by the server's clock a swap may be done that was decided on this: if that clock
-  /// was set forward meanwhile, the lock is to be looked at again.
+  /// The latest server time for a swap decided on this state: if that clock was set forward
+  /// meanwhile, the lock must be read again.
   static std::uint64_t latest_for(const Seen& seen, bool is_remembered);
 
   struct Newer {
     bool is_written;
-    std::optional<Seen> seen{};  // if not, the lock as it stands, where that is known
+    std::optional<Seen> seen{};  // otherwise the current lock, if known
   };
-  /// Writes what was decided; `seen` has the lock as it is to be, and then, as it is.
+  /// Writes the decision. `seen` contains the lock to write, and afterwards the lock as it is.
   Result<Newer> write(const LockName& name, Seen& seen, std::uint64_t latest_us,
                       std::size_t longest, std::vector<rules::Post> posts, bool must_last,
                       const CallLimit& limit);
   [[nodiscard]] std::optional<Seen> remembered(const LockName& name) const;
 
-  /// Whether another try may follow the one of that number, from 1.
+  /// Whether another try may follow try number `tried`, counted from 1.
   static bool pause_after(int tried, const CallLimit& limit);
-  /// What nobody could write because others always were quicker: it did not happen.
+  /// The fault if other clients were always faster: nothing was written.
   static Fault always_late();
 
   struct Kept {
     LockName name;
     Seen seen;
-    Moment at;  // not before the server's time in it
+    Moment at;  // not before the server time in it
   };
   Records& records_;
   std::optional<Kept> kept_{};

@@ -70,7 +70,7 @@ std::optional<Mode> mode_in(std::string_view text) {
   return Mode{Mode::Kind::permits, *number};
 }
 
-/// A line to write: fields that may have any byte in them.
+/// Writes a line; its fields may contain any byte.
 class Line {
  public:
   explicit Line(std::string_view name) : text_{name} {}
@@ -97,7 +97,7 @@ class Line {
   std::string text_;
 };
 
-/// A line to read, field by field. What does not fit makes all of it wrong.
+/// Reads a line field by field. One invalid field makes the whole line invalid.
 class Fields {
  public:
   explicit Fields(std::string_view line) : fields_{base::fields_of(line)} {}
@@ -128,7 +128,7 @@ class Fields {
   }
   TimeMs time() {
     const auto found = number<TimeMs>();
-    // A century in front of us is as good as forever, and overflows nothing.
+    // A century ahead is as good as forever, and overflows nothing.
     constexpr TimeMs latest = TimeMs{1} << 52;
     whole_ = whole_ && found >= 0 && found <= latest;
     return found;
@@ -205,7 +205,7 @@ RememberedSlot slot_in(Fields& fields) {
   return slot;
 }
 
-/// Whether it is a line that we know, and then it is in the state.
+/// Parses a known line into the state; false if the line is unknown.
 bool take(Fields& fields, LockState& state) {
   const auto name = fields.name();
   if (name == "fence") {

@@ -1,4 +1,4 @@
-// A lock as text, one record of it: what a server keeps that has no rules of its own.
+// A lock as text, in one record: for a server that has no rules of its own.
 #pragma once
 
 #include <cstddef>
@@ -11,30 +11,30 @@
 
 namespace store::records {
 
-/// A line for each part of the lock, with tabs between its fields. The first one is the version. A
-/// later version of rlock adds lines, which this one keeps, and fields at the end of a line only
-/// with a higher number, which this one does not overwrite.
+/// One line for each part of the lock, with tabs between its fields; the first is the version. A
+/// later version of rlock may add lines, which this one keeps. It may add fields only with a higher
+/// version number, and this one does not overwrite such a record.
 struct Record {
   rules::LockState state{};
-  std::vector<std::string> unknown{};  // lines of a later version
+  std::vector<std::string> unknown{};  // lines from a later version
 };
 
-/// What a server may take of our memory: some seven thousand waiters.
+/// The limit of memory for a server's answer: some seven thousand waiters.
 inline constexpr std::size_t longest_record = std::size_t{1} << 20;
-/// Beyond it nobody may join the queue: the rest is for grants, releases and words, without which
-/// a full queue would never become shorter.
+/// No waiter joins the queue beyond this size: the rest is for grants, releases and letters,
+/// without which a full queue could not shrink.
 inline constexpr std::size_t longest_record_to_join = longest_record - longest_record / 8;
 
-/// What slots may take of that, some two thousand: the rest is for holders, waiters and runs.
+/// The share of slots, some two thousand: the rest is for holders, waiters and runs.
 inline constexpr std::size_t longest_slots = longest_record / 2;
 
 std::string text_of(const Record& record);
-/// Forgets slots, those that end first, until the others fit. A slot that is running stays.
+/// Drops slots, the earliest end first, until the others fit. Keeps running slots.
 void make_room(Record& record);
-/// When the last thing in it is over; for lines of a later version nobody knows.
+/// When the last part of the record expires; never if it contains lines from a later version.
 rules::TimeMs ends_of(const Record& record);
-/// An empty text is a lock that nobody has used. Nothing: it is too long, no record, or one that
-/// only a later version understands.
+/// An empty text is an unused lock. Nothing if the text is too long, not a record, or needs a later
+/// version.
 std::optional<Record> record_in(std::string_view text);
 
 }  // namespace store::records

@@ -1,5 +1,5 @@
-// What a server has to do for the rules to work on it: keep a record for each lock, change it by
-// compare-and-swap, and carry words to those who listen.
+// The requirements on a server for the rules to work: it keeps a record for each lock, changes it
+// by compare-and-swap, and passes posts to listeners.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,34 @@
 
 namespace store::records {
 
-/// A record as it stood at one instant.
+/// A record at one instant.
 struct Snapshot {
-  std::string text{};         // empty: there is none
-  std::uint64_t version = 0;  // another one with each change; 0: there is none
-  std::uint64_t now_us = 0;   // since 1970, by the server's clock, looked at after the record
+  std::string text{};         // empty: none exists
+  std::uint64_t version = 0;  // changes with each change of the record; 0: none exists
+  std::uint64_t now_us = 0;   // since 1970, by the server's clock, read after the record
 };
 
-/// A change of a record, if nobody was quicker and what decided it is not too old.
+/// A change of a record, made only if nobody else changed it and its decision is not too old.
 struct Swap {
-  std::uint64_t version;    // that it has now
-  std::uint64_t latest_us;  // nothing is done once the server's clock is later than that
-  std::string text;         // empty: it goes
-  std::int64_t ends_ms;     // since 1970, by the server's clock: from then on nothing in it counts
+  std::uint64_t version;    // the current version
+  std::uint64_t latest_us;  // no change after that server time
+  std::string text;         // empty: delete the record
+  std::int64_t ends_ms;     // since 1970, by the server's clock: nothing in it is valid after that
   std::vector<rules::Post> posts;
-  bool must_last;  // a grant, a refresh, the end of a slot: somebody trusts in it also after a
-                   // crash of the server
+  bool must_last;  // a grant, a refresh or the end of a slot: clients rely on it even after a crash
+                   // of the server
 };
 
-/// A change that was done.
+/// A change that was made.
 struct Written {
-  std::uint64_t version;  // that it has now
-  std::uint64_t now_us;   // the server's clock, not before the change was asked for
+  std::uint64_t version;  // the new version
+  std::uint64_t now_us;   // the server's clock, not before the request
 };
-/// What became of a swap. A snapshot: nothing was done, and so it stands now; with the version of
-/// the swap it is no news, and only a read tells.
+/// The result of a swap. A Snapshot: nothing was changed, and this is the current record; if it has
+/// the version of the swap, it is old and only a read helps.
 using Swapped = std::variant<Written, Snapshot>;
 
-/// The record of one lock among others.
+/// The record of one lock in a list.
 struct Named {
   std::string name;
   Snapshot snapshot;
@@ -51,10 +51,10 @@ struct Named {
 /// Whether posts arrive at a connection.
 enum class Posts {
   arrive,
-  do_not_arrive,  // something is in between: whoever waits looks again
+  do_not_arrive,  // something in between drops them: waiters must poll
 };
 
-/// A connection to such a server. One thread at a time; each call is bounded by its limit.
+/// A connection to such a server. One thread at a time; each call ends within its limit.
 class Records {
  public:
   Records() = default;
@@ -63,25 +63,23 @@ class Records {
   virtual ~Records() = default;
 
   virtual Result<Snapshot> read(const LockName& name, const CallLimit& limit) = 0;
-  /// The posts go out with the change or not at all, in their order.
+  /// Sends the posts with the change or not at all, in order.
   virtual Result<Swapped> swap(const LockName& name, const Swap& swap, const CallLimit& limit) = 0;
-  /// Some of the locks that have a record: those whose names come next behind `after`, in order of
-  /// their bytes. None: there are no more.
+  /// The next locks with a record, in byte order of their names after `after`. None: the end.
   virtual Result<std::vector<Named>> page(const std::string& after, const CallLimit& limit) = 0;
 
-  /// From now on the posts of that lock to `whom` arrive at this connection, and no others; or none
-  /// does.
+  /// From now on the lock's posts to `whom`, and no others, arrive at this connection; or none do.
   virtual Result<Posts> listen(const LockName& name, const std::string& whom,
                                const CallLimit& limit) = 0;
-  /// Readable when take() may have something to say; -1 without a connection.
+  /// Readable when take() may have a post; -1 without a connection.
   [[nodiscard]] virtual int descriptor() const = 0;
-  /// A post; nothing if none has come. Never blocks. A fault: listen again.
+  /// The next post; nothing if there is none. Never blocks. After a Fault, listen again.
   virtual Result<std::optional<std::string>> take() = 0;
 };
 
 using OpenRecords = std::function<std::unique_ptr<Records>()>;
 
-/// The contract of a store, kept by the rules above such a server.
+/// The contract of a store, kept by applying the rules on such a server.
 std::unique_ptr<LockStore> open_store(OpenRecords open);
 std::unique_ptr<LockAdmin> open_admin(const OpenRecords& open);
 

@@ -12,11 +12,11 @@ namespace {
 
 using rules::Own;
 
-// Between attempts to connect: a refresh would find out the same, so there is no hurry.
+// The pause between attempts to connect. No hurry: a refresh would find out the same.
 constexpr Millis reconnect{1'000};
-// After so long a holder looks whether it has missed a word: a connection may die unnoticed.
+// The interval at which a holder checks for missed letters: a connection may die unnoticed.
 constexpr Millis listening{30'000};
-// Where no word arrives who waits looks again: the next one soon, others when a turn may be near.
+// Where posts do not arrive, waiters poll: the first one soon, others when their turn may be near.
 constexpr Millis first_looks_in{250};
 constexpr Millis near_looks_in{1'000};
 constexpr Millis others_look_in{5'000};
@@ -26,16 +26,16 @@ NotOurs not_ours(Own what) {
   return {what == Own::nobodys ? "nobody has the lock any more" : "the lock has another holder"};
 }
 
-/// How long one at that place may sleep if it hears nothing.
+/// How long a waiter at that position may sleep without a post.
 Millis sleep_at(const Queued& place) {
   if (!place.holder) return rules::second_look;
-  // Not all at once, or each would find that another one was quicker.
+  // Not all at once, or each would lose the swap to another.
   constexpr auto longest = rules::heartbeat.count();
   const Millis sleep{os::random_between(longest * 3 / 4, longest)};
   return std::min(sleep, place.look_in.value_or(sleep) + Millis{1});
 }
 
-/// How long one with so many before it rests between looks where no word arrives; not all at once.
+/// How long a waiter with `ahead` waiters before it rests between polls; not all at once.
 Millis rest_of(std::size_t ahead) {
   const Millis rest = ahead == 0 ? first_looks_in : ahead < near ? near_looks_in : others_look_in;
   return Millis{os::random_between(rest.count() * 3 / 4, rest.count() * 5 / 4)};
@@ -48,7 +48,8 @@ std::optional<Notice> notice_for(const Token& whom, const Seen& seen) {
   return std::nullopt;
 }
 
-/// Hears what is for one holder. The record has it as well for a minute, for one that was away.
+/// Receives the notices for one holder. The record keeps each for a minute, in case the holder was
+/// disconnected.
 class RecordListener final : public Listener {
  public:
   RecordListener(std::unique_ptr<Records> records, LockName name, Token token)
@@ -99,8 +100,8 @@ class RecordListener final : public Listener {
   LockName name_;
   Token token_;
   Deadline due_ = Deadline::at(base::now());
-  std::deque<std::string> missed_{};  // that were in the record
-  std::deque<std::string> heard_{};   // so that none is heard twice, from there and as a post
+  std::deque<std::string> missed_{};  // found in the record
+  std::deque<std::string> heard_{};   // to skip a notice that arrives both ways
 };
 
 class RecordStore final : public LockStore {
@@ -110,7 +111,7 @@ class RecordStore final : public LockStore {
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
     const Moment asked_at = base::now();
     rules::Enter enter{claim, ticket_, {}};
-    // Once we are in the queue, those who came after us must not be sent away.
+    // Once we are in the queue, supersede must not dismiss later waiters.
     if (ticket_) enter.claim.supersede.clear();
     if (lost_try_) {
       enter.tried = std::max(base::ceil<Millis>(asked_at - *lost_try_), Millis{1});
@@ -135,7 +136,7 @@ class RecordStore final : public LockStore {
           look_at_ = Deadline::after(base::now(), sleep_at(queued));
           seen_version_ = after.version;
           ahead_ = queued.ahead;
-          // A word that was lost on its way is here.
+          // Finds a letter whose post was lost.
           notice_ = notice_for(claim.token, after);
           return queued;
         },
@@ -161,7 +162,7 @@ class RecordStore final : public LockStore {
       auto post = records_->take();
       if (!post) return cut_off(std::move(post).error(), limit);
       if (*post) {
-        changes_.forget();  // it came with a change of another one's
+        changes_.forget();  // it came with another client's change
         if (auto notice = rules::notice_in(**post)) return *std::move(notice);
         if (**post != "next") return ClaimAgain{};
         look_at_ = std::min(look_at_, Deadline::after(base::now(), rules::second_look));
@@ -180,8 +181,8 @@ class RecordStore final : public LockStore {
   }
 
   void withdraw(const Claim& claim, const CallLimit& limit) override {
-    // If it is not heard, our position ends with our patience, a lock granted unheard with its
-    // lease. The connection may have died without a word: half of the time is for a new one.
+    // If no answer arrives, our position ends with our patience, and an unheard grant with its
+    // lease. The connection may be dead without a sign: keep half of the time for a new one.
     const auto now = base::now();
     const CallLimit first = limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
     const auto answer = changes_.change(claim.name, rules::Cancel{claim}, first);
@@ -203,7 +204,7 @@ class RecordStore final : public LockStore {
 
   Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override {
-    // A slot that is done must stay so; any other lock ends with its lease as well.
+    // A finished slot must stay finished; any other lock ends with its lease as well.
     const auto keeps = [&](Own /*own*/) { return parting.slot.has_value(); };
     auto left = changes_.change(name, rules::Leave{token, parting}, keeps, limit);
     if (!left) return std::move(left).error();
@@ -231,7 +232,7 @@ class RecordStore final : public LockStore {
   }
 
  private:
-  /// The line to the posts is gone, or the time is up.
+  /// The connection for posts is gone, or the time is up.
   Turn cut_off(Fault fault, const CallLimit& limit) {
     listens_for_.reset();
     if (os::ended(limit)) return StillWaiting{};
@@ -239,8 +240,7 @@ class RecordStore final : public LockStore {
     return ClaimAgain{std::move(fault.why)};
   }
 
-  /// What came before we listened: a letter is in the record, and any other word came with a
-  /// change.
+  /// Events from before we listened: letters are in the record, and any other event changed it.
   Result<std::optional<Turn>> look_for_missed(const Claim& claim, const CallLimit& limit) {
     auto seen = changes_.look_at(claim.name, limit);
     if (!seen) return std::move(seen).error();
@@ -253,15 +253,16 @@ class RecordStore final : public LockStore {
   std::unique_ptr<Records> records_;
   Changes changes_{*records_};
 
-  // Of the queue: our ticket, the record as we stood in it last, and when to look at it again.
+  // Of the queue: our ticket, the last version of the record with us in it, and the time of the
+  // next look.
   std::optional<std::uint64_t> ticket_{};
   std::uint64_t seen_version_ = 0;
   std::size_t ahead_ = 0;
   Deadline look_at_ = Deadline::never();
-  std::optional<Token> listens_for_{};  // whose words arrive here
+  std::optional<Token> listens_for_{};  // its posts arrive here
   Posts posts_ = Posts::arrive;
   std::optional<Notice> notice_{};  // found in the record
-  // The first try that the server may have heard, without our hearing it.
+  // The first try that the server may have processed although its answer was lost.
   std::optional<Moment> lost_try_{};
 };
 

@@ -1,6 +1,6 @@
-// The rules of a lock: what a request makes of its state, what the answer is, and who is woken or
-// told. No I/O, no clock, no randomness. The scripts of Redis decide the same in Lua;
-// `scripts/simulate --shape rules` compares the two.
+// The rules of a lock: how a request changes its state, the answer, and the posts to others. No
+// I/O, no clock, no randomness. The Lua scripts for Redis decide the same; `scripts/simulate
+// --shape rules` compares the two.
 #pragma once
 
 #include <variant>
@@ -13,13 +13,13 @@
 
 namespace store::rules {
 
-/// What the server knows besides the lock.
+/// The server's knowledge besides the lock.
 struct Facts {
   std::uint64_t now_us;  // since 1970
 };
 
-/// A word to one process: "wake", "next" (look again soon), "done" (so is the slot), or one that is
-/// a Letter as well: "stop REPLY TEXT", "lost REPLY WHO".
+/// A message to one process: "wake", "next" (look again soon), "done" (the slot is), or one that is
+/// also a Letter: "stop REPLY TEXT", "lost REPLY WHO".
 struct Post {
   std::string to;
   std::string message;
@@ -33,60 +33,60 @@ struct Decision {
   std::vector<Post> posts{};  // in this order, after the state is kept; each may be lost
 };
 
-/// Wants the lock, or keeps wanting it. Asking again with the same token is always right: it finds
-/// the grant whose answer was lost, confirms a reservation, or keeps its place.
+/// Wants the lock, or still wants it. Repeating it with the same token is always safe: it finds a
+/// grant whose answer was lost, confirms a reservation, or keeps the position.
 struct Enter {
-  Claim claim;                            // but for a `bid` and `sync_replicas`
-  std::optional<std::uint64_t> ticket{};  // to come back with
-  Millis tried{};                         // since the first try whose answer was lost; 0: none was
+  Claim claim;                            // without `bid` and `sync_replicas`
+  std::optional<std::uint64_t> ticket{};  // from an earlier answer
+  Millis tried{};                         // since the first try with a lost answer; 0: none
 };
 struct Grant {
   Fence fence;
   unsigned permit = 0;  // 0: none
   RunNumber number{};   // of the run for the slot
-  bool again = false;   // it had the lock before
+  bool again = false;   // the token already had the lock
 };
-/// The fence leaves no room for a higher one: only another kind of client writes such a number.
+/// No higher fence is possible: only a foreign client writes such a number.
 struct NoHigherFence {
   Fence fence;
 };
 using Entered = std::variant<Grant, Queued, Busy, ModeConflict, SlotDone, NoHigherFence>;
 Decision<Entered> decide(LockState& state, const Enter& request, Facts facts);
 
-/// Gives the lock back.
+/// Releases the lock.
 struct Leave {
   Token token;
   Parting parting;
 };
-/// Stops wanting it; a grant that was not heard is given back.
+/// Leaves the queue, and releases a grant whose answer was lost.
 struct Cancel {
   Claim claim;
 };
-/// What became of who asked for a hold of its own.
+/// The result of a request about the caller's own hold.
 enum class Own {
-  ours,       // and it is as was asked
-  nobodys,    // nobody has it any more
-  elsewhere,  // somebody else has it
+  ours,       // and as requested
+  nobodys,    // the lock is free
+  elsewhere,  // another client holds the lock
 };
 Decision<Own> decide(LockState& state, const Leave& request, Facts facts);
 Decision<Own> decide(LockState& state, const Cancel& request, Facts facts);
 
-/// The lease lasts for another `ttl` from now.
+/// Extends the lease by `ttl` from now.
 struct Refresh {
   Token token;
   Ttl ttl;
 };
 Decision<Own> decide(LockState& state, const Refresh& request, Facts facts);
 
-/// Takes the lock from those of the holders shown that still hold it.
+/// Takes the lock from those of `shown` that still hold it.
 struct ForceRelease {
   std::vector<Token> shown;
   std::string by;
-  std::string reply_to;  // where a last word is waited for; empty: nobody waits
+  std::string reply_to;  // the address for a last word; empty: none is awaited
 };
 Decision<Removal> decide(LockState& state, const ForceRelease& request, Facts facts);
 
-/// A word to those of them that hold the lock or wait for it; the answer says how many these are.
+/// A message to those that hold the lock or wait for it; the answer is their number.
 struct AskToStop {
   std::vector<Token> whom;
   std::string why;
@@ -94,25 +94,25 @@ struct AskToStop {
 };
 Decision<std::size_t> decide(LockState& state, const AskToStop& request, Facts facts);
 
-/// The job of a holder has stopped: a word to who waits for that.
+/// Tells the waiting operator that a holder's job has stopped.
 struct LastWordTo {
   std::string reply_to;
 };
 Decision<base::Done> decide(LockState& state, const LastWordTo& request, Facts facts);
 
-/// Drops what has ended by then. What looks at a state, below, is for one that is settled.
+/// Drops expired parts. The functions below need a settled state.
 void settle(LockState& state, Facts facts);
-/// How long the token still holds the lock, and with which fence; nothing: it does not.
+/// How long the token still holds the lock, and its fence; nothing if it does not.
 struct StillHeld {
   Millis left;
   Fence fence;
 };
 std::optional<StillHeld> check(const LockState& state, const Token& token, Facts facts);
-/// Who has the lock, as it is told to others; nothing: it is free.
+/// The holder as shown to others; nothing if the lock is free.
 std::optional<Holder> holder_of(const LockState& state, Facts facts);
-/// What it remembers, the newest first, at most so many.
+/// The recorded runs, newest first, at most `most`.
 std::vector<Run> shown_runs(const LockState& state, TimeMs now, std::size_t most);
-/// Everything known at that instant, with at most so many runs.
+/// Everything known at that instant, with at most `runs` runs.
 LockReport report(const LockName& name, const LockState& state, Facts facts,
                   std::size_t runs = remembered_runs);
 

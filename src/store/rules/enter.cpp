@@ -1,4 +1,5 @@
-// Taking the lock if it is free and our turn; otherwise a place in the queue, or who has it.
+// The decision on a claim: a grant if the lock is free and it is our turn, otherwise a position in
+// the queue, or the holder.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +11,7 @@
 namespace store::rules {
 namespace {
 
-// Beyond it a double, which is what Lua has, knows no next integer.
+// Beyond it a double, Lua's only number, has no exact next integer.
 constexpr Fence highest_fence = (Fence{1} << 53) - 2;
 
 /// One request to enter.
@@ -76,12 +77,12 @@ Entered Entering::answer() {
   const bool room = state_.is_free() || (state_.is_several() && state_.mode == claim_.mode &&
                                          turns_.has_room_for(claim_.mode));
   if (is_reserved_for_me() || (is_my_turn() && room)) return grant();
-  // Free, but others were here first: the holder's lease ended, or the first one did not come.
+  // Free, but others were here first: the holder's lease ended, or the first waiter did not come.
   if (state_.is_free()) turns_.roll_call(confirm_within, claim_.token);
   return stand();
 }
 
-/// The answer that told us so was lost.
+/// The answer to the earlier grant was lost.
 std::optional<Entered> Entering::already_held() {
   Hold* hold = turns_.hold_of(claim_.token);
   if (hold == nullptr) return std::nullopt;
@@ -90,7 +91,7 @@ std::optional<Entered> Entering::already_held() {
   return granted(*hold, true);
 }
 
-/// Nothing is left to do: whoever waits leaves, and the turn goes on.
+/// Nothing is left to do: a waiter leaves, and the turn passes on.
 std::optional<Entered> Entering::slot_done() {
   if (!slot_.is_done()) return std::nullopt;
   const bool waited = mine() != nullptr;
@@ -130,9 +131,9 @@ std::optional<Entered> Entering::mismatch() const {
   return *std::move(others);
 }
 
-/// Newest wins: whoever waits is sent away, whoever holds is asked to stop, if that is wanted. One
-/// that tries again spares those who came after its first try; and everybody, if that one was heard
-/// after all and somebody has written to us since.
+/// Newest wins: dismiss waiters, and ask holders to stop unless they are spared. A repeated try
+/// spares claims that arrived after its first try, and spares all if the first one was processed
+/// after all and a letter to us has been written since.
 void Entering::send_away() {
   const bool again = request_.tried > Millis{0};
   if (again && turns_.has_letter(claim_.token)) return;
@@ -146,7 +147,7 @@ void Entering::send_away() {
     if (turns_.is_reserved_for(other.token, other.mode)) state_.reservation.reset();
     turns_.drop(other.token, other.mode);
   }
-  // A waiter purged above may only be slow: it is told to stop as well.
+  // A purged waiter may only be slow: ask it to stop as well.
   for (const Wait& other : dead_) {
     if (!again && !is_mine(other)) turns_.write(other.token.text(), stop);
   }
@@ -159,9 +160,9 @@ void Entering::send_away() {
 bool Entering::is_my_turn() const {
   if (is_first_mine()) return true;
   const auto ticket = request_.ticket;
-  // One that was away for so long that it lost its place comes back before those who came after it.
+  // A waiter that was away long enough to lose its position comes back before later ones.
   const bool before_all = state_.queue.empty() || (ticket && *ticket < state_.queue.front().ticket);
-  // It was sent away after it had been woken, and hears of that when it waits on.
+  // It was dismissed after it had been woken, and learns of that when it waits again.
   const bool sent_away = ticket && turns_.was_asked_to_stop(claim_.token);
   return before_all && !sent_away;
 }
@@ -181,14 +182,15 @@ Entered Entering::grant() {
   state_.holders.push_back(hold);
   if (!state_.queue.empty()) {
     turns_.drop(claim_.token, claim_.mode);
-    // After a hand-off the witness looks by itself; here nobody was told, or there is more room.
+    // After a hand-off the witness looks by itself; here no message was sent, or there is more
+    // room.
     if (state_.is_several() || !was_told) turns_.tell_first(confirm_within);
-    // The lease may end before that of the holder which they saw; or before the reservation, which
-    // the new first one may have been told of.
+    // The lease may end before the holder's that they saw, or before the reservation that the new
+    // first waiter may have been told of.
     const Millis ttl = claim_.ttl.length();
     if (was_told && ttl < heartbeat) turns_.tell_lookers(ttl < confirm_within ? 0 : 1);
   }
-  // A grant that was not heard, and is over.
+  // A grant whose answer was lost, and that has expired.
   if (request_.tried > Millis{0})
     (void)turns_.end_run(claim_.token, std::nullopt, {}, std::nullopt);
   if (claim_.slot) {
@@ -217,7 +219,7 @@ Entered Entering::stand() {
   }
   mine()->believed = turns_.now() + patience.count();
   const auto rank = static_cast<std::size_t>(mine() - state_.queue.data());
-  // There is room for the first one, which did not come for it.
+  // There is room for the first waiter, which did not come.
   const bool not_come = rank > 0 && turns_.may_first_join();
   if (not_come && !dead_.empty()) {
     turns_.roll_call(confirm_within, claim_.token);
@@ -230,7 +232,7 @@ Entered Entering::stand() {
   return place;
 }
 
-/// When something can happen of which nobody tells.
+/// When something may change without a message.
 std::optional<Millis> Entering::look_in(std::size_t rank, bool first_has_room) const {
   const auto until = [&](TimeMs then) { return Millis{std::max<TimeMs>(0, then - turns_.now())}; };
   if (rank > 0 && (first_has_room || state_.reservation)) {
@@ -238,13 +240,12 @@ std::optional<Millis> Entering::look_in(std::size_t rank, bool first_has_room) c
   }
   if (state_.is_free()) return std::nullopt;
   TimeMs ends = state_.reservation ? state_.reservation->ends : turns_.last_end();
-  // Of several permits the first one that ends is enough.
+  // The first permit that ends is enough.
   if (state_.is_several() && state_.mode == claim_.mode) {
     for (const Hold& each : state_.holders) ends = std::min(ends, each.ends);
   }
   if (rank == 0) return until(ends);
-  // Those ahead of us may be dead. If one lives, it comes when the lease ends, and we find it
-  // there.
+  // Waiters ahead of us may be dead. A living one comes when the lease ends, and we find it there.
   if (rank <= looking_behind) return until(ends) + stagger * rank;
   return std::nullopt;
 }

@@ -1,11 +1,11 @@
-// Turns answers of the rules into those of a store.
+// Converts answers of the rules to those of a store.
 #pragma once
 
 #include "store/rules/decide.hpp"
 
 namespace store::rules {
 
-/// The lease of a grant that was requested at `asked_at`.
+/// The lease of a grant requested at `asked_at`.
 Lease lease_of(const Grant& grant, const Claim& claim, Moment asked_at, Deadline valid_until);
 Fault fault_of(const NoHigherFence& none);
 /// `slot` must be done.

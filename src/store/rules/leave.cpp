@@ -1,4 +1,4 @@
-// Giving the lock back, or wanting it no longer.
+// The decision on a release or a withdrawal.
 #include <algorithm>
 
 #include "store/rules/turns.hpp"
@@ -7,7 +7,7 @@
 namespace store::rules {
 namespace {
 
-/// One who leaves.
+/// One token that leaves.
 class Leaving {
  public:
   Leaving(LockState& state, const Token& token, const Mode& mode, const Parting& parting,
@@ -20,7 +20,7 @@ class Leaving {
     }
     turns_.drop(token, mode);
     was_reserved_ = turns_.is_reserved_for(token, mode);
-    // A token is enough, but where one holder has the lock nobody cancels what it did not claim.
+    // A token is enough, but an exclusive lock cannot be withdrawn by a claim in another mode.
     const Hold* hold = turns_.hold_of(token);
     const bool other_mode = !state.is_several() && mode.kind != Mode::Kind::exclusive;
     if (hold != nullptr && !other_mode) hold_ = *hold;
@@ -62,11 +62,11 @@ class Leaving {
   bool was_reserved_ = false;
 };
 
-/// The lease may have ended on the way here; the run has ended all the same, or never was.
+/// The lease may have expired on the way; still, the run has ended, or never was one.
 void Leaving::remember(bool is_release) {
   const auto& of_slot = parting_.slot;
   const SlotState slot = of_slot ? turns_.slot(of_slot->slot.id) : SlotState{};
-  // Not because the lock is: who took over may have ended its run meanwhile.
+  // Independent of the lock: its next holder may have ended this run.
   const bool slot_is_ours = slot.runs_for(token_.text());
   if (!is_release && !is_holder() && !slot_is_ours && state_.last_token != token_) return;
   const bool is_several = hold_ && state_.is_several();
@@ -87,7 +87,7 @@ void Leaving::remember(bool is_release) {
 }
 
 void Leaving::give_back() {
-  // A grant in the future (the clock was set back) must not make it longer than it was meant.
+  // A grant in the future (the clock was set back) must not lengthen --min-hold.
   const auto granted = hold_ ? hold_->fence : turns_.now_us();
   const auto held_us = turns_.now_us() > granted ? turns_.now_us() - granted : 0;
   const auto min_hold_us = static_cast<std::uint64_t>(parting_.min_hold.count()) * 1000;
@@ -113,12 +113,12 @@ void Leaving::give_back() {
 
 void Leaving::leave_queue() {
   if (state_.is_free()) {
-    turns_.roll_call(confirm_within, token_);  // others were here before
+    turns_.roll_call(confirm_within, token_);  // others were here first
     return;
   }
   if (!rank_) return;
   if (*rank_ < 2) turns_.tell_first(confirm_within);
-  // One of the witnesses goes, and the first one has not come yet.
+  // A witness leaves, and the first waiter has not come yet.
   const bool was_witness = *rank_ == 1 || *rank_ == state_.queue.size();
   if (state_.queue.size() > 1 && was_witness &&
       state_.queue.front().believed <= turns_.now() + confirm_within.count() + 1) {

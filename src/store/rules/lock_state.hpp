@@ -1,5 +1,5 @@
-// All that a server knows of one lock, as a value: who holds it, who waits, what was said to whom,
-// and what is remembered. Times are ms since 1970 by the server's clock.
+// The complete state of one lock on a server, as a value: holders, waiters, letters and recorded
+// runs. Times are ms since 1970 by the server's clock.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@ namespace store::rules {
 
 using TimeMs = std::int64_t;
 
-/// One of those who hold the lock.
+/// One holder of the lock.
 struct Hold {
   Token token;
   Fence fence;
   TimeMs ends;          // the lease
-  unsigned permit = 0;  // which of several, from 1; 0: none
-  TimeMs kept = 0;      // until then: its job has ended, and --min-hold keeps the lock
+  unsigned permit = 0;  // its number, from 1; 0: no permits
+  TimeMs kept = 0;      // the job has ended, and --min-hold keeps the lock until then
 
   [[nodiscard]] bool is_kept(TimeMs now) const { return kept > now; }
   bool operator==(const Hold&) const = default;
 };
 
-/// One of those who wait for it.
+/// One waiter for the lock.
 struct Wait {
   Token token;
   Mode mode;
-  std::uint64_t ticket;  // the place in the queue: µs since 1970, no two have the same
-  TimeMs believed;       // to be alive, until then
+  std::uint64_t ticket;  // the position in the queue: µs since 1970, unique
+  TimeMs believed;       // counts as alive until then
 
   bool operator==(const Wait&) const = default;
 };
 
-/// The lock is free, and so long nobody but the first waiter, who was woken, may take it.
+/// The lock is free, and until then only the first waiter, which was woken, may take it.
 struct Reservation {
   Token token;
   Mode mode;
@@ -45,16 +45,16 @@ struct Reservation {
   bool operator==(const Reservation&) const = default;
 };
 
-/// A word that must not be lost: the end of a hold or of a wait.
+/// A message that must not be lost: the end of a hold or of a wait.
 struct Letter {
-  std::string to;  // a token, or the id of who waits for a last word
+  std::string to;  // a token, or the address for a last word
   std::string text;
-  TimeMs ends;  // nobody has read it by then
+  TimeMs ends;  // when it expires unread
 
   bool operator==(const Letter&) const = default;
 };
 
-/// A run that is remembered. One without an end goes on, or was lost: who holds the lock tells.
+/// A recorded run. Without an end it still runs or was lost, which the holders show.
 struct RememberedRun {
   struct End {
     TimeMs at;
@@ -86,20 +86,20 @@ struct RememberedSlot {
 
 struct LockState {
   Fence last_fence = 0;
-  std::optional<Token> last_token{};  // which it was given to; nothing: no fence is remembered
+  std::optional<Token> last_token{};  // the token it was issued to; nothing: no fence is recorded
   TimeMs fence_ends = 0;
 
-  Mode mode{};                  // in which it is held, where it is
+  Mode mode{};                  // the mode of the holders, if any
   std::vector<Hold> holders{};  // in the order of their grants
   std::optional<Reservation> reservation{};
   std::vector<Wait> queue{};  // in the order of their tickets
   std::vector<Letter> letters{};
 
-  std::vector<RememberedRun> runs{};  // the newest first
+  std::vector<RememberedRun> runs{};  // newest first
   TimeMs runs_end = 0;
   std::vector<RememberedSlot> slots{};
 
-  /// Several may hold it, and somebody does.
+  /// Whether several may hold it, and at least one does.
   [[nodiscard]] bool is_several() const {
     return !holders.empty() && mode.kind != Mode::Kind::exclusive;
   }

@@ -1,4 +1,4 @@
-// What the moves remember: runs, and slots.
+// The record of runs and slots.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -23,7 +23,7 @@ Fence Turns::end_run(const Token& token, const std::optional<RunEnd>& end, const
                      std::optional<Fence> granted) {
   const Millis history =
       parting.history > Millis{0} ? parting.history + parting.min_hold : Millis{};
-  // 0: not known.
+  // 0: unknown.
   const Fence last = state_.last_token == token ? state_.last_fence : 0;
   const Fence known = parting.fence.value_or(last);
   const auto run = std::find_if(state_.runs.begin(), state_.runs.end(),
@@ -76,7 +76,7 @@ void Turns::tell_that_slot_is_done() {
 }
 
 std::optional<Millis> Turns::typical_run() const {
-  // Seen from later on: a clock that was set back makes no run shorter.
+  // Viewed from a later time: a clock that was set back shortens no run.
   constexpr TimeMs later = TimeMs{1} << 52;
   return typical_length(shown_runs(state_, later, runs_for_typical_length));
 }

@@ -1,4 +1,4 @@
-// What a holder asks of its hold, and what operators ask of a lock.
+// The requests of a holder about its hold, and of operators about a lock.
 #include <algorithm>
 
 #include "store/rules/runs.hpp"
@@ -8,7 +8,7 @@
 namespace store::rules {
 namespace {
 
-/// Since then; nothing: the clock went back.
+/// The time since then; nothing: the clock was set back.
 std::optional<Millis> age_of(std::uint64_t then_us, std::uint64_t now_us) {
   constexpr std::int64_t tolerated_us = 1'000'000;
   const auto age = static_cast<std::int64_t>(now_us) - static_cast<std::int64_t>(then_us);
@@ -39,7 +39,7 @@ Decision<Own> decide(LockState& state, const Refresh& request, Facts facts) {
   hold->ends = ends;
   turns.remember_fence(request.ttl.length());
   if (!state.runs.empty()) state.runs_end = std::max(state.runs_end, state.fence_ends);
-  if (sooner) turns.tell_lookers(0);  // a step wants less of it
+  if (sooner) turns.tell_lookers(0);  // a step shortens its lease
   return {Own::ours, turns.take_posts()};
 }
 

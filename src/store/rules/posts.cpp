@@ -7,7 +7,7 @@
 namespace store::rules {
 namespace {
 
-// The text of a notice is cut there: a name, and a reason of 200 bytes.
+// The limit of a notice's text: a name, and a reason of 200 bytes.
 constexpr std::size_t longest_word = 340;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the words mean that the rules have sent: see Post and Letter.
+// The meaning of messages that the rules have sent: see Post and Letter.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,8 @@
 
 namespace store::rules {
 
-/// For a holder, or for one who waits; nothing for a word that only wakes. Printable, and cut.
+/// The notice for a holder or a waiter; nothing for a message that only wakes. Printable and
+/// shortened.
 std::optional<Notice> notice_in(std::string_view message);
 
 }  // namespace store::rules

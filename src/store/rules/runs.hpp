@@ -1,5 +1,5 @@
-// How many runs a lock remembers, which of them goes when one more begins, and how long a run
-// usually takes. The scripts of Redis have the same numbers.
+// The number of recorded runs, their replacement, and the typical length of a run. The Lua scripts
+// for Redis have the same numbers.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,21 @@
 
 namespace store::rules {
 
-/// Of each lock.
+/// Per lock.
 inline constexpr std::size_t remembered_runs = 50;
-/// Of so many runs, the newest ones, a typical length is made: what ran long ago may have been
-/// another job.
+/// How many of the newest runs determine the typical length: older ones may have been another job.
 inline constexpr std::size_t runs_for_typical_length = 20;
 
-/// What is remembered of these, which are the newest first.
+/// The recorded ones of `runs`, which are newest first.
 std::vector<Run> newest_of(std::vector<Run> runs);
 
-/// Which of `count` runs, the newest first, makes room for the next one: the oldest that does not
-/// go on. Nothing: there is room, or all go on.
+/// The one of `count` runs, newest first, that the next one replaces: the oldest that has ended.
+/// Nothing: there is room, or none has ended.
 std::optional<std::size_t> makes_room(std::size_t count,
                                       const std::function<bool(std::size_t)>& goes_on);
 
-/// How long a run under this lock takes: the median of the lengths of those among the newest that
-/// ended by themselves (or were released by a step), the lower one of two. `runs`: the newest
-/// first. Nothing if there is none.
+/// How long a run under this lock takes: the lower median of those among the newest that ended by
+/// themselves (or were released by a step). `runs`: newest first. Nothing if there is none.
 std::optional<base::Millis> typical_length(const std::vector<Run>& runs);
 
 }  // namespace store::rules

@@ -26,7 +26,7 @@ Millis remembered_for(Kind kind, Millis history) {
 RunNumber next_run(const SlotState& slot, const std::string& token) {
   const bool had_one = slot.kind == Kind::running || slot.kind == Kind::open;
   RunNumber number = slot.runs;
-  // A late claim of a run whose end was heard is that run.
+  // A late claim of a run whose end is known is that run.
   if (!had_one || slot.token != token) ++number.attempt;
   return number;
 }
@@ -34,7 +34,7 @@ RunNumber next_run(const SlotState& slot, const std::string& token) {
 SlotState with_run(const SlotState& slot, const std::string& token, RunNumber number) {
   SlotState after{
       Kind::running, {number.attempt, std::max(slot.runs.failures, number.failures)}, token};
-  // The run before may say once more that it has ended, also after this one was taken back.
+  // The run before may report its end again, even after this one was withdrawn.
   if (slot.kind == Kind::open) after.before = slot.token;
   if (slot.runs_for(token)) after.before = slot.before;
   return after;
@@ -65,8 +65,8 @@ bool is_over(const SlotState& slot, const std::string& token) {
 SlotState after_run(const SlotState& slot, const EndOfRun& ended, Fence running) {
   using End = Parting::SlotEnd;
   const bool ours = slot.runs_for(ended.token);
-  // The end was heard before: not of this run if the claim was heard again since, and not of a
-  // later one.
+  // The end is already known. It is not this run's if the claim was processed again since, nor a
+  // later run's.
   if (slot.kind == Kind::running && slot.before == ended.token) {
     return ours ? SlotState{Kind::open, slot.runs, ended.token} : slot;
   }
@@ -76,8 +76,8 @@ SlotState after_run(const SlotState& slot, const EndOfRun& ended, Fence running)
       ended.end == End::done || (failed && ended.number.failures >= ended.retries);
   if (!ours && !ends_slot) {
     if (slot.runs.attempt > ended.number.attempt) return slot;
-    // Numbers begin anew where a server lost its data, fences do not: that run is later, so it goes
-    // on, and this is the run before it.
+    // Numbers restart if a server loses its data, fences do not. So the other run is later and
+    // still runs, and this is the run before it.
     if (slot.kind == Kind::running && running > ended.fence) {
       const unsigned failures = ended.number.failures + (failed ? 1 : 0);
       return {Kind::running,
@@ -86,7 +86,7 @@ SlotState after_run(const SlotState& slot, const EndOfRun& ended, Fence running)
               ended.token};
     }
   }
-  // The end of a run with a higher number was heard meanwhile: it knew of this one, so its counts
+  // The end of a run with a higher number arrived first. That run knew of this one, so its counts
   // stay.
   if (ours && !ends_slot && !slot.before.empty() && slot.runs.attempt > ended.number.attempt + 1) {
     return {Kind::open, {slot.runs.attempt - 1, slot.runs.failures}, ended.token};

@@ -155,7 +155,7 @@ void Turns::roll_call(Millis time, const Token& caller) {
   for (std::size_t rank = 1; rank <= called_at_once && rank < queue.size(); ++rank) {
     Wait& each = queue[rank];
     if (each.token == caller || each.believed <= until) continue;
-    const bool is_witness = rank == 1 || rank + 1 == queue.size();  // told already
+    const bool is_witness = rank == 1 || rank + 1 == queue.size();  // already told
     if (!is_witness) post(each.token, "next");
     each.believed = until;
   }

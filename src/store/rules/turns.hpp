@@ -1,5 +1,4 @@
-// The moves that the decisions consist of: who is woken, who is told, who is dead, what is
-// remembered.
+// The elementary moves of the decisions: wake, notify, purge, record.
 #pragma once
 
 #include <string>
@@ -9,10 +8,10 @@
 
 namespace store::rules {
 
-/// Moves on one state, at one instant. Lives no longer than the state.
+/// Moves on one state at one instant. Must not outlive the state.
 class Turns {
  public:
-  /// What has ended by then is dropped, but for waiters.
+  /// Drops expired parts, except waiters.
   Turns(LockState& state, Facts facts);
 
   [[nodiscard]] TimeMs now() const { return now_; }
@@ -21,38 +20,39 @@ class Turns {
 
   // ---- the queue
   // ---------------------------------------------------------------------------------
-  /// Drops the waiters that gave no sign of life, and says which.
+  /// Drops and returns the waiters that gave no sign of life.
   std::vector<Wait> purge();
   [[nodiscard]] Wait* waiter(const Token& token, const Mode& mode);
-  /// Puts it where its ticket says.
+  /// Inserts the waiter at its ticket's position.
   Wait& stand(Wait wait);
-  /// The words for them go as well, unless a grant goes on with them.
+  /// Also drops the letters to it, unless a grant continues with them.
   void drop(const Token& token, const Mode& mode);
   [[nodiscard]] bool is_reserved_for(const Token& token, const Mode& mode) const;
 
-  /// A word that may be lost. Nobody reads one for a hold that is kept.
+  /// Sends a message that may be lost. None is sent for a hold that is only kept.
   void post(const Token& token, const char* message);
-  /// One that must not be lost; false if nobody would read it.
+  /// Writes a message that must not be lost; false if nobody would read it.
   bool write(const std::string& to, const std::string& text);
   void tear_up_letters(const Token& token);
   [[nodiscard]] bool has_letter(const Token& token) const;
   [[nodiscard]] bool was_asked_to_stop(const Token& token) const;
 
-  /// Gives the lock away: reserved for the first waiter, who has `time` to come, or free.
+  /// Passes the lock on: reserved for the first waiter, which has `time` to come, or free.
   void hand_off(Millis time);
-  /// Something has changed for the first waiter. If several hold and it may join them, it is woken
-  /// and has `time` to come, before witnesses; else it is told to look whom it waits for now.
+  /// Something has changed for the first waiter. If it may join the holders, wakes it, and it has
+  /// `time` to come, with witnesses. Otherwise tells it to look again whom it waits for.
   void tell_first(Millis time);
-  /// The first one was woken. Two witnesses look again soon, and take over if it is dead: the
-  /// second, and the last, which is the likeliest to live when those at the head died together.
+  /// The first waiter was woken. Tells two witnesses to look again soon and take over if it is
+  /// dead: the second waiter, and the last, the likeliest to live if those at the head died
+  /// together.
   void tell_witnesses();
-  /// What those were told who look at the end of a lease is not true any more; from that rank on.
+  /// Corrects, from that rank on, the waiters that look at the end of a lease.
   void tell_lookers(std::size_t from);
-  /// The first one did not come, and the dead are seldom alone (a host that crashed): it has a
-  /// quarter of `time` now, and so have the next ones to show that they live. `caller`, if it is
-  /// one, does so right now.
+  /// The first waiter did not come, and dead waiters are seldom alone (a crashed host): gives it a
+  /// quarter of `time`, and the next ones the same to show that they live. `caller`, if it is one
+  /// of them, has just done so.
   void roll_call(Millis time, const Token& caller);
-  /// Whether there is room for the first waiter, which there is, beside those who hold the lock.
+  /// Whether there is room for the first waiter beside the holders.
   [[nodiscard]] bool may_first_join() const;
 
   // ---- holders
@@ -61,22 +61,23 @@ class Turns {
   [[nodiscard]] bool has_room_for(const Mode& mode) const;
   /// The end of the last lease.
   [[nodiscard]] TimeMs last_end() const;
-  /// Whether that is sooner than it was: those who look at the end of a lease were told another.
+  /// Whether that end is earlier than `before`: those that look at the end of a lease expect a
+  /// later one.
   [[nodiscard]] bool ends_sooner_than(TimeMs before) const;
-  /// So long after now the fence is remembered, at least for a day.
+  /// Keeps the fence for that long from now, at least for a day.
   void remember_fence(Millis length);
 
   // ---- the memory
   // --------------------------------------------------------------------------------
   void begin_run(const Claim& claim, const Grant& grant);
-  /// What the run of that token came to; it never was, without an `end`. `granted`: the fence of
-  /// one among several that has the lock still (where more have begun since than are remembered,
-  /// its line is gone, and it is not to be forgotten because it took long), if the parting has a
-  /// history. Returns the fence of the run, 0 if that is not known.
+  /// Records the outcome of the token's run; without an `end` there was no run. `granted`, if the
+  /// parting has a history: the fence of one of several that still has the lock. (Its line may be
+  /// gone because more runs have begun than are recorded; a long run must not be forgotten.)
+  /// Returns the fence of the run, 0 if unknown.
   Fence end_run(const Token& token, const std::optional<RunEnd>& end, const Parting& parting,
                 std::optional<Fence> granted);
   [[nodiscard]] SlotState slot(const std::string& id) const;
-  /// One that is done was not done before.
+  /// If the slot is done, it was not done before.
   void set_slot(const std::string& id, SlotState slot, Millis history);
   void tell_that_slot_is_done();
   [[nodiscard]] std::optional<Millis> typical_run() const;

@@ -1,5 +1,5 @@
-// The times and numbers of a queue, which are the same on every server. The scripts of Redis have
-// those that are no argument of theirs under the same names.
+// The times and numbers of a queue, the same on every server. The Lua scripts for Redis use the
+// same names for those that are not passed to them.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 
 namespace store::rules {
 
-inline constexpr base::Millis heartbeat{12'000};      // a waiter's sign of life
+inline constexpr base::Millis heartbeat{12'000};      // the interval of a waiter's signs of life
 inline constexpr base::Millis patience{30'000};       // two and a half heartbeats: one may be lost
 inline constexpr base::Millis confirm_within{2'000};  // a reservation: many round trips, yet short
-inline constexpr base::Millis second_look{100};  // after `next`: by then the first one has come
-/// The first waiter comes at the end of a lease, each of the next so much later.
+inline constexpr base::Millis second_look{100};  // after `next`: by then the first waiter has come
+/// The first waiter comes at the end of a lease, each of the next this much later.
 inline constexpr base::Millis stagger{100};
-/// So many of the next ones look at that end, too: what stands on one host dies together.
+/// How many of the next waiters also look at that end: all waiters of one host die together.
 inline constexpr std::size_t looking_behind = 9;
-/// So many waiters are told when a slot is done.
+/// How many waiters are told when a slot is done.
 inline constexpr std::size_t told_at_once = 1000;
-/// So many of the next ones show that they live when the first one does not come.
+/// How many of the next waiters must show that they live if the first does not come.
 inline constexpr std::size_t called_at_once = 63;
-/// For so long a word waits for whom it is for.
+/// How long a letter waits for its reader.
 inline constexpr base::Millis letter_life{60'000};
 
 }  // namespace store::rules

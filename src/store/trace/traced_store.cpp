@@ -75,7 +75,7 @@ std::string shown(const Notice& notice) {
   return fmt::format("told '{}': {}", lost ? "lost" : "stop", notice.why);
 }
 
-/// Nothing where nothing has happened.
+/// Empty if nothing has happened.
 std::string shown(const Turn& turn) {
   return base::match(
       turn,
@@ -87,12 +87,12 @@ std::string shown(const Turn& turn) {
       [](const Fault& fault) { return shown(fault); });
 }
 
-/// What is said of one lock.
+/// The trace lines about one lock.
 class Trace {
  public:
   Trace(std::string server, LockName name) : server_{std::move(server)}, name_{std::move(name)} {}
 
-  /// Asks, tells, and hands the answer on.
+  /// Asks, logs, and passes on the answer.
   template <class Question>
   auto ask(std::string_view what, const Question& question) const {
     const auto asked_at = base::now();

@@ -1,4 +1,4 @@
-// A store that tells what is asked of another, and what that answers: for -vv.
+// A store that logs the requests to another store and its answers, for -vv.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace store::trace {
 
-/// Its lines hold no secret.
+/// The lines contain no secret.
 std::unique_ptr<LockStore> open_store(std::unique_ptr<LockStore> store);
 /// The same for one node of a quorum; each line begins with `server`: "server 2: ".
 std::unique_ptr<QuorumNode> open_node(std::unique_ptr<QuorumNode> node, std::string server);
