@@ -12,11 +12,11 @@
 namespace store::postgres {
 namespace {
 
-constexpr std::size_t longest_words = 300;  // of a server, in a message
+constexpr std::size_t longest_words = 300;  // of the server's text in a message
 
 // ---- values on their way ------------------------------------------------------------------------
 
-// From pg_type: numbers that never change.
+// From pg_type: these numbers never change.
 constexpr Oid type_bool = 16;
 constexpr Oid type_bytea = 17;
 constexpr Oid type_bigint = 20;
@@ -57,8 +57,8 @@ bool is_of_class(std::string_view sqlstate, std::string_view first_two) {
   return sqlstate.size() == 5 && sqlstate.starts_with(first_two);
 }
 
-/// The code in what libpq says of a server that did not let us in, "FATAL:  28P01: ...": it has no
-/// other way to tell. The word before it is in the server's language.
+/// The code in libpq's message about a refused connection, "FATAL:  28P01: ...", which libpq
+/// reports in no other way. The word before it is in the server's language.
 std::string_view code_in(std::string_view message) {
   constexpr std::string_view before = ":  ";
   constexpr std::size_t size = 5;
@@ -72,25 +72,25 @@ std::string_view code_in(std::string_view message) {
   return {};
 }
 
-/// Its first line, for people.
+/// The first line, for people.
 std::string first_line(std::string_view message) {
   return base::printable(message.substr(0, message.find('\n')), longest_words);
 }
 
 // ---- bounds -------------------------------------------------------------------------------------
 
-/// A server that never stops talking is always ready to be read, also when the time is over.
+/// A server that never stops sending is always readable, even when the time is over.
 os::Ready wait_for_server(int descriptor, os::Want want, const CallLimit& limit) {
   const auto ready = os::wait_for(descriptor, want, limit);
   return ready == os::Ready::yes && limit.until.passed(base::now()) ? os::Ready::timed_out : ready;
 }
 
-/// Counts what the server sends before it has answered: libpq keeps all of it.
+/// Counts the bytes that the server sends before it has answered: libpq keeps them all.
 class Inflow {
  public:
   explicit Inflow(std::size_t longest) : longest_{longest} {}
 
-  /// Before libpq reads. A fault: it is too much.
+  /// Call before libpq reads. A Fault: too much.
   std::optional<Fault> count(int descriptor) {
     taken_ += os::readable_bytes(descriptor);
     if (taken_ <= longest_) return std::nullopt;
@@ -112,11 +112,11 @@ Fault not_answered(os::Ready ready) {
 Fault::Kind kind_of(std::string_view sqlstate) {
   using Kind = Fault::Kind;
   constexpr std::string_view completion_unknown = "40003";
-  // A server that ends may have committed before.
+  // A server that shuts down may have committed before.
   if (sqlstate == completion_unknown || sqlstate.starts_with("57P")) return Kind::silent;
   if (is_of_class(sqlstate, "08")) return Kind::silent;
-  // It cannot now: too many connections, no memory, a full disk (53), a full queue of notifications
-  // (54), a lock or a timeout.
+  // Temporary: too many connections, out of memory, disk full (53), notification queue full (54), a
+  // lock or a timeout.
   for (const auto* each : {"40", "53", "54", "55", "57", "58"}) {
     if (is_of_class(sqlstate, each)) return Kind::unavailable;
   }
@@ -138,14 +138,14 @@ Fault nonsense() {
 struct Connection::Server {
   using Parameter = std::pair<std::string, std::string>;
   std::vector<Parameter> parameters{};  // the last one of a name counts
-  bool has_address = false;             // so that libpq does not look at the name
+  bool has_address = false;             // so that libpq does not look up the name
 
   [[nodiscard]] Server with(const char* name, const char* value) const {
     Server other = *this;
     other.parameters.emplace_back(name, value);
     return other;
   }
-  /// In the form that libpq wants, while this lives.
+  /// In libpq's form, during the call.
   template <typename Call>
   auto pass_to(const Call& call) const {
     std::vector<const char*> names;
@@ -169,7 +169,7 @@ Connection::Owned Connection::start(const LibPq& library, const Server& server) 
 
 Result<std::vector<Connection::Server>> Connection::servers_of(const LibPq& library,
                                                                const PostgreSql& database) {
-  // What a URL has counts more.
+  // Options of the URL take precedence.
   Server all{{{"fallback_application_name", "rlock"},
               {"target_session_attrs", "read-write"},
               {"gssencmode", "disable"},  // it would look for a ticket first
@@ -180,10 +180,10 @@ Result<std::vector<Connection::Server>> Connection::servers_of(const LibPq& libr
   if (!database.password.empty() && !database.has_password) {
     all.parameters.emplace_back("password", database.password.reveal());
   }
-  // Where several servers are named libpq asks the next one only when the one before has answered:
-  // a silent one would have all the time. So each is asked by itself. Whether the URL, a service or
-  // PGHOST names them only a connection tells, here one that libpq refuses to begin. With a
-  // password it looks for none, and says nothing of a .pgpass that others can read.
+  // With several servers libpq asks the next one only after the one before has answered, so a
+  // silent one would use up all the time. So ask each separately. Only a connection reveals whether
+  // the URL, a service or PGHOST names them; here one that libpq refuses to begin. With a password
+  // libpq looks for none, and prints no warning about a .pgpass that others can read.
   const Connection none{library, start(library, all.with("sslmode", "none").with("password", "-"))};
   const auto list = [&](std::string_view name) {
     std::vector<std::string> parts;
@@ -239,8 +239,8 @@ Result<Connection> Connection::open_one(const LibPq& library, const Server& serv
       connection, [](void* /*argument*/, const char* /*message*/) {}, nullptr);
   if (library.status(connection) == CONNECTION_BAD) {
     Fault fault = made.connect_fault();
-    // Was it the server, or does libpq not accept an option? Then it does not try a socket either,
-    // which cannot be there.
+    // Was it the server, or does libpq reject an option? If it does, it does not try a socket
+    // either, which cannot exist.
     const auto elsewhere = server.with("host", "/dev/null/no-socket").with("password", "-");
     if (!server.has_address && elsewhere.pass_to(library.ping) == PQPING_NO_ATTEMPT) {
       fault.kind = Fault::Kind::misconfigured;
@@ -249,7 +249,7 @@ Result<Connection> Connection::open_one(const LibPq& library, const Server& serv
   }
   constexpr std::size_t longest_welcome = std::size_t{1} << 20;
   Inflow inflow{longest_welcome};
-  // As libpq's documentation wants it: as if the first call had said so.
+  // As libpq's documentation requires: as if the first call had returned this.
   for (auto state = PGRES_POLLING_WRITING; state != PGRES_POLLING_OK;) {
     if (state == PGRES_POLLING_FAILED) return made.connect_fault();
     const auto want = state == PGRES_POLLING_READING ? os::Want::read : os::Want::write;
@@ -290,7 +290,7 @@ Result<Connection> Connection::open(const PostgreSql& database, const CallLimit&
       return opened;
     }
     Fault fault = std::move(opened).error();
-    // One that may let us in later counts more than one that never will.
+    // A server that may accept us later counts more than one that never will.
     const bool counts =
         !worst || worst->kind == Fault::Kind::denied || worst->kind == Fault::Kind::misconfigured;
     if (counts) worst = std::move(fault);
@@ -367,7 +367,7 @@ base::Result<Rows, Refusal> Connection::answer(std::size_t longest, const CallLi
     if (left < 0) return broken();
     const auto ready = wait_for_server(descriptor(), os::Want::write, limit);
     if (ready != os::Ready::yes) return Refusal{"", not_answered(ready)};
-    // A server that talks before it listens would otherwise never do so.
+    // A server that sends before it reads would otherwise never read.
     if (!os::is_readable(descriptor())) continue;
     if (auto failed = consume()) return *std::move(failed);
   }
@@ -388,12 +388,12 @@ base::Result<Rows, Refusal> Connection::answer(std::size_t longest, const CallLi
         break;
       case PGRES_FATAL_ERROR:
         if (!refusal) refusal = refusal_in(next);
-        // The transaction ends behind what it answers.
+        // The transaction ends after its answer.
         if (rows && refusal->fault.kind != Fault::Kind::unavailable) {
           refusal->fault.kind = Fault::Kind::silent;
         }
         break;
-      default:  // PQgetResult() would give it again and again
+      default:  // PQgetResult() would return it again and again
         return Refusal{"", nonsense()};
     }
     if (library_->status(connection) == CONNECTION_BAD) break;

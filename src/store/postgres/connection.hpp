@@ -1,5 +1,4 @@
-// One connection to one PostgreSQL server: libpq, made bounded in time and in memory, and
-// interruptible.
+// One connection to one PostgreSQL server: libpq with limits on time and memory, interruptible.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +18,19 @@
 
 namespace store::postgres {
 
-/// A value of a statement. Never part of its text.
+/// A value of a statement, never part of its text.
 struct Bytes {
   std::string_view value;
 };
 using Value = std::variant<Bytes, std::string_view, std::int64_t, bool>;
 
-/// A statement that failed: the code of its error, by which it is judged, and the fault that it is.
+/// A failed statement: the code of its error, and the resulting fault.
 struct Refusal {
-  std::string sqlstate;  // empty: the server has said nothing
+  std::string sqlstate;  // empty: the server has not answered
   Fault fault;
 };
 
-/// The codes that one of our statements may meet on purpose.
+/// Codes that our statements may provoke on purpose.
 inline constexpr std::string_view no_such_table = "42P01";
 inline constexpr std::string_view no_such_schema = "3F000";
 inline constexpr std::string_view not_serializable = "40001";
@@ -39,38 +38,38 @@ inline constexpr std::string_view deadlock = "40P01";
 inline constexpr std::string_view not_allowed = "42501";
 inline constexpr std::string_view read_only = "25006";
 
-/// Of an SQLSTATE (PostgreSQL's documentation, appendix A). Nothing of its text is looked at, which
-/// is the server's language's.
+/// The kind of an SQLSTATE (PostgreSQL's documentation, appendix A). The message does not count: it
+/// is in the server's language.
 Fault::Kind kind_of(std::string_view sqlstate);
 
-/// What no PostgreSQL server would answer.
+/// An answer that no PostgreSQL server would give.
 Fault nonsense();
 
 class Connection {
  public:
-  /// To the first of the URL's servers that lets itself be written to, each asked for its share of
-  /// the time.
+  /// Connects to the first of the URL's servers that accepts writes, and gives each a share of the
+  /// time.
   static Result<Connection> open(const PostgreSql& database, const CallLimit& limit);
 
-  /// One statement, one transaction, one round trip. After a silent fault, or one of a server that
-  /// goes away, the connection is of no more use.
+  /// One statement, one transaction, one round trip. After a silent fault, or one from a server
+  /// that shuts down, the connection is unusable.
   base::Result<Rows, Refusal> ask(const char* statement, const std::vector<Value>& values,
                                   std::size_t longest_answer, const CallLimit& limit);
   /// Several statements without values, in one transaction.
   base::Result<Rows, Refusal> run(const char* statements, const CallLimit& limit);
 
-  /// What the next notification says; nothing if none has come. Never blocks.
+  /// The payload of the next notification; nothing if there is none. Never blocks.
   Result<std::optional<std::string>> next_notification();
 
   [[nodiscard]] int descriptor() const { return library_->socket(connection_.get()); }
-  /// Whether the other end has closed it, as a server that was restarted has.
+  /// Whether the other end has closed the connection, as a restarted server has.
   [[nodiscard]] bool hung_up() const;
-  /// The process that the server named at the start; another one answers behind a pooler.
+  /// The process id from the server's greeting; behind a pooler another process answers.
   [[nodiscard]] int backend() const { return library_->backend_pid(connection_.get()); }
   [[nodiscard]] int server_version() const { return library_->server_version(connection_.get()); }
   [[nodiscard]] bool is_tls() const { return library_->is_tls(connection_.get()) != 0; }
   [[nodiscard]] bool is_local() const;
-  /// What libpq's option of that name is; empty: it has no value.
+  /// The value of libpq's option of that name; empty if it has none.
   [[nodiscard]] std::string option(std::string_view name) const;
   [[nodiscard]] std::string user() const { return library_->user(connection_.get()); }
 
@@ -98,7 +97,7 @@ class Connection {
 
   const LibPq* library_;
   Owned connection_;
-  std::size_t unread_ = 0;  // bytes that made no notification yet
+  std::size_t unread_ = 0;  // bytes that are not a notification yet
 };
 
 }  // namespace store::postgres

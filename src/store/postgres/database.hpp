@@ -1,4 +1,4 @@
-// A PostgreSQL database, as a URL names it.
+// A PostgreSQL database, as named by a URL.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,16 +7,16 @@
 namespace store {
 
 /// postgresql://[user[:password]@][host[:port][,...]][/database][?option=value&...], as libpq reads
-/// it; what is not in it comes from libpq's environment (PGHOST, PGSERVICE, .pgpass).
+/// it. Missing parts come from libpq's environment (PGHOST, PGSERVICE, .pgpass).
 struct PostgreSql {
   base::Secret url;
   bool has_password = false;  // in the URL
-  base::Secret password{};    // that counts where the URL has none; empty: libpq looks for one
+  base::Secret password{};    // used if the URL has none; empty: libpq looks for one
 };
 
 namespace postgres {
 
-/// What a postgresql: URL names. A program that loads no libraries takes any.
+/// Parses a postgresql: URL. A program that loads no libraries accepts any.
 base::Result<PostgreSql, BadUrl> database_in(const Url& url);
 
 }  // namespace postgres

@@ -10,10 +10,10 @@ namespace {
 using Verdict = Finding::Verdict;
 
 constexpr std::size_t longest_findings = 65536;
-// The oldest one for which the PostgreSQL project still mended faults when this was written.
+// The oldest version that the PostgreSQL project still supported when this was written.
 constexpr int oldest_version = 140000;
 
-// One row of all that is asked, in one round trip. Functions and operators as in table.cpp.
+// One row with all answers, in one round trip. Functions and operators are named as in table.cpp.
 constexpr const char* examination = R"sql(
 select pg_catalog.current_setting('server_version'), pg_catalog.pg_is_in_recovery(),
        pg_catalog.pg_backend_pid(), pg_catalog.current_setting('synchronous_commit'),
@@ -78,7 +78,7 @@ Finding durability(const Rows& rows) {
   return {Verdict::ok, subject, fmt::format("synchronous_commit is {}", commit), ""};
 }
 
-/// What a failover keeps.
+/// The data that survives a failover.
 Finding failover(const Rows& rows) {
   constexpr const char* subject = "failover";
   const auto number = rows.number(0, replicas);

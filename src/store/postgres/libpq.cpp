@@ -8,7 +8,7 @@
 namespace store::postgres {
 namespace {
 
-// What the headers that this was compiled with belong to.
+// The library of the headers that this was compiled with.
 constexpr auto library = "libpq.so.5";
 
 base::Result<LibPq, std::string> load() {

@@ -1,5 +1,5 @@
-// libpq, loaded when the first URL names a PostgreSQL: linked, its 22 libraries would be loaded at
-// each start of rlock.
+// libpq, loaded when the first URL names a PostgreSQL server. If it were linked, every start of
+// rlock would load its 22 libraries.
 #pragma once
 
 #include <libpq-fe.h>
@@ -11,7 +11,7 @@
 
 namespace store::postgres {
 
-/// Every function of libpq that is used here; what each does stands in libpq's documentation.
+/// Every function of libpq that is used here; see libpq's documentation.
 struct LibPq {
   decltype(&::PQconninfoParse) conninfo_parse = nullptr;
   decltype(&::PQconninfoFree) conninfo_free = nullptr;
@@ -55,17 +55,17 @@ struct LibPq {
   decltype(&::PQclear) clear = nullptr;
 };
 
-/// Loaded once and kept, or why it is not there. Any thread. A program that loads no libraries
+/// Loaded once and kept, or the reason why not. Any thread. A program that loads no libraries
 /// (os/libraries.hpp) has none.
 const base::Result<LibPq, std::string>& libpq();
 
-/// The options of a connection that a URL gives.
+/// The connection options in a URL.
 struct FreeOptions {
   const LibPq* library;
   void operator()(PQconninfoOption* options) const { library->conninfo_free(options); }
 };
 using Options = std::unique_ptr<PQconninfoOption, FreeOptions>;
-/// Null: libpq does not accept the URL. Why it does not would show a password.
+/// Null if libpq rejects the URL. Its reason is dropped because it would show a password.
 inline Options options_in(const LibPq& library, const base::Secret& url) {
   char* why = nullptr;
   Options options{library.conninfo_parse(url.reveal().c_str(), &why), {&library}};

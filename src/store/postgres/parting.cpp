@@ -13,9 +13,9 @@
 namespace store::postgres {
 namespace {
 
-// A server that is there needs less. Without this pause the program may end before it has asked.
+// A reachable server needs less. Without this pause the program might end before it has asked.
 constexpr base::Millis usual{100};
-// Threads that hang in PQcancel(): a server that takes no connection has nobody to cancel for us.
+// The limit of hung threads in PQcancel(): a server that accepts no connection cancels nothing.
 constexpr int most_hanging = 4;
 std::atomic<int> hanging{0};
 
@@ -27,8 +27,8 @@ using Cancel = std::unique_ptr<PGcancel, FreeCancel>;
 
 using Done = os::Mailbox<base::Done>;
 
-/// PQcancel() blocks, so a thread calls it. The thread ends the connection as well: a pooler
-/// forgets whose statement it was once the client has gone. Null: there is no such thread.
+/// PQcancel() blocks, so a thread calls it. The thread also ends the connection: a pooler forgets
+/// whose statement it was once the client has gone. Null if there is no thread.
 std::shared_ptr<Done> cancel_in_thread(const LibPq& library, PGconn* connection, Cancel cancel) {
   auto done = std::make_shared<Done>();
   ++hanging;
@@ -63,7 +63,7 @@ void part(const LibPq& library, PGconn* connection) noexcept {
       (void)os::wait_for(done->descriptor(), os::Want::read,
                          {base::Deadline::after(base::now(), usual)});
     }
-  } catch (const std::exception&) {  // no descriptor, no memory: nothing is cancelled
+  } catch (const std::exception&) {  // no descriptor or memory: nothing is cancelled
   }
   if (!done) library.finish(connection);
 }

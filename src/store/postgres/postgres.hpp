@@ -1,5 +1,5 @@
-// What others know of this room: locks in a table of PostgreSQL, one row for each, kept by the
-// rules of store/records.
+// The public part of this room: locks in a PostgreSQL table, one row for each, kept by the rules of
+// store/records.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace store::postgres {
 
-/// All but replicas that confirm a grant: synchronous_commit says that for the whole database.
+/// All but grants confirmed by replicas: synchronous_commit controls that for the whole database.
 inline constexpr Features features{Feature::shared,     Feature::permits,     Feature::steps,
                                    Feature::min_hold,   Feature::max_waiters, Feature::supersede,
                                    Feature::local_gate, Feature::tell_waiters};
@@ -19,10 +19,10 @@ inline constexpr Features features{Feature::shared,     Feature::permits,     Fe
 std::unique_ptr<LockStore> open_store(const PostgreSql& database);
 std::unique_ptr<LockAdmin> open_admin(const PostgreSql& database);
 
-/// Takes and releases the lock `name`, unless somebody holds it.
+/// Acquires and releases the lock `name` as a trial, unless it is held.
 Findings examine(const PostgreSql& database, const LockName& name, const CallLimit& limit);
 
-/// What a DBA runs before the first lock, and what a role then needs.
+/// The statements that a DBA runs before the first lock, and the rights that a role then needs.
 std::string schema_for_people();
 
 }  // namespace store::postgres

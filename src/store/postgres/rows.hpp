@@ -1,4 +1,4 @@
-// What a statement returned.
+// The result of a statement.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace store::postgres {
 
-/// Owns what a statement returned. Reading what is not there yields an empty text, 0 or false: a
-/// hostile server cannot make us crash here.
+/// Owns a statement's result. Reading a missing value returns an empty text, 0 or false: a hostile
+/// server cannot crash us here.
 class Rows {
  public:
   Rows(const LibPq& library, PGresult* owned) : library_{&library}, result_{owned, {&library}} {}
@@ -19,7 +19,7 @@ class Rows {
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool is_null(std::size_t row, int column) const;
   [[nodiscard]] std::string_view bytes(std::size_t row, int column) const;
-  /// Of a bigint or an int.
+  /// The value of a bigint or an int.
   [[nodiscard]] std::int64_t number(std::size_t row, int column) const;
   [[nodiscard]] bool truth(std::size_t row, int column) const;
 

@@ -1,12 +1,12 @@
-// What rlock keeps in a database, as a DBA reads and runs it.
+// rlock's schema in a database, for a DBA to read and run.
 #pragma once
 
 namespace store::postgres {
 
-/// Of the tables below. A later one is only made by a later version, which then says so here.
+/// The version of the tables below. A later version of rlock that changes them increases it.
 inline constexpr int layout = 1;
 
-/// May be run again and again, also by several at once, of whom one may fail.
+/// May be run repeatedly, also by several clients at once, of which one may fail.
 inline constexpr const char* schema = R"sql(create schema if not exists rlock;
 
 -- A row for each key: who has the lock, who waits, what is remembered. Clients change a row only if
@@ -23,7 +23,7 @@ create table if not exists rlock.layout (version int not null);
 insert into rlock.layout select 1 where not exists (select from rlock.layout);
 )sql";
 
-/// The least that a role needs to lock.
+/// The least rights of a role that locks.
 inline constexpr const char* grants = R"sql(
 -- For each role that locks, here "app":
 --   grant usage on schema rlock to app;

@@ -22,11 +22,11 @@ using records::Written;
 
 // ---- statements ---------------------------------------------------------------------------------
 
-// Each function and each operator is named with its schema: without it PostgreSQL prefers one whose
-// types fit better, which another user of the database may have made, and runs it with our rights
-// (CVE-2018-1058).
+// Every function and operator is named with its schema. Otherwise PostgreSQL prefers one with
+// better matching types, which another user of the database may have made, and runs it with our
+// rights (CVE-2018-1058).
 
-// The time is looked at after the row. A standby's rows may be old.
+// Reads the time after the row. A standby's rows may be old.
 constexpr const char* read_statement = R"sql(
 select each.version, each.record,
        (extract(epoch from pg_catalog.clock_timestamp())::numeric
@@ -49,9 +49,9 @@ from rlock.lock where key operator(pg_catalog.>) $1 order by key limit 100
 constexpr const char* backend_statement = "select pg_catalog.pg_backend_pid()";
 
 // Each changes the row, sends the posts and ends a transaction, all or nothing. $1 is the key, $2
-// the version that the row must have, $3 and $4 the new one and its record, $5 when that is over,
-// $6 the posts, $7 whether the change must last, $8 whether to look for rows that are over, $9 the
-// latest time at which it may be done.
+// the version that the row must have, $3 and $4 the new version and record, $5 when that expires,
+// $6 the posts, $7 whether the change must survive a crash, $8 whether to look for expired rows, $9
+// the latest time for the change.
 constexpr const char* insert_row = R"sql(
 with swept as (delete from rlock.lock where key operator(pg_catalog.=) any (
        select key from rlock.lock
@@ -81,9 +81,8 @@ with done as (delete from rlock.lock
                   operator(pg_catalog.*) 1000000::numeric)::bigint operator(pg_catalog.<=) $9
               returning 1),
 )sql";
-// Where somebody was quicker, the row stands behind it as it was when the statement began. For who
-// trusts in it a commit has to be on the disk, as synchronous_commit says; for others that
-// may come later.
+// If another client was faster, returns the row as it was when the statement began. A change that
+// clients rely on is on disk at commit, as synchronous_commit says; others may come later.
 constexpr const char* and_post = R"sql(
      said as (select pg_catalog.pg_notify(pg_catalog.split_part(post, ' ', 1),
                 pg_catalog.substr(post, pg_catalog.strpos(post, ' ') operator(pg_catalog.+) 1))
@@ -101,15 +100,16 @@ from (select 1) as always
 
 // ---- texts of statements ------------------------------------------------------------------------
 
-// For questions of one record; a page of them is bounded as a list is.
+// For requests about one record; a page of records has the limit of a list.
 constexpr std::size_t longest_answer = std::size_t{2} << 20;
 // The end of the year 9999.
 constexpr std::int64_t latest = 253'402'300'799'000;
-// Of new rows each so-many-th looks for rows that are over.
+// One in this many new rows looks for expired rows.
 constexpr std::int64_t sweeps_one_of = 16;
 
-/// One for each addressee, so that the server wakes no other client; of letters that need no
-/// quotes. Two may share one. FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/
+/// One channel for each addressee, so that the server wakes no other client; of letters that need
+/// no quotes. Two addressees may share one. FNV-1a, 64 bits:
+/// http://www.isthe.com/chongo/tech/comp/fnv/
 std::string channel_of(const LockName& name, const std::string& whom) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name.text() + '\0' + whom) {
@@ -118,22 +118,22 @@ std::string channel_of(const LockName& name, const std::string& whom) {
   return fmt::format("rlock_{:016x}", hash);
 }
 
-/// "channel whom what" in ASCII, whatever encoding the database has. The channel is the name of
-/// one, and what follows it is sent there.
+/// "channel whom what" in ASCII, for any encoding of the database. The first word is the channel;
+/// the rest is sent there.
 std::string text_of(const LockName& name, const rules::Post& post) {
   return fmt::format("{} {} {}", channel_of(name, post.to), percent_encoded(post.to),
                      percent_encoded(post.message));
 }
 
-/// What was sent so says, if that is to `whom`.
+/// The message in a payload, if it is for `whom`.
 std::optional<std::string> word_to(const std::string& whom, std::string_view text) {
   const auto blank = text.find(' ');
   if (blank == text.npos || percent_decoded(text.substr(0, blank)) != whom) return std::nullopt;
   return percent_decoded(text.substr(blank + 1));
 }
 
-/// No row has had it before: another row of that key, or the same one after a standby took over
-/// without it, is never taken for the one that was read.
+/// Unique among all rows: another row of that key, or the same one after a standby took over
+/// without it, cannot be mistaken for the row that was read.
 std::int64_t new_version() {
   constexpr int low_bits = 31;
   const auto low = os::random_between(0, (std::int64_t{1} << low_bits) - 1);
@@ -215,7 +215,7 @@ class Table final : public records::Records {
       ear_ = Ear::behind_pooler;
       return Posts::do_not_arrive;
     }
-    // They take no parameters.
+    // These statements take no parameters.
     const auto statement = fmt::format("unlisten *; listen {}", channel);
     auto heard = connection_->run(statement.c_str(), limit);
     if (!heard) {
@@ -234,7 +234,7 @@ class Table final : public records::Records {
   Result<std::optional<std::string>> take() override {
     if (ear_ == Ear::behind_pooler) return std::optional<std::string>{};
     if (ear_ == Ear::none) return Fault{Fault::Kind::unreachable, "the connection was lost"};
-    // Words to others are many where many wait; a server that never ends them is left.
+    // A busy queue means many posts to others; leave a server that never ends them.
     constexpr int most = 10'000;
     for (int i = 0; i < most; ++i) {
       auto got = connection_->next_notification();
@@ -252,7 +252,7 @@ class Table final : public records::Records {
  private:
   enum class Ear { none, open, behind_pooler };
 
-  /// In the columns version, record and time.
+  /// From the columns version, record and time.
   static Snapshot snapshot_in(const Rows& rows, std::size_t row) {
     return {std::string{rows.bytes(row, 1)}, static_cast<std::uint64_t>(rows.number(row, 0)),
             static_cast<std::uint64_t>(rows.number(row, 2))};
@@ -263,7 +263,7 @@ class Table final : public records::Records {
     ear_ = Ear::none;
   }
 
-  /// On a connection that is open, for all that is known.
+  /// On a connection believed to be open.
   base::Result<Rows, Refusal> ask(const char* statement, const std::vector<Value>& values,
                                   std::size_t longest, const CallLimit& limit) {
     if (connection_ && connection_->hung_up()) drop();
@@ -280,7 +280,7 @@ class Table final : public records::Records {
   void drop_after(const Refusal& refusal) {
     using Kind = Fault::Kind;
     const Kind kind = refusal.fault.kind;
-    // Where it is read-only another server may have taken over.
+    // If it is read-only, another server may have taken over.
     if (kind == Kind::silent || kind == Kind::unusable || refusal.sqlstate == read_only) drop();
   }
 
@@ -319,7 +319,7 @@ class Table final : public records::Records {
     const Refusal& refusal = made.error();
     drop_after(refusal);
     if (refusal.sqlstate == not_allowed) return may_not_make_tables();
-    // Another one makes them just now: the next question finds out.
+    // Another client is making them just now: the next request will show.
     constexpr std::string_view integrity_violations = "23";
     constexpr std::string_view duplicates = "42P0";
     if (refusal.sqlstate.starts_with(integrity_violations) ||
@@ -338,8 +338,8 @@ class Table final : public records::Records {
   PostgreSql database_;
   std::optional<Connection> connection_{};
   Ear ear_ = Ear::none;
-  std::string channel_{};  // that an open ear listens on
-  std::string whom_{};     // whose words are wanted
+  std::string channel_{};  // the channel that we listen on
+  std::string whom_{};     // the addressee of the wanted posts
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The table of locks: its rows are the records that the rules of a lock are kept on.
+// The table of locks, whose rows are the records for the rules.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace store::postgres {
 
-/// Connects with the first question. The tables are made where they are missing and something is to
-/// be written, if the role may do that.
+/// Connects on the first request. Makes missing tables when something must be written, if the role
+/// may.
 std::unique_ptr<records::Records> open_table(const PostgreSql& database);
 
 }  // namespace store::postgres

@@ -1,4 +1,4 @@
-// In place of libpq.cpp in a program that loads no libraries.
+// Replaces libpq.cpp in a program that loads no libraries.
 #include "store/postgres/libpq.hpp"
 
 namespace store::postgres {

@@ -1,5 +1,5 @@
-// In place of this room where libpq's headers are not there. No URL gets past database_in(), so
-// that nothing else here is ever called.
+// Replaces this room in builds without libpq's headers. database_in() rejects every URL, so nothing
+// else here is ever called.
 #include <stdexcept>
 
 #include "store/postgres/postgres.hpp"

@@ -9,24 +9,23 @@
 namespace store::quorum {
 namespace {
 
-// While a node does not have the lock, one more failure would matter: the first refresh, which
-// heals that node, comes this soon.
+// While a node lacks the lock, one more failure could lose the majority. So the first refresh,
+// which heals that node, comes this early.
 constexpr Millis until_healing{250};
-// A node that hears too late of a release keeps the lock until its TTL is over.
+// A node that learns of a release too late keeps the lock until its TTL is over.
 constexpr Millis for_a_last_word{500};
-// That the lock cannot be had is known before it is known why: whether others have it (75) or too
-// few servers are there (69). A busy machine needs as long for an answer.
+// A failed try is known before its reason: whether others hold the lock (75) or too few servers
+// answer (69). A busy machine needs this long for an answer.
 constexpr Millis to_learn_why{500};
-// Most have answered, and several clients have some of them each: a late node may settle that, and
-// a silent one must not keep them from giving back. A waiter has to hear the others, to sleep
-// there; a late node is asked again with its next bid.
+// Most nodes have answered, and several clients have some of them each. A late node may decide, but
+// a silent one must not delay the release of the others. A waiter must hear the others to sleep
+// there; a late node is asked again with the next bid.
 constexpr Millis for_a_late_node{100};
-// The fence that all nodes are asked to give, so that nobody has to be told of a higher one: they
-// do where their clocks and ours agree so well, less the way there. It must not lie in their past
-// (for
-// --min-hold it is the time of the grant).
+// All nodes are asked to issue the same fence, so that none needs a correction. They do if their
+// clocks agree with ours to within this, less the latency. The fence must not lie in their past
+// (for --min-hold it is the time of the grant).
 constexpr std::uint64_t ahead_us = 50'000;
-// The next try of the same client finds what is left.
+// The same client's next try cleans up the rest.
 constexpr Millis for_a_next_try{50};
 
 std::vector<std::size_t> without(std::vector<std::size_t> all,
@@ -37,18 +36,18 @@ std::vector<std::size_t> without(std::vector<std::size_t> all,
   return all;
 }
 
-/// How long a node is waited for that is to give a claim back.
+/// How long to wait for a node that must withdraw a claim.
 enum class Patience {
-  /// Not longer than the next try of the same client waits anyway.
+  /// No longer than the same client's next try waits anyway.
   next_try,
-  /// As long as it may take the nodes that answer: a silent one must not delay who has an answer.
+  /// As long as answering nodes may take: a silent one must not delay a client that has an answer.
   answered,
-  /// Too few answered, and the user hears so. One that is slow rather than silent is the likeliest
-  /// to have granted the claim, and hears the connection and the words after it late.
+  /// Too few nodes answered, which the user sees. A slow one is the likeliest to have granted the
+  /// claim, and receives the connection and the withdrawal late.
   too_few_answered,
 };
 
-/// The nodes that did not answer.
+/// Returns the nodes that did not answer.
 std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>& from,
                                    const Claim& claim, Patience patience, const CallLimit& limit) {
   FanOut<Release> fan_out{from, nodes.size(),
@@ -57,7 +56,8 @@ std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>&
                               return nodes[node].release(claim.name, claim.token, no_run(claim),
                                                          share);
                             }
-                            // It may stand in the queue, and those behind it are to hear of it.
+                            // The claim may be queued, and the waiters behind it must learn of its
+                            // end.
                             nodes[node].withdraw(claim, share);
                             return Released{};
                           },
@@ -79,13 +79,13 @@ std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>&
   return unheard;
 }
 
-/// Whether the node knows no less of the runs for the slot, and no more, than its majority.
+/// Whether the node and its majority know the same runs for the slot.
 bool agree_on_the_run(const Lease& one, const Lease& other) {
   return rules::number_of(one) == rules::number_of(other);
 }
 
-/// The nodes that have the lease's fence after this: those whose grant it is, and those with a
-/// lower number that take it over. Waits until `enough` have it, then a while for the others.
+/// Returns the nodes that have the lease's fence after this: those with that grant, and those with
+/// a lower number that adopt it. Waits until `enough` have it, then a while for the others.
 std::vector<std::size_t> confirm(Nodes& nodes, const Claim& claim, const Lease& lease,
                                  const Answers<Attempt>& grants, std::size_t enough,
                                  const CallLimit& limit) {
@@ -94,7 +94,7 @@ std::vector<std::size_t> confirm(Nodes& nodes, const Claim& claim, const Lease& 
   for (const auto node : nodes.all()) {
     const auto* grant = given<Granted>(grants[node]);
     if (grant == nullptr) continue;
-    // One that has a later fence keeps that, and is told of the run only.
+    // A node with a later fence keeps that; tell it only about the run.
     const bool agree = agree_on_the_run(grant->lease, lease);
     if (agree && grant->lease.fence == lease.fence) confirmed.push_back(node);
     if (!agree || grant->lease.fence < lease.fence) told.push_back(node);
@@ -116,9 +116,9 @@ std::vector<std::size_t> confirm(Nodes& nodes, const Claim& claim, const Lease& 
 
 enum class Servers { one, two, unclear };
 
-/// What two nodes are that granted the claim. The second one is to hold the lock by a token that no
-/// other node ever hears of, and the first one says which token it sees. After `two` the second one
-/// was asked for the claim again.
+/// Tells apart two nodes that granted the claim. Has the second one hold the lock by a token that
+/// no other node ever receives, then asks the first one which token it sees. `two` was asked for
+/// the claim again after that.
 Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
                    Answers<Attempt>& answers, const CallLimit& limit) {
   LockStore& first = nodes[pair.first];
@@ -141,12 +141,12 @@ Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
   return sees_the_mark ? Servers::one : Servers::unclear;
 }
 
-/// Two nodes that are one server, which would count twice. Costs nothing unless two nodes say that
-/// the same grant was given before. Nodes that cannot be told apart do not count.
+/// Finds two nodes that are one server, which would count twice. Costs nothing unless two nodes say
+/// that the same grant was made before. Nodes that cannot be told apart do not count.
 std::optional<Nodes::Pair> same_server(Nodes& nodes, const Claim& claim, Answers<Attempt>& answers,
                                        const CallLimit& limit) {
   const auto pairs = alike(answers);
-  // A later question finds the same number on both as well.
+  // A later request finds the same number on both as well.
   for (std::size_t one = 0; one < answers.size(); ++one) {
     for (std::size_t other = one + 1; other < answers.size(); ++other) {
       const Nodes::Pair pair{one, other};
@@ -207,7 +207,7 @@ void raise(Nodes& nodes, const Claim& claim, const Lease& lease,
 std::vector<std::size_t> give_back(Nodes& nodes, const std::vector<std::size_t>& granted,
                                    const Claim& claim, const CallLimit& limit) {
   Claim alone = claim;
-  alone.on_busy = OnBusy::give_up;  // a release is confirmed
+  alone.on_busy = OnBusy::give_up;  // so that a release is confirmed
   return take_back(nodes, granted, alone, Patience::next_try, limit);
 }
 
@@ -247,7 +247,7 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
     fan_out.wait([&](const auto& all) { return reason_is_known(all); },
                  Deadline::after(base::now(), to_learn_why));
   }
-  // The late nodes answer meanwhile.
+  // The late nodes answer in the meantime.
   auto confirmed =
       lease ? confirm(nodes, alone, *lease, first, most, limit) : std::vector<std::size_t>{};
   const bool waits = claim.on_busy == OnBusy::queue;
@@ -266,7 +266,7 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   }
   const bool done = slot_done(answers).has_value();
   if (confirmed.size() >= most && !done) {
-    // A majority that is asked later may consist of these nodes.
+    // A majority asked later may consist of these nodes.
     for (const auto node : confirm(nodes, alone, *lease, since(first, answers), 0, limit)) {
       confirmed.push_back(node);
     }
@@ -277,7 +277,7 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   }
   auto outcome = why_not(answers);
   if (claim.on_busy == OnBusy::queue && !done) {
-    // A silent node may have it, too: a later bid finds that, or the end of the wait takes it back.
+    // A silent node may also hold it: a later bid finds that, or the end of the wait withdraws it.
     std::vector<std::size_t> unheard;
     if (std::holds_alternative<Fault>(outcome)) {
       std::vector<std::size_t> granted;

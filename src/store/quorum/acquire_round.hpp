@@ -1,4 +1,4 @@
-// One try to get a lock from more than half of the nodes.
+// One try to acquire a lock on more than half of the nodes.
 #pragma once
 
 #include "store/quorum/nodes.hpp"
@@ -6,38 +6,36 @@
 namespace store::quorum {
 
 struct AcquireRound {
-  /// Granted, SlotDone, Busy (without a holder if the claims of several clients share the nodes) or
-  /// a Fault.
-  /// What a minority granted was given back; but if it is Busy and the claim is one to queue, it
-  /// was not, and the other nodes have it in their queues.
+  /// Granted, SlotDone, Busy (without a holder if several clients hold parts of the nodes) or a
+  /// Fault. Grants of a minority are released, unless the result is Busy and the claim is to be
+  /// queued: then they are kept, and the other nodes have it in their queues.
   Attempt attempt;
-  /// The nodes that did not confirm that they heard of the giving back: they may still hear of it
-  /// at any time from now on.
+  /// The nodes that did not confirm the release: they may still process it at any time.
   std::vector<std::size_t> unsettled;
-  /// Where the fence of a grant is perhaps a lower one: the nodes that granted it too late.
+  /// The nodes whose grant may have a lower fence because it came too late.
   std::vector<std::size_t> unconfirmed;
-  /// What each node said.
+  /// The answer of each node.
   Answers<Attempt> answers;
 };
 
-/// Asks the nodes `asked`, after they were told that an `earlier` try is off.
+/// Asks the nodes in `asked`, after telling them that an `earlier` try is over.
 AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, const Claim& claim,
                            const std::optional<Token>& earlier, const CallLimit& limit);
 
-/// Gives back what these nodes granted, if there is no majority of them. Those that did not confirm
-/// it.
+/// Releases the grants of these nodes, if they are not a majority. Returns the nodes that did not
+/// confirm.
 std::vector<std::size_t> give_back(Nodes& nodes, const std::vector<std::size_t>& granted,
                                    const Claim& claim, const CallLimit& limit);
 
-/// Makes the lease's fence that of its grant on these nodes, where that is a lower one; and tells
-/// them which run for the claim's slot it is.
+/// Raises lower fences on these nodes to the lease's, and reports the run for the claim's slot to
+/// them.
 void raise(Nodes& nodes, const Claim& claim, const Lease& lease,
            const std::vector<std::size_t>& lower, const CallLimit& limit);
 
-/// Tells all nodes that the claim is off, and out of their queues; waits a while for the late ones.
+/// Withdraws the claim from all nodes and their queues; waits a while for late ones.
 void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit);
 
-/// Asks one node. A grant of an earlier try of the same claim, which was given up unheard, is no
+/// Asks one node. A grant of an earlier try of the same claim, whose answer was lost, is no
 /// obstacle.
 Attempt enter(LockStore& node, const Claim& claim, const CallLimit& limit);
 

@@ -11,13 +11,13 @@
 namespace store::quorum {
 namespace {
 
-// The operator looks at the screen: long enough for a node that is far away or busy, not for a dead
-// one. A node that hears too late of a removal keeps the lock until its TTL is over.
+// An operator is waiting at the screen: long enough for a distant or busy node, not for a dead one.
+// A node that learns of a removal too late keeps the lock until its TTL is over.
 constexpr Millis for_the_late{500};
 
 using Verdict = Finding::Verdict;
 
-// Fences grow as long as the clocks agree better than the time between two grants.
+// Fences increase if the clocks agree better than the time between two grants.
 constexpr Fence tolerable_us = 500'000;
 
 class QuorumAdmin final : public LockAdmin {
@@ -45,7 +45,7 @@ class QuorumAdmin final : public LockAdmin {
     const auto answers = ask<Listing>(
         [&](std::size_t node, const CallLimit& share) -> Result<Listing> {
           auto listing = nodes_[node]->list(pattern, which, each_answer, share);
-          // A node that does not see all of itself would seem to have lost locks.
+          // A node with an incomplete list would seem to have lost locks.
           if (listing && listing->missing) return *std::move(listing->missing);
           return listing;
         },
@@ -80,7 +80,7 @@ class QuorumAdmin final : public LockAdmin {
           return nodes_[node]->force_release(name, shown, by, share);
         },
         limit);
-    // With fewer than this many nodes left to them, the holders have no majority any more.
+    // With fewer than this many nodes left, the holders have lost their majority.
     const auto needed = majority(nodes_.size());
     if (count<Removed>(answers) > 0 &&
         count<Removed>(answers) + count<Changed>(answers) >= needed) {
@@ -122,7 +122,7 @@ class QuorumAdmin final : public LockAdmin {
   }
 
  private:
-  /// What all nodes say, or those that are not late once a majority says `Good`.
+  /// The answers of all nodes; once a majority says `Good`, does not wait for late ones.
   template <class Good, class Answer = Good>
   Answers<Result<Answer>> ask(typename FanOut<Result<Answer>>::Ask question,
                               const CallLimit& limit) {
@@ -225,7 +225,7 @@ Findings examine(std::vector<std::unique_ptr<QuorumNode>> nodes,
   for (const auto node : everyone) {
     for (Finding finding : each[node].value_or(Findings{})) {
       finding.subject = fmt::format("{} {}", node + 1, finding.subject);
-      // One of them may fail: what counts is the majority.
+      // One node may fail: the majority counts.
       if (finding.verdict == Verdict::fail) finding.verdict = Verdict::warn;
       findings.push_back(std::move(finding));
     }

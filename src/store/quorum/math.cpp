@@ -14,7 +14,7 @@
 namespace store::quorum {
 namespace {
 
-/// What waiting cannot heal comes first.
+/// Faults that no retry can cure come first.
 int rank(const Fault& fault) {
   switch (fault.kind) {
     case Fault::Kind::misconfigured:
@@ -27,13 +27,13 @@ int rank(const Fault& fault) {
   return 4;
 }
 
-/// How many know the lock, whatever they said of it.
+/// How many nodes reported on the lock at all.
 std::size_t told(const Answers<Attempt>& answers) {
   return count<Busy>(answers) + count<Queued>(answers) + count<Granted>(answers) +
          count<ModeConflict>(answers);
 }
 
-/// Who has the lock, says a node that did not grant it.
+/// The holder according to a node that did not grant.
 const Holder* holder_in(const std::optional<Attempt>& answer) {
   if (const auto* busy = given<Busy>(answer)) return busy->holder ? &*busy->holder : nullptr;
   if (const auto* queued = given<Queued>(answer)) {
@@ -93,7 +93,7 @@ std::optional<SlotDone> slot_done(const Answers<Attempt>& answers) {
     if (done != nullptr && (!last || done->attempt > last->attempt)) last = *done;
   }
   if (!last) return std::nullopt;
-  // A node that granted late has a number of its own.
+  // A node that granted late has a different number.
   std::vector<Fence> numbers;
   for (const auto& each : answers) {
     const auto* done = given<SlotDone>(each);
@@ -137,7 +137,7 @@ std::size_t open_to_us(const Answers<Attempt>& answers) {
 
 Fault summary(const std::vector<Fault>& all, std::size_t of) {
   if (all.empty()) return {Fault::Kind::unavailable, "the servers do not agree"};
-  // Those that we did not wait for are no reason, unless there is no other.
+  // Nodes that we did not wait for are no reason, unless there is no other.
   std::vector<Fault> faults;
   std::copy_if(all.begin(), all.end(), std::back_inserter(faults),
                [](const Fault& fault) { return fault.why != cut_short; });
@@ -145,11 +145,11 @@ Fault summary(const std::vector<Fault>& all, std::size_t of) {
   const auto first = std::min_element(
       faults.begin(), faults.end(),
       [](const Fault& one, const Fault& other) { return rank(one) < rank(other); });
-  // A silent node may have done what it was asked.
+  // A silent node may have done as asked.
   const bool any_silent = std::any_of(
       all.begin(), all.end(), [](const Fault& fault) { return fault.kind == Fault::Kind::silent; });
   const bool unheard = first->kind == Fault::Kind::unreachable && any_silent;
-  // A node that was only late when the question was decided is not one that refused.
+  // A node that was only late for the decision did not refuse.
   const bool not_reached = rank(*first) >= rank({Fault::Kind::silent, ""});
   const auto number = std::count_if(faults.begin(), faults.end(), [&](const Fault& fault) {
     return not_reached || fault.kind == first->kind;
@@ -201,7 +201,7 @@ std::optional<StillOurs> standing(const Answers<Standing>& answers) {
     (ours->fence ? ends : without_fence).push_back(ours->until);
     if (ours->fence) numbers.push_back(*ours->fence);
   }
-  // Where others know the fence, one that does not has only reserved it for us.
+  // If other nodes know the fence, one without it has only reserved the lock for us.
   if (ends.empty()) ends = std::move(without_fence);
   const auto most = majority(answers.size());
   if (ends.size() < most) return std::nullopt;
@@ -212,11 +212,10 @@ std::optional<StillOurs> standing(const Answers<Standing>& answers) {
 
 namespace {
 
-/// Each run once, the newest first. A node that does not have one may have granted too late, or
-/// lost its data; one that alone has it may never have heard that the claim was taken back: so a
-/// run whose end nobody saw is one only if a majority has it, or may have it. Its holder tells all
-/// of them how it ended; that it was taken away counts only where a majority, or what may be one,
-/// says so.
+/// Each run once, newest first. A node that lacks a run may have granted too late, or lost its
+/// data. A node that alone has it may never have received the withdrawal. So a run without a known
+/// end counts only if a majority has it, or may have it. Its holder reports its end to all nodes; a
+/// forced release counts only if a majority, or a possible one, says so.
 std::vector<Run> merged_runs(const std::vector<LockReport>& reports, std::size_t of,
                              const std::vector<HolderReport>& holders) {
   std::map<std::string, std::vector<Run>> seen;
@@ -246,7 +245,7 @@ std::vector<Run> merged_runs(const std::vector<LockReport>& reports, std::size_t
           [&, &whose = token](const auto& each) { return each.holder.token == whose; });
       const bool holds = holder != holders.end();
       run.outcome.kind = holds ? RunOutcome::Kind::running : RunOutcome::Kind::lost;
-      // Each node gave a number of its own; the highest became the grant's.
+      // Each node issued its own number; the highest became the grant's.
       for (const Run& each : same) run.fence = std::max(run.fence, each.fence);
       if (holds) run.fence = holder->fence.value_or(run.fence);
     } else {
@@ -263,8 +262,8 @@ std::vector<Run> merged_runs(const std::vector<LockReport>& reports, std::size_t
   return rules::newest_of(std::move(result));
 }
 
-/// Those who stand in the queues of a majority, or may. Who has the lock on some of them only is
-/// the first one there.
+/// Those in the queues of a majority, or of a possible one. A client that holds the lock on some
+/// nodes only comes first in their queues.
 std::vector<Waiter> merged_waiters(const std::vector<LockReport>& reports, std::size_t of,
                                    const std::vector<HolderReport>& holders) {
   struct InLine {
@@ -332,7 +331,7 @@ LockReport merged(const LockName& name, const std::vector<LockReport>& reports, 
     }
     one.fence = fence_among(numbers, of);
   }
-  // A node that granted late gave a number that no lease carries.
+  // A node that granted late issued a number that no lease has.
   if (!result.holders.empty()) result.fence = result.holders.front().fence;
   result.waiters = merged_waiters(reports, of, result.holders);
   result.runs = merged_runs(reports, of, result.holders);

@@ -1,4 +1,4 @@
-// The nodes of a quorum, and how long to wait for which of them.
+// The nodes of a quorum, and how long to wait for each of them.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace store::quorum {
 
-/// The nodes of a quorum. One thread at a time, apart from what a FanOut does with the nodes.
+/// The nodes of a quorum. One thread at a time, except for a FanOut's work with the nodes.
 class Nodes {
  public:
   explicit Nodes(std::vector<std::unique_ptr<QuorumNode>> nodes)
@@ -25,11 +25,11 @@ class Nodes {
 
   [[nodiscard]] QuorumNode& operator[](std::size_t node) const { return *nodes_[node]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
-  /// Their numbers.
+  /// Their indices.
   [[nodiscard]] const std::vector<std::size_t>& all() const { return all_; }
 
-  /// Asks all nodes. When it is decided whether a majority says `Yes`, the late ones get the time
-  /// of the last call, and at least `for_the_late`.
+  /// Asks all nodes. Once it is decided whether a majority says `Yes`, late ones have the time of
+  /// the last call, and at least `for_the_late`.
   template <class Yes, class Answer>
   Answers<Answer> ask(typename FanOut<Answer>::Ask question, Millis for_the_late,
                       const CallLimit& limit) {
@@ -41,16 +41,16 @@ class Nodes {
   template <class Answer, class Enough>
   Answers<Answer> ask(typename FanOut<Answer>::Ask question, const Enough& enough,
                       Millis for_the_late, const CallLimit& limit);
-  /// Until when to wait for a node with the answer to a question that `began` then: to a claim, to
-  /// one of a waiter that the others have granted, or to what takes a claim back.
+  /// How long to wait for a node's answer to a request that `began` then: a claim, a waiter's bid
+  /// that the others have granted, or a withdrawal.
   enum class Question { claim, granted_bid, other };
   [[nodiscard]] std::function<Deadline(std::size_t, std::optional<Moment> connected)> last_call(
       Question question, Moment began) const;
-  /// Notes which nodes answered a question that `began` then.
+  /// Records which nodes answered a request that `began` then.
   template <class Answer>
   void remember(const Answers<Answer>& answers, Moment began);
 
-  /// Whether two nodes were found to be different servers.
+  /// Whether two nodes are known to be different servers.
   using Pair = std::pair<std::size_t, std::size_t>;
   [[nodiscard]] bool differ(const Pair& pair) const { return distinct_.contains(pair); }
   void note_distinct(const Pair& pair) { distinct_.insert(pair); }
@@ -58,7 +58,7 @@ class Nodes {
  private:
   std::vector<std::unique_ptr<QuorumNode>> nodes_;
   std::vector<std::size_t> all_;
-  std::vector<bool> reliable_;  // answered the last question
+  std::vector<bool> reliable_;  // answered the last request
   std::set<Pair> distinct_;
   Moment::duration unheard_for_{0};  // the longest time that a silent node had for a claim
 };
@@ -78,12 +78,12 @@ inline std::function<Deadline(std::size_t, std::optional<Moment>)> Nodes::last_c
     Question question, Moment began) const {
   const auto unheard_for = question == Question::other ? unheard_for_ : Moment::duration{0};
   const LastCall call = quorum::last_call(began, base::now(), unheard_for);
-  // It may have fallen silent long ago: a waiter asks seldom, and each of them would pay for that.
+  // It may have been silent for long: waiters ask seldom, and each of them would pay for the wait.
   const bool asked_long_ago = question == Question::granted_bid;
   return [=, this](std::size_t node, std::optional<Moment> connected) {
     if (reliable_[node]) return asked_long_ago ? call.for_the_connected : call.for_the_reliable;
     if (!connected) return call.for_others;
-    // Its answer takes as long a way as its connection took.
+    // Its answer takes as long as its connection took.
     return std::max(call.for_the_connected, Deadline::at(*connected + (*connected - began)));
   };
 }

@@ -11,17 +11,17 @@ namespace {
 
 // A release reaches the nodes one after the other, and so do its wakes.
 constexpr Millis for_the_other_wakes{2};
-// What a minority granted is kept for two rounds and so long: the release of the others may be on
-// its way. At random, so that two who have a node each do not let go of them together. A round in
-// which a silent node was waited for is no measure of that way.
+// Keep a minority's grants for two rounds and this long: the release of the other nodes may be on
+// its way. At random, so that two waiters with a node each do not release them together. A round
+// that waited for a silent node does not measure that latency.
 constexpr Millis longest_round{50};
 constexpr std::int64_t shortest_keep = 10;
 constexpr std::int64_t longest_keep = 40;
-// Then the node's next waiter has it. Until the next bid.
+// Until the next bid; meanwhile the node's next waiter has it.
 constexpr std::int64_t soonest_bid = 5;
 constexpr std::int64_t latest_bid = 40;
-// Between the bids of one that stands in too few queues to be told, as between the looks at a lock
-// of another kind of client.
+// The pause between the bids of a waiter that is in too few queues to be woken, as between the
+// polls of a foreign client's lock.
 constexpr std::int64_t soonest_look = 200;
 constexpr std::int64_t latest_look = 500;
 
@@ -54,7 +54,7 @@ void QueueWait::note(const Answers<Attempt>& answers, bool has_holder, Moment be
   if (!has_given && given_ticket > 0) ticket_ = {Bid::Ticket::From::node, given_ticket};
   keep_until_ = bid_again_ = Deadline::never();
   const auto most = majority(answers.size());
-  if (kept_.size() >= most) {  // granted, and the fence was not confirmed
+  if (kept_.size() >= most) {  // granted, but the fence was not confirmed
     bid_again_ = in(soonest_bid, latest_bid);
   } else if (queued_.size() + kept_.size() < most) {
     bid_again_ = in(soonest_look, latest_look);
@@ -67,7 +67,7 @@ void QueueWait::note(const Answers<Attempt>& answers, bool has_holder, Moment be
 std::vector<std::size_t> QueueWait::to_give_back() {
   if (!keep_until_.passed(base::now())) return {};
   keep_until_ = Deadline::never();
-  // While another one has a majority, there is nothing to bid for.
+  // While another client has a majority, a bid is useless.
   if (!has_holder_) bid_again_ = in(soonest_bid, latest_bid);
   return std::exchange(kept_, {});
 }
@@ -102,7 +102,7 @@ Turn QueueWait::sleep(Nodes& nodes, const Claim& claim, const CallLimit& limit) 
     }
     const auto* fault = given<Fault>(turns[node]);
     if (fault == nullptr) continue;
-    denied = *fault;  // it lets nobody sleep there
+    denied = *fault;  // it refuses sleeping waiters
     std::erase(queued_, node);
   }
   if (woken) return ClaimAgain{};

@@ -33,7 +33,7 @@ base::Result<Quorum, BadUrl> quorum_of(std::vector<RedisServer> servers) {
     // Another database or user of the same server fails together with it.
     const auto same = [&](const RedisServer& other) { return meet(*one, other); };
     if (std::any_of(servers.begin(), one, same)) return BadUrl{"the same server twice"};
-    // In another database it would not be seen that two names are one server (see acquire_round).
+    // In another database, two names of one server would go unnoticed (see acquire_round).
     if (one->access.database != servers.front().access.database) {
       return BadUrl{"all servers of a quorum need the same database"};
     }

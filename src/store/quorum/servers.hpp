@@ -10,12 +10,12 @@
 namespace store {
 
 struct Quorum {
-  std::vector<RedisServer> servers;  // an odd number from 3, each once
+  std::vector<RedisServer> servers;  // an odd number, at least 3, without duplicates
 };
 
 namespace quorum {
 
-/// `why` if these cannot be one.
+/// `why` if these cannot form a quorum.
 base::Result<Quorum, BadUrl> quorum_of(std::vector<RedisServer> servers);
 
 }  // namespace quorum

@@ -10,19 +10,19 @@
 namespace store::quorum {
 namespace {
 
-/// For late nodes. No user waits for a refresh; but who has many locks refreshes them one after the
-/// other within a third of the lease, and a silent node must not make that too long.
+/// For late nodes. No user waits for a refresh, but a run with many locks refreshes them one after
+/// the other within a third of the lease, and a silent node must not delay that too much.
 Millis for_a_refresh(Ttl ttl) {
   return std::min(ttl.length() / 60, Millis{500});
 }
 constexpr Millis for_healing{100};
-// After a round in which no client got a majority: at random, so that the same clients do not
-// collide again.
+// The pause after a round in which no client got a majority: random, so that the same clients do
+// not collide again.
 constexpr int most_splits = 6;
 constexpr std::int64_t shortest_pause = 5;
 constexpr std::int64_t longest_pause = 40;
 
-// A node that does not answer must not keep us from hearing the others.
+// A silent node must not keep us from hearing the others.
 constexpr Millis to_connect{300};
 
 /// `stop` counts from any node, `lost` from a majority.
@@ -85,12 +85,12 @@ class QuorumListener final : public Listener {
   os::PollSet ready_{{}};
 };
 
-/// The token that we claim with. What a node hears late of an earlier try, that it is off, must not
-/// be about the next one: then that one has another token, unless the claim's must stay.
+/// The token of our claims. If a node may receive the end of an earlier try late, that must not end
+/// the next one. So the next try gets another token, unless the claim's must stay.
 class TriedToken {
  public:
-  /// For a bid. The position in the queue is the ticket's, so the token stays until a node has
-  /// perhaps not heard that it is off there; `given_up` is that earlier one.
+  /// For a bid. The position in the queue is the ticket's, so the token stays until some node may
+  /// not know that it has ended there; `given_up` is that earlier one.
   struct OfBid {
     Token token;
     std::optional<Token> given_up;
@@ -106,16 +106,16 @@ class TriedToken {
     return bid;
   }
 
-  /// For a try that is no bid.
+  /// For a try that is not a bid.
   Token for_single_try(const Claim& claim) {
     token_ = token_ && !claim.token_stays ? token_->another() : claim.token;
     return *token_;
   }
 
-  /// The last try is off, and a node may yet hear of that.
+  /// The last try is over, and a node may still have to learn of that.
   void give_up() { last_ = LastTry::given_up; }
 
-  /// The claim as it was tried last.
+  /// The claim as last tried.
   [[nodiscard]] Claim last(Claim claim) const {
     if (token_) claim.token = *token_;
     return claim;
@@ -174,7 +174,7 @@ class QuorumStore final : public LockStore {
   Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override {
     const auto needed = majority(nodes_.size());
-    // With fewer than this many nodes left to us, we have no majority any more.
+    // With fewer than this many nodes left, we have lost our majority.
     const auto given_back = [&](const auto& all) {
       return count<Released>(all) > 0 && count<Released>(all) + count<NotOurs>(all) >= needed;
     };
@@ -187,7 +187,7 @@ class QuorumStore final : public LockStore {
         },
         Millis{0}, limit);
     if (is_last_grant(name, token)) {
-      // Asked once more, a node that heard it the first time has it no more.
+      // A node that released on the first request no longer has it on the second.
       for (const auto node : released_) answers[node].emplace(Released{});
       for (const auto node : nodes_.all()) {
         if (given<Released>(answers[node]) != nullptr) released_.push_back(node);
@@ -230,11 +230,11 @@ class QuorumStore final : public LockStore {
   }
 
  private:
-  /// A single attempt, or a few where claims of several clients share the nodes.
+  /// A single attempt, repeated a few times if several clients hold parts of the nodes.
   Attempt try_alone(const Claim& claim, const CallLimit& limit) {
     for (int tries = 1;; ++tries) {
-      // A late server may take back the grant of a try after the next try has begun. So that one
-      // has another token, or does not ask this server.
+      // A late server may withdraw the grant of a try after the next one has begun. So that one has
+      // another token, or does not ask this server.
       Claim now = claim;
       now.token = token_.for_single_try(claim);
       auto round = acquire_round(nodes_, settled_, now, std::nullopt, limit);
@@ -252,7 +252,7 @@ class QuorumStore final : public LockStore {
     }
   }
 
-  /// One round of a waiter, who is in the queues then.
+  /// One round of a waiter, which is then in the queues.
   Attempt bid(const Claim& claim, const CallLimit& limit) {
     Claim now = queue_wait_.in_queue(claim);
     auto [token, given_up] = token_.for_bid(claim);
@@ -281,7 +281,7 @@ class QuorumStore final : public LockStore {
     unconfirmed_ = round.unconfirmed;
   }
 
-  /// These nodes may hear at any time that the claim by the last token is off.
+  /// These nodes may at any time process the end of the claim with the last token.
   void note_unsettled(const Claim& claim, const std::vector<std::size_t>& unsettled) {
     if (claim.token_stays) stop_asking(unsettled);
     if (!unsettled.empty()) token_.give_up();
@@ -293,14 +293,14 @@ class QuorumStore final : public LockStore {
     });
   }
 
-  /// Gives the lock to nodes that lost their data, or that never heard us. Only the holder of a
-  /// majority may do that: otherwise a lost lock would come back to life node by node.
+  /// Restores the lock on nodes that lost their data or never received our claim. Only the holder
+  /// of a majority may do that: otherwise a lost lock would revive node by node.
   void heal(Claim claim, const Answers<Renewal>& answers, const CallLimit& limit) {
     std::vector<std::size_t> without;
     for (const auto node : settled_) {
       if (given<NotOurs>(answers[node]) != nullptr) without.push_back(node);
     }
-    // The fence first: a node that is healed gives a number of its own.
+    // The fence first: a healed node issues its own number.
     std::vector<std::size_t> lower;
     for (const auto node : unconfirmed_) {
       if (given<Renewed>(answers[node]) != nullptr) lower.push_back(node);
@@ -320,14 +320,14 @@ class QuorumStore final : public LockStore {
     const auto now = base::now();
     Lease lease{claim.name, claim.token, claim.ttl, validity(now, claim.ttl), *fence, now};
     if (is_last_grant(claim.name, claim.token)) {
-      // Only now: a node that has lost its data counts its runs for the slot anew.
+      // Only now: a node that has lost its data counts the slot's runs from the start.
       claim.slot = granted_->slot;
       claim.history = granted_->history;
       lease.attempt = lease_->attempt;
       lease.failures = lease_->failures;
     }
     raise(nodes_, claim, lease, lower, limit);
-    // A node that has a higher number keeps that.
+    // A node with a higher number keeps it.
     for (const auto node : lower) std::erase(unconfirmed_, node);
   }
 
@@ -346,11 +346,11 @@ class QuorumStore final : public LockStore {
   Nodes nodes_;
   TriedToken token_;
   QueueWait queue_wait_;
-  std::vector<std::size_t> settled_;      // the nodes that may be asked with it
+  std::vector<std::size_t> settled_;      // nodes that may be asked with it
   std::optional<Lease> lease_;            // of the last grant
-  std::optional<Claim> granted_;          // what was granted
-  std::vector<std::size_t> unconfirmed_;  // the nodes that perhaps have a lower fence for it
-  std::vector<std::size_t> released_;     // the nodes that it was given back to
+  std::optional<Claim> granted_;          // the granted claim
+  std::vector<std::size_t> unconfirmed_;  // nodes that may have a lower fence for it
+  std::vector<std::size_t> released_;     // nodes that have released it
 };
 
 }  // namespace

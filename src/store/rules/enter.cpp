@@ -1,5 +1,4 @@
-// The decision on a claim: a grant if the lock is free and it is our turn, otherwise a position in
-// the queue, or the holder.
+// A claim: a grant if the lock is free and it is our turn, otherwise a position, or the holder.
 #include <algorithm>
 #include <limits>
 
@@ -245,7 +244,7 @@ std::optional<Millis> Entering::look_in(std::size_t rank, bool first_has_room) c
     for (const Hold& each : state_.holders) ends = std::min(ends, each.ends);
   }
   if (rank == 0) return until(ends);
-  // Waiters ahead of us may be dead. A living one comes when the lease ends, and we find it there.
+  // Waiters ahead may be dead. A living one comes when the lease ends, and we find it there.
   if (rank <= looking_behind) return until(ends) + stagger * rank;
   return std::nullopt;
 }

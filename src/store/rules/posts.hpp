@@ -8,8 +8,7 @@
 
 namespace store::rules {
 
-/// The notice for a holder or a waiter; nothing for a message that only wakes. Printable and
-/// shortened.
+/// The notice for a holder or waiter; nothing for a message that only wakes. Printable, shortened.
 std::optional<Notice> notice_in(std::string_view message);
 
 }  // namespace store::rules

@@ -46,8 +46,7 @@ Millis remembered_for(SlotState::Kind kind, Millis history);
 
 /// The number of the run that `token` begins now. A repeated claim begins no second run.
 RunNumber next_run(const SlotState& slot, const std::string& token);
-/// The slot after the run of `token` has begun, with that number. If another run was running, it
-/// was lost.
+/// The slot after the run of `token` has begun, with that number. Another running run was lost.
 SlotState with_run(const SlotState& slot, const std::string& token, RunNumber number);
 /// The slot without the run of `token`, whose grant was withdrawn.
 SlotState without_run(const SlotState& slot, const std::string& token);

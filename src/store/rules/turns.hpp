@@ -61,8 +61,7 @@ class Turns {
   [[nodiscard]] bool has_room_for(const Mode& mode) const;
   /// The end of the last lease.
   [[nodiscard]] TimeMs last_end() const;
-  /// Whether that end is earlier than `before`: those that look at the end of a lease expect a
-  /// later one.
+  /// Whether that end is earlier than `before`, which the waiters that look at it expect.
   [[nodiscard]] bool ends_sooner_than(TimeMs before) const;
   /// Keeps the fence for that long from now, at least for a day.
   void remember_fence(Millis length);
