@@ -14,10 +14,10 @@
 namespace store::redis {
 namespace {
 
-// Keys a SCAN step looks at: some hundred µs of the server's time.
+// Keys examined by a SCAN step: some hundred µs of the server's time.
 constexpr const char* scan_step = "1000";
 
-/// Of many questions, each with its own limit.
+/// Many requests, each with a limit of its own.
 struct Asking {
   Millis each_answer;
   CallLimit limit;
@@ -78,7 +78,7 @@ Fault too_long() {
   return {Fault::Kind::unusable, "an implausibly long list of locks"};
 }
 
-/// Adds to `names` what one server knows.
+/// Adds one server's locks to `names`.
 Result<base::Done> scan(Client& client, const std::string& pattern, Listed which,
                         std::set<LockName>& names, const Asking& asking) {
   const bool remembered = which == Listed::remembered;
@@ -86,7 +86,7 @@ Result<base::Done> scan(Client& client, const std::string& pattern, Listed which
   std::string cursor = "0";
   std::size_t size = 0;
   do {
-    // A server that always has one more page to show, and shows it at once, has to end as well.
+    // A server that always has another page must also come to an end.
     if (asking.limit.until.passed(base::now())) {
       return Fault{Fault::Kind::silent, "the list of its keys has no end"};
     }
@@ -169,7 +169,7 @@ class RedisAdmin final : public LockAdmin {
   LastWord await_last_word(const LockName& name, const CallLimit& limit) override {
     const base::Millis length = limit.until.left(base::now());
     const std::string mailbox = LockKeys{name}.mailbox + reply_id_;
-    // The server's timer is coarse: ours decides, and the connection goes with it.
+    // The server's timer is coarse: ours decides, and drops the connection.
     const auto answer = client_.ask(blocking_pop(mailbox, length + Millis{1000}), limit);
     return answer && (*answer)[1].text() == "stopped" ? LastWord::stopped : LastWord::silence;
   }
@@ -195,7 +195,7 @@ class RedisAdmin final : public LockAdmin {
     return report;
   }
 
-  /// And into `listing`, what is missing.
+  /// Also sets in `listing` what is missing.
   Result<std::set<LockName>> known_locks(const std::string& pattern, Listed which,
                                          const Asking& asking, Listing& listing) {
     std::set<LockName> names;
@@ -219,7 +219,7 @@ class RedisAdmin final : public LockAdmin {
       if (all) continue;
       Fault fault = named(node, std::move(all).error());
       if (ended(asking.limit) || fault.kind == Fault::Kind::unusable) return fault;
-      // The others are worth showing: they may be all that there is for now.
+      // Show the others: they may be all that is available now.
       listing.missing = std::move(fault);
     }
     if (masters->nodes.empty()) {
@@ -231,7 +231,7 @@ class RedisAdmin final : public LockAdmin {
 
   RedisServer::Access access_;
   Client client_;
-  // Where a removed holder's last word arrives.
+  // The address for a removed holder's last word.
   std::string reply_id_ = os::random_hex(20);
 };
 

@@ -13,18 +13,18 @@ namespace {
 
 using Tcp = RedisServer::Tcp;
 
-// Nodes move from address to address; more masters than this a lock does not see in a day.
+// Nodes change addresses; a lock does not meet more masters than this in a day.
 constexpr std::size_t most_remembered = 8;
-// For a node's answer, from the far end of the world and over TLS.
+// The time for a node's answer, from the far end of the world and over TLS.
 constexpr Millis far_away{1'000};
 // A server's error is text for people, of any length and content.
 constexpr std::size_t longest_redirection = 100;
-// A Cluster at rest needs one; while it is changed, each node may be a step behind.
+// A stable Cluster needs one; while it is reconfigured, each node may be a step behind.
 constexpr int most_redirections = 5;
 
 // ---- one of several nodes ---------------------------------------------------------------------
 
-/// The last one has all that is left.
+/// The last node gets the rest.
 Millis share_of(Millis left, std::size_t nodes) {
   if (nodes == 1) return left;
   return std::max(left / static_cast<Millis::rep>(nodes), std::min(left / 2, far_away));
@@ -35,13 +35,13 @@ Result<Connection> open_answering(const RedisServer::Address& node,
   auto opened = Connection::open(node, access, limit);
   if (!opened) return opened;
   auto answer = opened->ask({"PING"}, limit);
-  // A node that does not allow the question has answered all the same.
+  // A node that forbids the request has also answered.
   if (answer || answer.error().kind == Fault::Kind::denied) return opened;
   return std::move(answer).error();
 }
 
-/// Of several addresses of a name each is a server of its own, as one of several nodes; of two that
-/// differ in kind, one server's IPv6 and IPv4.
+/// Whether a name's addresses are separate servers, as nodes are; two of different families are one
+/// server's IPv6 and IPv4.
 bool are_several(const std::vector<std::string>& addresses) {
   const auto is_ipv6 = [](const std::string& each) { return each.find(':') != each.npos; };
   const auto ipv6 = std::count_if(addresses.begin(), addresses.end(), is_ipv6);
@@ -53,9 +53,9 @@ struct Arrival {
   RedisServer::Address node;
 };
 
-/// The first of the nodes that answers. If there are several, a connection is no answer: the kernel
-/// of a server that hangs takes it too. Each has a share of what is left of the limit, enough for a
-/// node that is far away.
+/// Connects to the first node that answers. With several nodes, a connection is not an answer: the
+/// kernel accepts it even if the server hangs. Each gets a share of the remaining time, enough for
+/// a distant node.
 Result<Arrival> open_any(const RedisServer::Nodes& nodes, const RedisServer::Access& access,
                          const CallLimit& limit) {
   const bool only = nodes.size() == 1;
@@ -71,7 +71,7 @@ Result<Arrival> open_any(const RedisServer::Nodes& nodes, const RedisServer::Acc
     Fault fault = std::move(opened).error();
     const auto* tcp = std::get_if<Tcp>(&node);
     if (tcp != nullptr && !only) fault = on_the_way(*tcp, std::move(fault));
-    // Of nodes that cannot be reached, the message names the best; what one says counts more.
+    // If no node can be reached, the message names the best one; an error reply counts more.
     if (nth == 0 || fault.kind != Fault::Kind::unreachable) trouble = std::move(fault);
   }
   return trouble;
@@ -79,7 +79,7 @@ Result<Arrival> open_any(const RedisServer::Nodes& nodes, const RedisServer::Acc
 
 // ---- Cluster ----------------------------------------------------------------------------------
 
-/// A redirection that leads nowhere: in another moment it may.
+/// A redirection that leads nowhere now; it may later.
 Fault lost_way(std::string_view error) {
   return {Fault::Kind::unavailable,
           "a redirection that cannot be followed: " + base::printable(error, longest_redirection)};
@@ -174,7 +174,7 @@ Result<RedisServer::Nodes> Client::spread(RedisServer::Nodes nodes, const CallLi
     const auto& host = std::get<Tcp>(node).host;
     return std::find(useless_.begin(), useless_.end(), host) == useless_.end();
   };
-  // A name server may turn the order with each answer.
+  // A name server may rotate the order with each answer.
   const auto first_useless = std::stable_partition(all.begin(), all.end(), is_of_use);
   if (first_useless == all.begin()) useless_.clear();
   addresses_ = all.size();
@@ -239,7 +239,7 @@ Result<Reply> Client::run_script(const Script& script, const LockName& name,
   };
   if (!unheard_) {
     auto answer = ask_with("EVALSHA", script.sha1);
-    if (!answer || !answer->is_error()) return answer;  // else NOSCRIPT
+    if (!answer || !answer->is_error()) return answer;  // otherwise NOSCRIPT
     base::log::trace("the server does not know the script yet: sending it");
   }
   return ask_with("EVAL", script.body);
@@ -268,8 +268,8 @@ Result<Reply> Client::ask(const Command& command, const CallLimit& limit) {
     const auto kind = answer.error().kind;
     const bool sent = route_.sent_to().has_value();
     leave();
-    // Only what did not happen may be asked elsewhere. A node that is cut off from the others says
-    // that it cannot; the one that has the key knows best what it can.
+    // Repeat elsewhere only a request that had no effect. A node cut off from the others says that
+    // it cannot serve; for other refusals, the node with the key is the authority.
     const bool elsewhere =
         kind == Fault::Kind::unreachable || (kind == Fault::Kind::unavailable && !sent);
     if (!elsewhere || asked >= beginnings() || ended(limit)) return std::move(answer).error();
@@ -305,8 +305,8 @@ Result<Reply> Client::ask_one_node(const Command& command, const CallLimit& limi
 
 Result<Reply> Client::ask_importing_node(std::string_view error, const Command& command,
                                          const CallLimit& limit) {
-  // While a slot moves, its keys are here or there; that changes nothing for the next command. But
-  // our own connection must not be asked what came of a command that was run there.
+  // While a slot moves, its keys are here or there, which does not affect the next command. But our
+  // own connection must not be asked about a command that ran there.
   const auto there = route_.target(error);
   if (!there) return lost_way(error);
   drop();

@@ -13,8 +13,8 @@ using Tcp = RedisServer::Tcp;
 
 constexpr std::int64_t all_slots = 16'384;
 
-/// {ip or hostname, port, id, {"ip", "10.0.0.1", ...}}. Behind load balancers a node may have no
-/// name but the one that we came by; a missing hostname is "?", and then the address is said later.
+/// {ip or hostname, port, id, {"ip", "10.0.0.1", ...}}. Behind load balancers a node may have only
+/// the name that we used. A missing hostname is "?"; the address follows later.
 std::optional<Tcp> address_of(const Reply& node, const std::string& host) {
   Tcp address{std::string{node[0].text()}, std::to_string(node[1].integer())};
   if (address.host.empty()) address.host = host;
@@ -30,7 +30,7 @@ Fault lacks(std::string why) {
   return {Fault::Kind::unavailable, std::move(why)};
 }
 
-/// Whether it is a node of a Cluster, by INFO; nothing if that may not be asked either.
+/// Whether INFO says that it is a Cluster node; nothing if INFO is forbidden as well.
 Result<std::optional<bool>> is_of_cluster(Client& client, const CallLimit& each) {
   const auto info = client.ask({"INFO", "cluster"}, each);
   if (!info && refuses_command(info.error())) return std::optional<bool>{};

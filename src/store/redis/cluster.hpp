@@ -1,4 +1,4 @@
-// Which masters a Cluster has, for questions that go to all of them.
+// The masters of a Cluster, for requests to all of them.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 namespace store::redis {
 
 struct Masters {
-  std::vector<RedisServer::Tcp> nodes;  // none: it is no Cluster, as far as we may know
-  std::optional<Fault> missing{};       // some masters are not among them, and why
-  bool unknown = false;                 // we may not ask whether it is a Cluster
+  std::vector<RedisServer::Tcp> nodes;  // none: not a Cluster, as far as we may know
+  std::optional<Fault> missing{};       // why some masters are missing
+  bool unknown = false;                 // we are not permitted to ask whether it is a Cluster
 };
 
-/// From the answer to CLUSTER SLOTS of a node at `host`, which is meant where a node names none.
+/// Parses the answer to CLUSTER SLOTS from a node at `host`, which stands in for a missing host.
 /// Pure.
 Masters masters_in(const Reply& slots, const std::string& host);
 
-/// Asks the node that `client` is connected to, or connects to. `each` is the limit of one answer.
+/// Asks the node that `client` is, or will be, connected to. `each` is the limit of one answer.
 Result<Masters> masters_of(Client& client, const CallLimit& each);
 
 }  // namespace store::redis

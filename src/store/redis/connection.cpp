@@ -16,7 +16,7 @@
 namespace store::redis {
 namespace {
 
-/// What a reader of hiredis makes of an answer; it has no other way to hand that out.
+/// The usual object functions of hiredis, which are only available from a reader.
 const redisReplyObjectFunctions& usual() {
   static const redisReplyObjectFunctions functions = [] {
     redisReader* reader = redisReaderCreate();
@@ -35,9 +35,9 @@ int depth_of(const redisReadTask* task) {
 
 // A server's error is text for people, of any length and content.
 constexpr std::size_t longest_words = 200;
-// Words of our own scripts, which may name a key of 1024 bytes.
+// Errors of our own scripts, which may name a key of 1024 bytes.
 constexpr std::size_t longest_refusal = 1'400;
-// So is a host that it names.
+// Likewise for a host in it.
 constexpr std::size_t longest_host = 100;
 
 Fault unanswered(os::Ready why) {
@@ -50,13 +50,13 @@ Fault too_large() {
 }
 
 bool mentions(std::string_view error, std::string_view code) {
-  // At the start; or, from within a script, further on: "ERR Error running script … -OOM …".
+  // At the start, or later in an error from a script: "ERR Error running script … -OOM …".
   if (error.starts_with(code)) return true;
   const auto at = error.find(code);
   return at != std::string_view::npos && error[at - 1] == '-';
 }
 
-/// An error that says what to do.
+/// An error that tells the client what to do.
 bool is_instruction(std::string_view error) {
   return error.starts_with("NOSCRIPT") || error.starts_with("MOVED ") || error.starts_with("ASK ");
 }
@@ -67,7 +67,7 @@ bool mentions_any(std::string_view error, const std::array<std::string_view, N>&
                      [&](std::string_view code) { return mentions(error, code); });
 }
 
-/// Whether the error has one of these, which are in small letters, whatever its own are.
+/// Whether the error, in any case, contains one of `words`, which are in lower case.
 template <std::size_t N>
 bool says_any(std::string_view error, const std::array<std::string_view, N>& words) {
   std::string small{error.substr(0, longest_words)};
@@ -77,8 +77,8 @@ bool says_any(std::string_view error, const std::array<std::string_view, N>& wor
                      [&](std::string_view each) { return small.find(each) != small.npos; });
 }
 
-/// Without the script's name and line, which tell a user nothing: older servers say them before the
-/// error's own words, newer ones behind them.
+/// Without the script's name and line, which mean nothing to a user: older servers put them before
+/// the error, newer ones behind it.
 std::string_view without_script(std::string_view error) {
   error = error.substr(0, error.find(" script: "));
   const auto name = error.rfind("@user_script");
@@ -91,12 +91,12 @@ std::string_view without_script(std::string_view error) {
 bool ReplyLimits::take(const redisReader& reader, std::size_t bytes) {
   if (bytes > bytes_) return false;
   bytes_ -= bytes;
-  // What comes before a text is a line as well, so there is an end near in any case.
+  // The header of a text is also a line, so an end is near in any case.
   return reader.len - reader.pos <= longest_line ||
          std::memchr(reader.buf + reader.pos, '\n', longest_line) != nullptr;
 }
 
-template <class Size>  // it was an int before hiredis 1.0
+template <class Size>  // an int before hiredis 1.0
 void* ReplyLimits::create_array(const redisReadTask* task, Size size) {
   auto& left = static_cast<ReplyLimits*>(task->privdata)->elements_;
   const auto elements = static_cast<std::size_t>(size);
@@ -116,16 +116,16 @@ void ReplyLimits::rule(redisReader& reader) {
 }
 
 Fault classify(std::string_view error) {
-  // Our own scripts' words, which name the key.
+  // Errors of our own scripts, which name the key.
   static constexpr std::string_view ours = "RLOCK ";
   if (error.starts_with(ours)) {
     return {Fault::Kind::misconfigured,
             base::printable(error.substr(ours.size()), longest_refusal)};
   }
-  // Credentials and permissions: asking again cannot help.
+  // Credentials and permissions: a retry cannot help.
   static constexpr std::array<std::string_view, 6> denials{
       "WRONGPASS", "NOPERM", "ERR invalid password", "ERR AUTH", "ERR Client sent AUTH", "DENIED"};
-  // It cannot now; another moment, or another server behind the same name, can.
+  // Temporary: a later try, or another server behind the same name, can succeed.
   static constexpr std::array<std::string_view, 11> excuses{"LOADING",
                                                             "READONLY",
                                                             "MASTERDOWN",
@@ -137,12 +137,12 @@ Fault classify(std::string_view error) {
                                                             "NOREPLICAS",
                                                             "BUSY",
                                                             "ERR max number of clients"};
-  // What a proxy (Envoy, twemproxy, Codis, Predixy) says of a server that it cannot reach.
+  // Errors of proxies (Envoy, twemproxy, Codis, Predixy) about a server that they cannot reach.
   static constexpr std::array<std::string_view, 11> server_away{
       "upstream",          "connection refused", "connection reset",     "connection timed out",
       "connection closed", "closed connection",  "connection is closed", "host is down",
       "no route to host",  "unreachable",        "broken pipe"};
-  // Before AUTH Redis reads no command of more than 10 words, and says so in place of NOAUTH.
+  // Before AUTH, Redis rejects commands of more than 10 words with this error instead of NOAUTH.
   if (error.starts_with("NOAUTH") || error.find("unauthenticated") != std::string_view::npos) {
     return {Fault::Kind::denied,
             "the server says: NOAUTH Authentication required; a password comes from "
@@ -154,7 +154,7 @@ Fault classify(std::string_view error) {
             "unpaired "
             "or empty braces"};
   }
-  // In the words of Redis 7.0, of later ones, and of 8.
+  // As worded by Redis 7.0, by later versions, and by 8.
   static constexpr std::array<std::string_view, 3> denials_in_script{
       "user executing the script can't", "can't run this command or subcommand",
       "ACL failure in script"};
@@ -167,7 +167,7 @@ Fault classify(std::string_view error) {
   } else if (mentions_any(error, excuses) || says_any(error, server_away)) {
     kind = Fault::Kind::unavailable;
   }
-  // From within a script not every server says which right it is.
+  // From a script, not every server says which right is missing.
   const char* more =
       denied_in_script ? "; rlock-protocol(7) lists the rights that rlock needs" : "";
   if (kind != Fault::Kind::unusable) error = without_script(error);
@@ -175,7 +175,7 @@ Fault classify(std::string_view error) {
 }
 
 bool refuses_command(const Fault& fault) {
-  // In the words of Redis, from within a script, of Envoy, and of managed servers.
+  // As worded by Redis, from a script, by Envoy, and by managed servers.
   static constexpr std::array<std::string_view, 6> refusals{
       "unknown command",     "unknown redis command", "unsupported command",
       "command not allowed", "is not allowed",        "not support"};
@@ -194,7 +194,7 @@ Fault on_the_way(const RedisServer::Tcp& where, Fault fault) {
   return named(where, std::move(fault));
 }
 
-/// Never with the password, nor the commands that have it.
+/// Must not log the password, nor the commands that contain it.
 void say_connected(const RedisServer::Address& address, const RedisServer::Access& access) {
   if (!base::log::is_said(base::log::Severity::trace)) return;
   const std::string where = base::match(
@@ -237,7 +237,7 @@ Result<base::Done> Connection::greet(const RedisServer::Access& access, const Ca
     auto answer = ask(command, limit);
     if (answer) return base::Done{};
     Fault fault = std::move(answer).error();
-    // Nothing of ours can have happened yet.
+    // No request of ours has been sent yet.
     if (fault.kind == Fault::Kind::silent) fault.kind = Fault::Kind::unreachable;
     return fault;
   };
@@ -249,12 +249,12 @@ Result<base::Done> Connection::greet(const RedisServer::Access& access, const Ca
     return tell(auth);
   };
   const auto password = login.file ? login.file->password() : login.password;
-  // A user without a password is one all the same: without AUTH we would be the default user.
+  // Log in even without a password: otherwise we would be the default user.
   if (!login.user.empty() || !password.empty()) {
     auto allowed = log_in(password);
     const bool refused = !allowed && allowed.error().kind == Fault::Kind::denied;
     if (refused && login.file) {
-      // It may have been replaced since we read it: once for each connection.
+      // The password may have been replaced since we read it: try once for each connection.
       if (const auto newer = login.file->newer_than(password)) allowed = log_in(*newer);
     }
     if (!allowed) return allowed;
@@ -303,7 +303,7 @@ Result<std::optional<Reply>> Connection::receive(const CallLimit& limit) {
       limits_->renew();
       return std::optional{Reply{static_cast<redisReply*>(reply)}};
     }
-    // A server that never stops talking is always ready to be read.
+    // A server that never stops sending is always readable.
     if (!first && limit.until.passed(base::now())) return std::optional<Reply>{};
     if (os::wait_for(descriptor(), os::Want::read, limit) != os::Ready::yes) {
       return std::optional<Reply>{};
@@ -329,7 +329,7 @@ Result<Reply> Connection::ask(const Command& command, const CallLimit& limit) {
 }
 
 Fault Connection::fault_in(const Reply& error) const {
-  // Redis cuts the arguments that it repeats, so a part of a long password would not be found.
+  // Redis shortens the arguments that it quotes, so a search would miss a part of a long password.
   const std::string_view words = error.text();
   std::string text{words.substr(0, words.find(", with args beginning with"))};
   for (const base::Secret& each : told_) {

@@ -16,10 +16,10 @@ namespace {
 using Verdict = Finding::Verdict;
 
 constexpr auto not_allowed = "not allowed to ask";
-// People compare the times that `inspect` shows with those of their logs.
+// People compare the times of `inspect` with those in their logs.
 constexpr std::int64_t tolerable_offset_ms = 500;
 
-/// The answers of INFO and CONFIG GET, as far as they may be asked for.
+/// The answers of INFO and CONFIG GET, as far as they are permitted.
 class ServerInfo {
  public:
   ServerInfo(Client& client, const CallLimit& limit);
@@ -66,7 +66,7 @@ std::optional<std::string> ServerInfo::parameter(const std::string& name) const 
   return found(parameters_, name);
 }
 
-/// What a server says of itself.
+/// A server's text about itself.
 std::string shown(const std::string& text) {
   constexpr std::size_t most = 100;
   return base::printable(text, most);
@@ -136,7 +136,7 @@ Finding persistence(const ServerInfo& info) {
   if (!append_only) return unknown("persistence");
   if (*append_only == "1") return {Verdict::ok, "persistence", "appendonly yes", ""};
   if (!save) {
-    // A managed server tells what it has saved, and not whether it goes on to.
+    // A managed server reports past saves, but not whether it will save again.
     const auto saved = info.line("rdb_saves");
     const bool some = saved && *saved != "0";
     return {Verdict::unknown, "persistence",
@@ -171,7 +171,7 @@ Finding clock(Client& client, const CallLimit& limit) {
   const auto answer = client.ask({"TIME"}, limit);
   const auto middle = before + (wall() - before) / 2;
   if (!answer || answer->size() != 2) return unknown("clock");
-  // The server may say anything; what is reckoned with are numbers in bounds.
+  // The server may send anything; calculate only with bounded numbers.
   const auto number = [&](std::size_t i, long long most) {
     return std::clamp(std::atoll(std::string{(*answer)[i].text()}.c_str()), 0LL, most);
   };
@@ -186,7 +186,7 @@ Finding clock(Client& client, const CallLimit& limit) {
              "force-release KEY"};
 }
 
-/// Of a Cluster: whether each master answers. The other findings are those of one node.
+/// For a Cluster: whether each master answers. The other findings are those of one node.
 Findings masters(Client& client, const RedisServer::Access& access, const CallLimit& limit) {
   const auto known = masters_of(client, limit);
   if (!known)
@@ -213,7 +213,7 @@ Findings masters(Client& client, const RedisServer::Access& access, const CallLi
            ""}};
 }
 
-/// Whether each sentinel could decide on a failover with the others that it sees.
+/// Whether each sentinel sees enough others for a failover.
 Findings sentinels(const RedisServer::Sentinels& sentinels, const RedisServer::Access& access,
                    const CallLimit& limit) {
   Findings findings;
@@ -265,8 +265,8 @@ Finding allowed(const char* subject, Client& client, const Command& command, con
   return {Verdict::ok, subject, "allowed", ""};
 }
 
-/// Whether runs are remembered. The scripts say nothing of a right that is missing, because no lock
-/// should be refused for it.
+/// Whether runs are recorded. The scripts ignore a missing right for it, because it is no reason to
+/// refuse a lock.
 Finding memory(Client& client, const LockName& name, const CallLimit& limit) {
   const std::string key = LockKeys{name}.mailbox + "doctor-memory";
   std::string denied;

@@ -8,11 +8,11 @@ namespace store::redis {
 namespace {
 
 constexpr std::string_view infix = ":rlock:";
-// What follows these may hold anything.
+// Arbitrary text may follow these.
 constexpr std::array<std::string_view, 2> open_kinds{":rlock:mail:", ":rlock:slot:"};
 
-/// Redis Cluster hashes what stands between the first '{' and the first '}' behind it, if that is
-/// not empty (cluster specification, "Hash tags").
+/// Redis Cluster hashes the text between the first '{' and the next '}', if not empty (cluster
+/// specification, "Hash tags").
 bool has_tag(std::string_view key) {
   const auto open = key.find('{');
   if (open == std::string_view::npos) return false;
@@ -23,7 +23,7 @@ bool has_tag(std::string_view key) {
 // Not a brace: "{x}{}" is the stem of the untagged "x}{".
 constexpr char spacer = '.';
 
-/// Whether a text is "{K}" of an untagged K, with any number of spacers behind it.
+/// Whether a text is "{K}" of an untagged K, followed by any number of spacers.
 bool looks_like_stem(std::string_view text) {
   while (text.ends_with(spacer)) text.remove_suffix(1);
   return text.size() > 2 && text.front() == '{' && text.back() == '}' &&
@@ -46,7 +46,7 @@ std::optional<LockName> lock_of_stem(std::string_view stem) {
   return LockName::from(key_of(stem));
 }
 
-/// The lock of a key that goes on with whatever somebody has chosen.
+/// The lock of a key that ends in arbitrary text.
 std::optional<LockName> lock_of_open_kind(std::string_view key) {
   for (const auto kind : open_kinds) {
     const auto at = key.find(kind);
@@ -56,7 +56,7 @@ std::optional<LockName> lock_of_open_kind(std::string_view key) {
   return std::nullopt;
 }
 
-/// The lock of a key whose kind is one of these, and not an open one that ends like them.
+/// The lock of a key of one of these kinds; not of an open kind that ends like them.
 std::optional<LockName> lock_of_kind(std::string_view key,
                                      std::initializer_list<std::string_view> kinds) {
   if (lock_of_open_kind(key)) return std::nullopt;

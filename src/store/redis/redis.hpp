@@ -1,4 +1,4 @@
-// What others know of this room: locks on one Redis (or Valkey) server, in the protocol of
+// The public part of this room: locks on one Redis (or Valkey) server, in the protocol of
 // rlock-protocol(7).
 #pragma once
 
@@ -19,9 +19,8 @@ inline constexpr Features features{
 std::unique_ptr<QuorumNode> open_store(const RedisServer& server);
 std::unique_ptr<LockAdmin> open_admin(const RedisServer& server);
 
-/// Asks the server about itself, and takes and releases the lock `name` for a moment, as a run
-/// does, unless the lock is held. A question that the server's access rules forbid is a finding,
-/// too.
+/// Examines the server, and acquires and releases the lock `name` for a moment, as a run does,
+/// unless it is held. A request that the server's access rules forbid is also a finding.
 Findings examine(const RedisServer& server, const LockName& name, const CallLimit& limit);
 
 }  // namespace store::redis

@@ -14,10 +14,10 @@ namespace {
 constexpr std::string_view shared = "shared";
 constexpr std::string_view permits = "permits=";
 constexpr std::string_view one_of = "one-of=";
-// An id ends its mode with a blank, and a tab is in no name.
+// A blank separates an id's mode, and no name contains a tab.
 constexpr char blank_in_name = '\t';
 
-// Others may write any number on a server. A century is as good as forever to every waiter, and
+// Anybody may write any number on a server. To a waiter a century is as good as forever, and it
 // does not overflow in nanoseconds.
 constexpr std::int64_t longest_ms = std::int64_t{1000} * 60 * 60 * 24 * 365 * 100;
 
@@ -109,7 +109,7 @@ std::string queue_id(const Token& token, const Mode& mode) {
 }
 
 std::pair<Token, Mode> waiter_in(std::string_view id) {
-  // A token of ours has no space before its label, and '@' comes before that.
+  // Our tokens have no space before the label, and '@' comes before that.
   const auto space = id.find(' ');
   const Mode mode = mode_in(id.substr(0, std::min(space, id.size())));
   const auto token = mode == Mode{} ? id : id.substr(space + 1);

@@ -1,4 +1,4 @@
-// The Lua scripts, embedded at build time from lua/*.lua, and what they answer, as values.
+// The Lua scripts, embedded at build time from lua/*.lua, and their answers as values.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace store::redis {
 
-/// Each behind those of lua/parts/*.lua that its first line names.
+/// Each follows those of lua/parts/*.lua that its first line names.
 struct Script {
-  std::string_view sha1;  // of the body, as EVALSHA wants it
+  std::string_view sha1;  // of the body, for EVALSHA
   std::string_view body;
 };
 
@@ -31,7 +31,7 @@ extern const Script ask_to_stop;
 extern const Script tell;
 }  // namespace scripts
 
-/// What a script is told: names and values. What is not so is not said.
+/// The arguments of a script: names and values. Unset ones are omitted.
 class Arguments {
  public:
   Arguments& say(const char* name, std::string value);
@@ -43,8 +43,8 @@ class Arguments {
   std::vector<std::string> words_;
 };
 
-/// What a script answers: names and values, which begin at an element of `reply`. One that is not
-/// there reads as an absent element: an empty text, 0. Lives no longer than `reply`.
+/// The answer of a script: names and values, from an element of `reply` on. A missing one reads as
+/// an absent element: an empty text, 0. Must not outlive `reply`.
 class Fields {
  public:
   explicit Fields(const Reply& reply, std::size_t first = 0) : reply_{reply}, first_{first} {}
@@ -55,23 +55,23 @@ class Fields {
   std::size_t first_;
 };
 
-/// A length in milliseconds: no less than 0, at most 100 years.
+/// A duration in milliseconds, bounded by 0 and 100 years.
 Millis length_in(const Reply& field);
 /// The same; nothing if it is absent.
 std::optional<Millis> length_if_in(const Reply& field);
-/// The holder of the lock, from its fields; nothing if they are absent: it is free.
+/// The holder of the lock, from its fields; nothing if they are absent: the lock is free.
 std::optional<Holder> holder_in(const Reply& fields);
-/// The number of a run for a slot, or of a permit, as an integer.
+/// The number of a run for a slot, or of a permit.
 unsigned number_in(const Reply& field);
-/// A fence or a cursor, written in decimal; nothing for any other text.
+/// A fence or a cursor in decimal; nothing for any other text.
 std::optional<Fence> unsigned_in(const Reply& field);
-/// Modes as the scripts write them: "exclusive", "shared", "permits=3", "one-of=gpu:0,gpu:1".
+/// Modes as in the scripts: "exclusive", "shared", "permits=3", "one-of=gpu:0,gpu:1".
 Mode mode_in(std::string_view text);
-/// What stands in the queue: the token, with the mode before it if that is not exclusive.
+/// A queue entry: the token, preceded by the mode unless that is exclusive.
 std::string queue_id(const Token& token, const Mode& mode);
 /// The inverse of queue_id().
 std::pair<Token, Mode> waiter_in(std::string_view id);
-/// For an answer that a script of ours never gives.
+/// For an answer that our scripts never give.
 Fault nonsense();
 
 }  // namespace store::redis

@@ -13,9 +13,9 @@ namespace {
 
 using Tcp = RedisServer::Tcp;
 
-// For the first sentinel alone: many round trips in a data centre, and little for a user to wait.
+// For the first sentinel alone: many round trips in a data centre, but short for a user.
 constexpr Millis alone{150};
-// For all sentinels during a refresh, which has a third of the lease.
+// The time for all sentinels during a refresh, which has a third of the lease.
 constexpr Millis for_a_second_opinion{300};
 
 Result<Tcp> ask_for_master(const Tcp& sentinel, const std::string& name,
@@ -32,7 +32,7 @@ Result<Tcp> ask_for_master(const Tcp& sentinel, const std::string& name,
   return Tcp{std::string{reply[0].text()}, std::string{reply[1].text()}};
 }
 
-/// A server that allows neither question is believed: a replica refuses to write anyway.
+/// If the server permits neither question, accept it: a replica refuses writes anyway.
 Result<base::Done> must_be_master(Connection& server, const CallLimit& limit) {
   auto answer = server.ask({"ROLE"}, limit);
   bool is_master = answer && (*answer)[0].text() == "master";
@@ -46,7 +46,7 @@ Result<base::Done> must_be_master(Connection& server, const CallLimit& limit) {
   return Fault{Fault::Kind::unavailable, "is named as the master, but is not one (yet)"};
 }
 
-/// All sentinels are asked for their master at once.
+/// Asks all sentinels for their master at once.
 FanOut<Result<Tcp>> ask_all(const RedisServer::Sentinels& sentinels,
                             const RedisServer::Access& access, const CallLimit& limit) {
   std::vector<std::size_t> all(sentinels.nodes.size());
@@ -58,7 +58,7 @@ FanOut<Result<Tcp>> ask_all(const RedisServer::Sentinels& sentinels,
           limit};
 }
 
-/// The master that most of the answers name, and by how many; the first one of several.
+/// The master named by most answers, and their number; the first one if several tie.
 std::pair<std::optional<Tcp>, std::size_t> most_named(const Answers<Result<Tcp>>& answers) {
   std::pair<std::optional<Tcp>, std::size_t> most{std::nullopt, 0};
   for (const auto& candidate : answers) {
@@ -85,7 +85,7 @@ Result<Connection> MasterFinder::open_checked(const Tcp& master, const RedisServ
 
 Result<Connection> MasterFinder::open(const RedisServer::Access& access, const CallLimit& limit) {
   const RedisServer::Access to_sentinel{sentinels_.login, 0, access.tls};
-  const auto half = [&] {  // so that one that does not answer leaves time for another
+  const auto half = [&] {  // so that a silent one leaves time for another
     const auto now = base::now();
     return limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
   };
@@ -101,7 +101,7 @@ Result<Connection> MasterFinder::open(const RedisServer::Access& access, const C
   if (told) {
     tried.push_back(*told);
     auto opened = open_checked(*told, access, only ? limit : half());
-    // What the master itself denies no other sentinel can change.
+    // If the master itself denies access, no other sentinel can help.
     if (opened || only || opened.error().kind == Fault::Kind::denied) return opened;
     trouble = std::move(opened).error();
   } else if (only) {

@@ -1,5 +1,5 @@
-// Which server is the master: what its sentinels say ("Guidelines for Redis clients with support
-// for Redis Sentinel", redis.io).
+// The current master according to its sentinels ("Guidelines for Redis clients with support for
+// Redis Sentinel", redis.io).
 #pragma once
 
 #include <optional>
@@ -8,19 +8,19 @@
 
 namespace store::redis {
 
-/// Finds the master by its sentinels, and notices that it has been replaced. One thread at a time.
+/// Finds the master through its sentinels, and notices its replacement. One thread at a time.
 class MasterFinder {
  public:
   explicit MasterFinder(RedisServer::Sentinels sentinels) : sentinels_{std::move(sentinels)} {}
 
-  /// A connection to the master that a sentinel names and that says it is one: a sentinel that was
-  /// cut off may name yesterday's. The first sentinel is asked alone for a moment, then all at
-  /// once, so that one that is silent costs no more than that moment.
+  /// Connects to the master that a sentinel names, and checks that it is one: an isolated sentinel
+  /// may name a former master. Asks the first sentinel alone for a moment, then all at once, so
+  /// that a silent one costs only that moment.
   Result<Connection> open(const RedisServer::Access& access, const CallLimit& limit);
 
-  /// Whether more sentinels name another master than the one that open() has found. A master that
-  /// was cut off from its sentinels goes on serving those who still reach it; then open() leads to
-  /// the new one. Waits for the sentinels only briefly.
+  /// Whether more sentinels name another master than the one that open() has found. A master cut
+  /// off from its sentinels continues to serve clients that reach it; after this, open() connects
+  /// to the new one. Waits only briefly for the sentinels.
   bool replaced(const RedisServer::Access& access, const CallLimit& limit);
 
  private:
@@ -30,8 +30,8 @@ class MasterFinder {
                                   const CallLimit& limit);
 
   RedisServer::Sentinels sentinels_;
-  std::optional<Tcp> current_;   // where open() has led to
-  std::optional<Tcp> expected_;  // the master that most sentinels named when it was replaced
+  std::optional<Tcp> current_;   // the last result of open()
+  std::optional<Tcp> expected_;  // the master that most sentinels named at the replacement
 };
 
 }  // namespace store::redis

@@ -19,7 +19,7 @@ std::optional<base::Secret> PasswordFile::newer_than(const base::Secret& refused
   const auto contents = os::contents_of_secret(path_);
   if (!contents) return std::nullopt;
   auto read = password_in(*contents);
-  // Empty while it is being written, and a pipe that was read before.
+  // Empty while it is being written, or if it is a pipe that was read before.
   if (read.empty() || read.reveal() == refused.reveal()) return std::nullopt;
   password_ = std::move(read);
   return password_;
@@ -30,7 +30,7 @@ std::optional<base::Secret> PasswordFile::newer_than(const base::Secret& refused
 namespace store::redis {
 namespace {
 
-using Trouble = std::optional<BadUrl>;  // nothing if all is well
+using Trouble = std::optional<BadUrl>;  // nothing on success
 
 Trouble take_database(std::string_view text, RedisServer& server) {
   const auto number = number_between(text, 0, 1'000'000);
@@ -72,7 +72,7 @@ Trouble take_sentinels(const Url& url, RedisServer& server) {
   return take_database(path.substr(slash + 1), server);
 }
 
-/// How the URLs of one scheme are read.
+/// The rules for the URLs of one scheme.
 struct Form {
   Trouble (*take)(const Url&, RedisServer&);
   bool tls = false;
@@ -98,7 +98,7 @@ std::string accepted_options(const Url& url, const Form& form) {
   return text;
 }
 
-/// Only an option that the scheme of the URL takes.
+/// Only an option that the URL's scheme accepts.
 Trouble take_option(const UrlOption& option, const std::string& value, RedisServer& server) {
   using Id = UrlOption::Id;
   const auto sentinel_login = [&]() -> RedisServer::Login& {

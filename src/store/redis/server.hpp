@@ -1,4 +1,4 @@
-// A Redis server, or what leads to it, as a URL names it.
+// A Redis server, or the way to it, as named by a URL.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@
 
 namespace store {
 
-/// A file that a password was read from. Whoever replaces a password writes the new one there, and
-/// a job may run for longer than the old one is accepted. Any thread.
+/// A file from which a password was read. An administrator who replaces the password writes the new
+/// one there, and a job may run for longer than the old one is accepted. Any thread.
 class PasswordFile {
  public:
   PasswordFile(std::string path, base::Secret password)
       : path_{std::move(path)}, password_{std::move(password)} {}
 
-  /// The last one that was read.
+  /// The password last read.
   [[nodiscard]] base::Secret password() const;
-  /// Reads it again, after the server refused `refused`: the password that is there now, or that
-  /// another connection has read meanwhile; nothing if it is the same, or cannot be read.
+  /// Reads the file again after the server refused `refused`. Returns the current password, which
+  /// another connection may have read already; nothing if it is unchanged or unreadable.
   std::optional<base::Secret> newer_than(const base::Secret& refused);
 
  private:
@@ -32,15 +32,15 @@ class PasswordFile {
   mutable std::mutex mutex_;
   base::Secret password_;
 };
-/// The first line of what stands in it.
+/// The first line of the file's contents.
 base::Secret password_in(const std::string& contents);
 
-/// Files are PEM. The server's certificate is verified unless the URL says that it must not be.
+/// Files are PEM. The server's certificate is verified unless the URL forbids that.
 struct TlsSettings {
-  std::string ca_file;           // empty: those that the system trusts
+  std::string ca_file;           // empty: the system's trusted CAs
   std::string certificate_file;  // ours, with its chain; empty: none
   std::string key_file;
-  std::string name;  // that the certificate must have; empty: the host we connect to
+  std::string name;  // expected in the certificate; empty: the host we connect to
   bool verify = true;
 };
 
@@ -57,22 +57,22 @@ struct RedisServer {
   struct Login {
     std::string user;  // empty: the default user
     base::Secret password;
-    std::shared_ptr<PasswordFile> file{};  // where the password came from, if it was one
+    std::shared_ptr<PasswordFile> file{};  // the source of the password, if it was a file
   };
   using Tls = TlsSettings;
-  /// What a connection needs to be let in.
+  /// The credentials and settings of a connection.
   struct Access {
     Login login;
     int database = 0;
     std::optional<Tls> tls;
   };
-  /// They know which server is the master of that name.
+  /// Sentinels, which know the master of that name.
   struct Sentinels {
     std::vector<Tcp> nodes;  // at least one
     std::string master;
     Login login;
   };
-  /// One server; or some nodes of one Cluster, of which any will do to begin with.
+  /// One server, or some nodes of one Cluster, any of which can be the first.
   using Nodes = std::vector<Address>;
   std::variant<Nodes, Sentinels> where;
   Access access;
@@ -80,7 +80,7 @@ struct RedisServer {
 
 namespace redis {
 
-/// What a URL of each scheme names.
+/// Parses the URLs of each scheme.
 base::Result<RedisServer, BadUrl> tcp_server_in(const Url& url);
 base::Result<RedisServer, BadUrl> tls_server_in(const Url& url);
 base::Result<RedisServer, BadUrl> unix_server_in(const Url& url);

@@ -10,7 +10,7 @@
 namespace store::redis {
 namespace {
 
-// For replicas to confirm a grant: a round trip, but they may be far away, or busy.
+// The time for replicas to confirm a grant: one round trip, but they may be far away or busy.
 constexpr Millis replication{2'000};
 
 std::string count(Millis length) {
@@ -103,12 +103,12 @@ class RedisStore final : public QuorumNode {
   }
 
   void withdraw(const Claim& claim, const CallLimit& limit) override {
-    // If it is not heard, our position ends with our patience, a lock granted unheard with its
-    // lease.
+    // If the server does not receive it, our position ends with our patience, and an unheard grant
+    // with its lease.
     const auto cancel = [&](const CallLimit& share) {
       return leave(claim.name, queue_id(claim.token, claim.mode), "cancel", no_run(claim), share);
     };
-    // The connection may have died without a word: half of the time is for a new one.
+    // The connection may be dead without a sign: keep half of the time for a new one.
     const auto now = base::now();
     const auto answer = cancel(limit.at_most(Deadline::after(now, limit.until.left(now) / 2)));
     const bool unheard = !answer && answer.error().kind == Fault::Kind::silent;
@@ -117,7 +117,7 @@ class RedisStore final : public QuorumNode {
 
   Renewal renew(const LockName& name, const Token& token, Ttl ttl,
                 const CallLimit& limit) override {
-    // A master that was replaced would renew for ever what the new one grants to others.
+    // A replaced master would refresh for ever a lock that the new one grants to others.
     client_.follow_master(limit);
     const Moment asked_at = base::now();
     auto answer = run(scripts::renew, name, {token.text(), count(ttl.length())}, limit);
@@ -127,8 +127,8 @@ class RedisStore final : public QuorumNode {
     if (reply.integer() != 1) return not_ours(reply.integer());
     auto flaw = missing_replicas(limit);
     if (!flaw) return std::move(flaw).error();
-    // A master that had its replicas and has them no more may have been replaced. One that we have
-    // been led to since was a replica itself, and its own may take a while to come.
+    // A master that has lost its replicas may have been replaced. A master that we reached since
+    // then was a replica itself, and may need time to get replicas of its own.
     if (!flaw->empty() && client_.peer() == confirmed_at_) {
       return Fault{Fault::Kind::unavailable, *std::move(flaw)};
     }
@@ -184,7 +184,7 @@ class RedisStore final : public QuorumNode {
   }
 
  private:
-  /// A script on a lock.
+  /// Runs a script on a lock.
   Result<Reply> run(const Script& script, const LockName& name,
                     const std::vector<std::string>& arguments, const CallLimit& limit,
                     const std::optional<Slot>& slot = std::nullopt) {
@@ -194,7 +194,7 @@ class RedisStore final : public QuorumNode {
 
   [[nodiscard]] std::vector<std::string> claim_to_say(const Claim& claim, Moment asked_at) const {
     const Bid bid = claim.bid.value_or(Bid{});
-    // Once we are in the queue, those who came after us must not be sent away.
+    // Once we are in the queue, supersede must not dismiss later waiters.
     const bool first_time = ticket_.empty();
     Arguments claimed;
     claimed.say("id", queue_id(claim.token, claim.mode))
@@ -239,7 +239,7 @@ class RedisStore final : public QuorumNode {
     return run(scripts::leave, name, parted.take(), limit, slot);
   }
 
-  /// What is wrong with what we have just written: too few replicas have it. Empty if enough do.
+  /// Why our last write does not count: too few replicas have it. Empty if enough do.
   Result<std::string> missing_replicas(const CallLimit& limit) {
     if (sync_replicas_ == 0) return std::string{};
     const Millis time = std::min(replication, limit.until.left(base::now()) / 2);
@@ -258,15 +258,15 @@ class RedisStore final : public QuorumNode {
   RedisServer server_;
   Client client_;
 
-  // The replicas that must confirm what the holder writes, and the master where they last did.
+  // How many replicas must confirm the holder's writes, and the master where they last did.
   unsigned sync_replicas_ = 0;
   std::string confirmed_at_;
 
-  // Of the queue: our ticket, and what the server told us last.
+  // Of the queue: our ticket, and the server's last answer.
   BlockingWait wait_{client_};
   std::string ticket_;
   std::optional<Moment>
-      lost_try_;  // the first one that the server may have heard, without our hearing it
+      lost_try_;  // the first try that the server may have processed although its answer was lost
   Queued queued_{};
 };
 

@@ -15,8 +15,8 @@
 #include "os/file.hpp"
 #include "os/trusted_file.hpp"
 
-// OpenSSL is loaded when the first connection wants it: linking it would double the start of every
-// run, TLS or not (4.1 million instructions instead of 1 with the same program).
+// OpenSSL is loaded for the first connection that needs it. Linking it would double the start of
+// every run, with or without TLS (4.1 million instructions instead of 1 with the same program).
 
 namespace store::redis {
 namespace {
@@ -53,7 +53,7 @@ struct OpenSsl {
   decltype(&::ERR_clear_error) ERR_clear_error = nullptr;
 };
 
-// What the headers that this was compiled with belong to.
+// The library of the headers that this was compiled with.
 constexpr auto openssl_library = "libssl.so.3";
 
 base::Result<OpenSsl, std::string> load() {
@@ -61,7 +61,7 @@ base::Result<OpenSsl, std::string> load() {
   if (handle == nullptr) return fmt::format("TLS needs {}: {}", openssl_library, ::dlerror());
   OpenSsl ssl;
   const char* missing = nullptr;
-  // libcrypto, on which libssl depends, is searched as well.
+  // Also searches libcrypto, on which libssl depends.
   const auto find = [&](auto& function, const char* name) {
     void* const address = ::dlsym(handle, name);
     if (address == nullptr) missing = name;
@@ -97,7 +97,7 @@ base::Result<OpenSsl, std::string> load() {
   return ssl;
 }
 
-/// The library (loaded once and kept), or why there is none. Any thread.
+/// The library (loaded once and kept), or the reason why there is none. Any thread.
 const base::Result<OpenSsl, std::string>& openssl() {
   static const auto loaded = load();
   return loaded;
@@ -118,9 +118,9 @@ struct SslFree {
 };
 using OwnedSsl = std::unique_ptr<SSL, SslFree>;
 
-using TlsTrouble = std::optional<std::string>;  // nothing if all is well
+using TlsTrouble = std::optional<std::string>;  // nothing on success
 
-/// OpenSSL has no good word for a file that is not there.
+/// OpenSSL's message for a missing file is unclear.
 TlsTrouble unreadable(const char* what, const std::string& file) {
   const auto text = os::contents_of(file);
   if (text) return std::nullopt;
@@ -146,7 +146,7 @@ TlsTrouble load_files(const OpenSsl& library, SSL_CTX* context, const RedisServe
   if (library.SSL_CTX_use_certificate_chain_file(context, tls.certificate_file.c_str()) != 1) {
     return cannot("certificate", tls.certificate_file);
   }
-  // OpenSSL would ask on the terminal for a pass phrase.
+  // OpenSSL would ask for a pass phrase on the terminal.
   library.SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
   if (library.SSL_CTX_use_PrivateKey_file(context, tls.key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
     return cannot("key", tls.key_file);
@@ -154,7 +154,7 @@ TlsTrouble load_files(const OpenSsl& library, SSL_CTX* context, const RedisServe
   return std::nullopt;
 }
 
-/// Whose certificate it must be. An address cannot be asked for by SNI (RFC 6066, 3).
+/// Sets the expected owner of the certificate. SNI cannot contain an address (RFC 6066, 3).
 void expect(const OpenSsl& library, SSL* ssl, const std::string& name) {
   if (library.X509_VERIFY_PARAM_set1_ip_asc(library.SSL_get0_param(ssl), name.c_str()) == 1) return;
   library.SSL_set1_host(ssl, name.c_str());
@@ -162,8 +162,8 @@ void expect(const OpenSsl& library, SSL* ssl, const std::string& name) {
   library.SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, copy.data());
 }
 
-/// A connection-to-be with the files of `tls` that accepts a certificate for `name` (a host or an
-/// address) only; or why there is none.
+/// A prepared connection with the files of `tls` that accepts only a certificate for `name` (a host
+/// or an address); or why there is none.
 base::Result<OwnedSsl, std::string> prepare(const OpenSsl& library, const RedisServer::Tls& tls,
                                             const std::string& name) {
   const SslFree free{&library};
@@ -187,7 +187,7 @@ base::Result<OwnedSsl, std::string> prepare(const OpenSsl& library, const RedisS
 // ---- hiredis reads and writes through it
 // ---------------------------------------------------------
 
-/// What a context that speaks TLS carries along.
+/// The state of a context that uses TLS.
 struct Session {
   const OpenSsl& library;
   OwnedSsl ssl;
@@ -198,15 +198,15 @@ Session& session_of(const redisContext& context) {
   return *static_cast<Session*>(context.privctx);
 }
 
-/// Whether the other side said that it is about our certificate.
+/// Whether the other side refused our certificate.
 bool is_refusal(const OpenSsl& library) {
-  constexpr int alerts = 1000;  // the reason of an alert is its number of RFC 8446, 6, and this
+  constexpr int alerts = 1000;  // the reason of an alert is this plus its number in RFC 8446, 6
   const int alert = ERR_GET_REASON(library.ERR_peek_last_error()) - alerts;
   // From bad_certificate to access_denied, and handshake_failure, certificate_required.
   return (alert >= 42 && alert <= 49) || alert == 40 || alert == 116;
 }
 
-/// For hiredis: 0 is "later", -1 an error of which errstr tells.
+/// For hiredis: 0 means "later", -1 an error described by errstr.
 ssize_t failure(redisContext& context, int result) {
   Session& session = session_of(context);
   const int error = session.library.SSL_get_error(session.ssl.get(), result);
@@ -295,7 +295,7 @@ Result<base::Done> start_tls(redisContext& context, const RedisServer::Tls& tls,
   const OpenSsl& library = *loaded;
   const std::string& name = tls.name.empty() ? host : tls.name;
   auto prepared = prepare(library, tls, name);
-  // The files are on this host: asking again cannot help.
+  // The files are on this host: a retry cannot help.
   if (!prepared) return Fault{Fault::Kind::misconfigured, prepared.error()};
   auto session = std::make_unique<Session>(Session{library, *std::move(prepared)});
   if (auto shaken = shake_hands(*session, context.fd, name, limit); !shaken) return shaken;

@@ -1,4 +1,4 @@
-// A connection made private, and sure of whom it talks to.
+// A connection that is encrypted and verifies its peer.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -11,14 +11,14 @@
 
 namespace store::redis {
 
-/// Shakes hands (TLS 1.2 or newer) over the connected, non-blocking socket of `context`, which then
-/// reads and writes through it and owns what that takes. The server's certificate must be trusted
-/// and be for `host`, a name or an address: hiredis's own TLS checks the chain only.
+/// Performs a TLS handshake (1.2 or newer) on the connected, non-blocking socket of `context`,
+/// which then reads and writes through it and owns its state. The server's certificate must be
+/// trusted and be for `host`, a name or an address: hiredis's own TLS checks only the chain.
 Result<base::Done> start_tls(redisContext& context, const RedisServer::Tls& tls,
                              const std::string& host, const CallLimit& limit);
 
-/// Whether the connection broke because the server does not want our certificate, or wants one. In
-/// TLS 1.3 it says so only after the handshake.
+/// Whether the connection broke because the server refuses our certificate, or requires one. In TLS
+/// 1.3 it says so only after the handshake.
 bool refused_by_tls(const redisContext& context);
 
 }  // namespace store::redis

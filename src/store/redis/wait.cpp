@@ -7,36 +7,36 @@
 namespace store::redis {
 namespace {
 
-// Redis looks at BLPOP's timeouts 10 times a second (hz): they end up to 100 ms late, and for so
-// much longer the lock of a crashed holder would stay without a holder.
+// Redis checks BLPOP's timeouts 10 times a second (hz), so they end up to 100 ms late. For that
+// much longer a crashed holder's lock would stay without a holder.
 constexpr Millis server_tick{120};
 
 WaitTime until_expiry(Millis expires_in) {
   const Millis expired = expires_in + Millis{1};
   if (expired >= heartbeat) return {heartbeat, std::nullopt};
-  // A living holder refreshes long before this is over: look again in time, and only when it did
-  // not, be exact.
+  // A living holder refreshes long before this: look early, and be exact only if it has not.
   if (expired > 2 * server_tick) return {expired - server_tick, std::nullopt};
   return {expired + Millis{1000}, expired};
 }
 
-/// A holder that is no rlock sends no wake, and one without expiry may never end.
+/// A foreign holder sends no wake, and may never expire.
 WaitTime poll_foreign(std::optional<Millis> expires_in) {
   const Millis interval{os::random_between(200, 500)};
   return {std::min(interval, expires_in.value_or(interval) + Millis{1}), std::nullopt};
 }
 
-// A server whose timer is late by this much beyond its tick is taken for silent.
+// A server whose timer is later than its tick by this much counts as silent.
 constexpr Millis late_for_waiter{2'000};
-// BLPOP comes back empty after this and is sent again: a connection that died unnoticed is found.
+// BLPOP returns after this and is sent again, which reveals a dead connection.
 constexpr Millis listening{60'000};
 constexpr Millis late_for_listener{5'000};
-// Between attempts to connect: a refresh would find out the same, so there is no hurry.
+// The pause between attempts to connect. No hurry: a refresh would find out the same.
 constexpr Millis reconnect{1'000};
-// After a redirection, doubling up to `reconnect`: nodes that disagree must not keep us busy.
+// The pause after a redirection, doubling up to `reconnect`: nodes that disagree must not keep us
+// busy.
 constexpr Millis redirection{20};
-// So many waits may end at once before we pause: the mailbox can hold that many wakes from the time
-// when we were waiting.
+// How many waits may end at once before we pause: the mailbox can hold that many wakes from the
+// time of our own wait.
 constexpr int most_at_once = 16;
 
 class RedisListener final : public Listener {
@@ -53,7 +53,7 @@ class RedisListener final : public Listener {
   }
 
   std::optional<Notice> take() override {
-    // Without a connection there is nothing to hear, and due() must not move on.
+    // Without a connection there are no notices, and due() must not move.
     if (client_.descriptor() < 0) return std::nullopt;
     const CallLimit at_once{Deadline::at(base::now())};
     auto answer = client_.receive(at_once);
@@ -68,8 +68,8 @@ class RedisListener final : public Listener {
     }
     auto notice = rules::notice_in((**answer)[1].text());
     if (notice) return notice;
-    // A minute without any, or a wake from when we were waiting. A server that answers each wait at
-    // once would have us ask as fast as it answers.
+    // A minute without an answer, or an old wake from our own wait. Otherwise, a server that
+    // answers each wait at once would keep us asking as fast as it answers.
     at_once_ = waited() ? 0 : at_once_ + 1;
     if (at_once_ <= most_at_once) {
       block(at_once);
@@ -100,7 +100,7 @@ class RedisListener final : public Listener {
 
 WaitTime wait_time_for(const Queued& place) {
   if (!place.holder) return {second_look, std::nullopt};
-  // The server knows when the one before us would have to have shown itself.
+  // The server knows when the waiter before us should have given a sign.
   if (place.ahead > 0) {
     return {std::min(heartbeat, place.look_in.value_or(heartbeat)), std::nullopt};
   }
@@ -145,9 +145,9 @@ Turn BlockingWait::sleep(const std::string& mailbox, const Queued& place, const 
   if (reply.is_error()) {
     auto fault = client_.fault_in(reply);
     client_.drop();
-    // No claim shows that this client may not block. All other errors, such as UNBLOCKED or MOVED,
-    // show or mend themselves with the next claim; or do not while a slot moves and our place is
-    // here, but our mailbox there.
+    // A claim does not reveal that this client may not block. All other errors, such as UNBLOCKED
+    // or MOVED, are resolved by the next claim, or persist while a slot moves and our position is
+    // here but our mailbox there.
     if (fault.kind == Fault::Kind::denied) return fault;
     return ClaimAgain{std::move(fault.why)};
   }

@@ -1,4 +1,4 @@
-// How a waiter sleeps until its turn comes, and how a holder hears notices.
+// The sleep of a waiter until its turn, and a holder's connection for notices.
 #pragma once
 
 #include <memory>
@@ -12,33 +12,33 @@
 
 namespace store::redis {
 
-// They are arguments of the scripts, so clients with different ones get along.
+// These are arguments of the scripts, so clients with other values are compatible.
 using rules::confirm_within;
 using rules::heartbeat;
 using rules::patience;
 using rules::second_look;
 
-/// Sleeping in BLPOP: the server ends it after `server_timeout`, or we do after `cut`, by throwing
-/// the connection away, when the server's clock is too coarse.
+/// A sleep in BLPOP: the server ends it after `server_timeout`. If the server's clock is too
+/// coarse, we end it after `cut` by closing the connection.
 struct WaitTime {
   Millis server_timeout;
   std::optional<Millis> cut;
 };
 
-/// For the place in the queue that the server gave. Pure, but for the jitter of polling a holder
-/// that is no rlock. The first waiter waits for a wake, or for the end of the holder's lease,
-/// should the holder have died.
+/// For the position in the server's answer. Pure, except for the jitter of polling a foreign
+/// holder. The first waiter waits for a wake, or for the end of the holder's lease, in case the
+/// holder has died.
 WaitTime wait_time_for(const Queued& place);
 
-/// Blocks a client in BLPOP and gives it back. One thread at a time.
+/// Blocks a client in BLPOP and unblocks it. One thread at a time.
 class BlockingWait {
  public:
   explicit BlockingWait(Client& client) : client_{client} {}
 
-  /// Blocks, unless it still does, for as long as `place` allows, and says what ended that.
+  /// Blocks, unless it already does, for as long as `place` allows, and returns what ended that.
   Turn sleep(const std::string& mailbox, const Queued& place, const CallLimit& limit);
-  /// To be called before the client is used for anything else. A wake that this loses costs
-  /// nothing, because after every wake the server is asked anyway.
+  /// Call before any other use of the client. It may lose a wake, which costs nothing: after every
+  /// wake the server is asked anyway.
   void unblock();
 
  private:
@@ -46,11 +46,11 @@ class BlockingWait {
 
   Client& client_;
   bool blocked_ = false;                   // the client is blocked
-  Deadline too_soon_ = Deadline::never();  // an empty answer before that did not wait
+  Deadline too_soon_ = Deadline::never();  // an earlier empty answer came without a wait
   Deadline cut_ = Deadline::never();
 };
 
-/// A holder's second connection: it blocks in the holder's mailbox, so that a notice is heard at
+/// A holder's second connection, which blocks in the holder's mailbox, so that a notice arrives at
 /// once.
 std::unique_ptr<Listener> open_listener(const RedisServer& server, std::string mailbox);
 

@@ -1,4 +1,4 @@
-// In place of tls.cpp where hiredis is too old to be given a transport, or OpenSSL is not there.
+// Replaces tls.cpp if hiredis is too old for a custom transport, or OpenSSL is missing.
 #include "store/redis/tls.hpp"
 
 namespace store::redis {

@@ -1,10 +1,10 @@
 -- parts: keys mail holders
--- ASK TO STOP: a word to those who hold the lock, or wait for it; changes nothing else.
--- ARGV  2 id of the mailbox for the answer   3 what to tell them   4... the tokens to ask
--- result  how many of them hold it, have it reserved, or wait
+-- ASK TO STOP: a message to holders and waiters; changes nothing else.
+-- ARGV  2 id of the mailbox for the answer   3 the message   4... the tokens to ask
+-- result  how many of them hold the lock, have it reserved, or wait
 local reply, text = ARGV[2], ARGV[3]
 local asked = 0
--- The first write of a script may need no memory where the server has none left (see renew).
+-- The first write of a script may need no memory if the server has none left (see renew).
 redis.call('PEXPIRE', mailbox .. reply, MAIL_LIFE_MS)
 local function waits(token)
   for _, id in ipairs(redis.call('ZRANGE', queue, 0, -1)) do

@@ -1,26 +1,26 @@
 -- parts: keys mail holders queue slot runs wire
--- ENTER: take the lock if it is free and our turn; otherwise queue for it, or say who has it.
--- named  id   ttl: ms   confirm_within: ms, for one that is woken
---        patience: ms that we are believed alive for; absent: do not queue
---        ticket: to come back with   newcomer: nobody has had it yet, it is the time of the client's clock
---        max_waiters: do not queue behind so many
---        supersede: what to tell those we supersede   spare_holders: not those who hold
---        tried: ms since our first try whose answer was lost
---        fence: that it is to have, so that the servers of a quorum give the same one; if they can
---        history: ms to remember the run for; absent: not at all
---        run_begin: what the claim says of it   reason: what the lock is wanted for
+-- ENTER: acquire the lock if it is free and our turn; otherwise queue for it, or return its holder.
+-- named  id   ttl: ms   confirm_within: ms for a woken waiter
+--        patience: ms for which we count as alive; absent: do not queue
+--        ticket: from an earlier answer   newcomer: the ticket is new, the time of the client's clock
+--        max_waiters: do not queue behind that many
+--        supersede: the message for superseded runs   spare_holders: only dismiss waiters
+--        tried: ms since our first try with a lost answer
+--        fence: to be issued if possible, so that all servers of a quorum issue the same one
+--        history: ms to keep the run's record; absent: none
+--        run_begin: the claim's part of the record   reason: why the lock is wanted
 -- result {'granted', fence, attempt and failures: the number of the run for the slot, and how many of these
---          failed; permit: which of them; again: 1 if it had the lock before}
+--          failed; permit: its number; again: 1 if the token already had the lock}
 --        {'busy', holder: see occupant(); waiting: how many}
---        {'queued', holder, ahead: how many wait before us; ticket; look_in: ms until something can happen of
---          which nobody tells; typical_run: ms that a run takes}
+--        {'queued', holder, ahead: how many wait before us; ticket; look_in: ms until something may change
+--          without a message; typical_run: ms that a run takes}
 --        {'done', attempt, outcome, ago: ms since its end; fence, token}
---        {'mismatch', mode, token}: somebody holds or waits for the lock in another way
---        an error RLOCK: the fence leaves no room for a higher one
--- Asking again with the same id is always right: it finds the grant whose answer was lost, confirms
--- a reservation, or keeps its place.
-local SAME_TIME_US = 1000000  -- who comes with the time of its own clock may be before those who came so long before
-local CLOCK_SKEW_US = 100000  -- a fence is a time on our clock, or of one that is ahead by so much
+--        {'mismatch', mode, token}: another token holds or waits for the lock in an incompatible mode
+--        an error RLOCK: no higher fence is possible
+-- Repeating it with the same id is always safe: it finds a grant whose answer was lost, confirms a
+-- reservation, or keeps the position.
+local SAME_TIME_US = 1000000  -- a client's own ticket may overtake tickets that are older by at most this
+local CLOCK_SKEW_US = 100000  -- a fence is a time of our clock, or of one that is ahead by at most this
 
 local arg = named_arguments()
 local id, ttl, confirm_within = arg.id, tonumber(arg.ttl), tonumber(arg.confirm_within)
@@ -35,10 +35,10 @@ local function granted(number, permit, again)
     'permit', permit, 'again', again)
 end
 
--- The answer that told us so was lost.
+-- The answer to the earlier grant was lost.
 local function already_held()
-  -- A holder is not in the queue. A waiter that once gave back a grant may have the lock reserved for it, which
-  -- is no grant yet.
+  -- A holder is not in the queue. A waiter that once returned a grant may have the lock reserved for it,
+  -- which is not a grant yet.
   if owner == id and last_token == token and not redis.call('ZRANK', queue, id) then
     redis.call('PEXPIRE', lock, ttl)
     return granted(last_fence, nil, 1)
@@ -50,7 +50,7 @@ local function already_held()
   return granted(tonumber(number), permit_of(token), 1)
 end
 
--- Nothing is left to do: whoever waits leaves, and the turn goes on.
+-- Nothing is left to do: a waiter leaves, and the turn passes on.
 local function slot_done()
   if state ~= 'done' then return end
   local rank = redis.call('ZRANK', queue, id)
@@ -61,7 +61,7 @@ local function slot_done()
   if owner == id then
     handoff(confirm_within)
   elseif not owner then
-    roll_call(confirm_within, id)  -- what was reserved for us, or another, was not confirmed
+    roll_call(confirm_within, id)  -- a reservation, ours or another's, was not confirmed
   elseif rank == 0 then
     tell_first(confirm_within)
   end
@@ -74,14 +74,14 @@ local function slot_done()
     'fence', number, 'token', by)
 end
 
--- Only another kind of client writes such a number. Beyond it a double has no next integer.
+-- Only a foreign client writes such a number. Beyond it a double has no exact next integer.
 local function no_higher_fence()
   if last_fence < 9007199254740990 then return end
   return redis.error_reply('RLOCK the fence of this lock is ' .. string.sub(remembered:match('%d+'), 1, 40) ..
     ', which leaves no room for a higher one; if nothing depends on it, delete the key ' .. fence)
 end
 
--- Readers and writers go together; so do those who agree on the number of permits.
+-- Readers and writers are compatible; so are claims with the same number of permits.
 local function go_together(one, other)
   local function family(some) return some == 'exclusive' and 'shared' or some end
   return family(one) == family(other)
@@ -99,9 +99,9 @@ local function mismatch()
   return answer({'mismatch'}, 'mode', others, 'token', string.sub(who, 1, 400))
 end
 
--- Newest wins: whoever waits is sent away, whoever holds is asked to stop, if that is wanted. One that tries again
--- spares those who came after its first try; and everybody, if that one was heard after all and
--- somebody has written to us since.
+-- Newest wins: dismiss waiters, and ask holders to stop unless they are spared. A repeated try spares claims
+-- that arrived after its first try, and spares all if the first one was processed after all and a message to
+-- us has been written since.
 local function send_away()
   if tried > 0 and redis.call('PTTL', mailbox .. token) ~= -2 then return end
   local newest = tried > 0 and now_us - tried * 1000 or math.huge
@@ -117,7 +117,7 @@ local function send_away()
       owner = false
     end
   end
-  -- A waiter purged above may only be slow: it is told to stop as well.
+  -- A purged waiter may only be slow: ask it to stop as well.
   for _, other in ipairs(tried == 0 and dead or {}) do
     if other ~= id then post(token_of(other), stop) end
   end
@@ -128,8 +128,8 @@ local function send_away()
   first = first_waiter()
 end
 
--- The ticket that we come with. By the clock of a client: who comes at the same time as others stands among them,
--- on each server of a quorum in the same place. A clock that is behind does not bring it before those who were here.
+-- The ticket that we bring. A client's own clock ranks it among simultaneous arrivals, in the same position
+-- on each server of a quorum. A clock that is behind does not place it before waiters that were here.
 local function my_ticket()
   if not arg.newcomer or not first then return arg.ticket end
   local there = redis.call('ZSCORE', queue, id)
@@ -140,11 +140,11 @@ end
 
 local function is_my_turn(ticket)
   local my_turn = not first or first == id
-  -- One that was away for so long that it lost its place comes back before those who came after it.
+  -- A waiter that was away long enough to lose its position comes back before later ones.
   if not my_turn and ticket then
     my_turn = tonumber(ticket) < tonumber(redis.call('ZSCORE', queue, first))
   end
-  -- It was sent away after it had been woken, and hears of that when it waits on.
+  -- It was dismissed after it had been woken, and learns of that when it waits again.
   if my_turn and first ~= id and ticket and not arg.newcomer then
     for _, message in ipairs(redis.pcall('LRANGE', mailbox .. token, 0, -1)) do
       if message:sub(1, 5) == 'stop ' then my_turn = false end
@@ -175,16 +175,16 @@ local function grant()
   end
   if first then
     drop(id)
-    -- After a hand-off the witness looks by itself; here nobody was told, or there is more room.
+    -- After a hand-off the witness looks by itself; here no message was sent, or there is more room.
     if mode or not was_told then tell_first(confirm_within) end
-    -- The lease may end before that of the holder which they saw; or before the reservation, which
-    -- the new first one may have been told of.
+    -- The lease may end before the holder's that they saw, or before the reservation that the new first
+    -- waiter may have been told of.
     if was_told and ttl < HEARTBEAT_MS then tell_lookers(ttl < confirm_within and 0 or 1) end
   end
-  if tried > 0 then end_run(token, nil, {}) end  -- a grant that was not heard, and is over
+  if tried > 0 then end_run(token, nil, {}) end  -- a grant whose answer was lost, and that has expired
   local history = tonumber(arg.history or 0)
   if slot then
-    -- Also a late claim of a run whose end was heard here is that run.
+    -- A late claim of a run whose end arrived here is also that run.
     if state ~= 'running' and state ~= 'open' or rest ~= token then attempt = attempt + 1 end
     with_run(token, attempt, failures, history + ttl)
   end
@@ -217,7 +217,7 @@ local function stand(ticket)
   redis.call('PEXPIRE', alive, 2 * patience)
   local rank = redis.call('ZRANK', queue, id)
   local ahead = rank > 0 and first_waiter()
-  -- There is room for the first one, which did not come for it.
+  -- There is room for the first waiter, which did not come.
   local not_come = ahead and mode and mode == mode_of(ahead) and has_room()
   if not_come and #dead > 0 then
     roll_call(confirm_within, id)
@@ -226,7 +226,7 @@ local function stand(ticket)
   end
 
   local holder, left, kind = occupant()
-  -- Of several permits the first one that ends is enough.
+  -- The first permit that ends is enough.
   local soonest = mode == want and redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
   local room_in = soonest and math.max(0, tonumber(soonest) - now) or left
   local look_in
@@ -235,7 +235,7 @@ local function stand(ticket)
   elseif not_come or kind == 'reserved' then
     look_in = math.max(0, tonumber(redis.call('ZSCORE', alive, ahead)) - now + 1)
   elseif rank <= LOOKING_BEHIND and room_in then
-    -- Those ahead of us may be dead. If one lives, it comes when the lease ends, and we find it there.
+    -- Waiters ahead of us may be dead. A living one comes when the lease ends, and we find it there.
     look_in = room_in + rank * STAGGER_MS
   end
   return answer({'queued'}, 'holder', holder, 'ahead', rank, 'ticket', digits(tonumber(place)), 'look_in', look_in,
@@ -247,6 +247,6 @@ if reply then return reply end
 if arg.supersede then send_away() end
 local ticket = my_ticket()
 if owner == id or is_my_turn(ticket) and (not owner or want == mode and has_room()) then return grant() end
--- Free, but others were here first: the holder's lease ended, or the first one did not confirm.
+-- Free, but others were here first: the holder's lease ended, or the first waiter did not confirm.
 if not owner then roll_call(confirm_within, id) end
 return stand(ticket)

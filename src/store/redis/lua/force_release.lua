@@ -1,6 +1,6 @@
 -- parts: keys mail holders queue runs wire
 -- FORCE-RELEASE: take the lock from the holders that were shown, and from no other.
--- ARGV  2 ms to confirm within, for one that is woken   3 id of the mailbox for a last word, '' none
+-- ARGV  2 ms for a woken waiter to confirm   3 id of the mailbox for a last word, '' none
 --       4 by whom   5... the tokens shown
 -- result  {'removed'} | {'changed', holder: see occupant()}
 local confirm_within, reply, by = tonumber(ARGV[2]), ARGV[3], ARGV[4]

@@ -1,11 +1,11 @@
 -- parts: keys mail holders queue runs wire
 -- INSPECT: everything known about one lock at one instant; writes nothing.
 -- ARGV  2 how many of its last runs, 1 or more
--- result  {'lock', holder: see occupant(); fence: the last one; mode: how it is held
---          holders: if several hold, of each {token, left: ms; held: ms; fence; kept: 1; permit}
+-- result  {'lock', holder: see occupant(); fence: the last one; mode: of the holders
+--          holders: if several hold, for each {token, left: ms; held: ms; fence; kept: 1; permit}
 --          waiters: {id, ms that it has waited or -1: unknown, ...}
 --          now: ms; runs: {line, 1 if its token has the lock, ...}}
-local holder, _, kind = occupant(true)  -- force-release is to find what was shown
+local holder, _, kind = occupant(true)  -- so that force-release finds what was shown
 local waiters = {}
 local entries = redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES')
 for i = 1, #entries, 2 do

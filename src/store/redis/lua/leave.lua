@@ -1,13 +1,13 @@
 -- parts: keys mail holders queue slot runs wire
--- LEAVE: give the lock back, or stop wanting it.
--- named  id: to give back, a token is enough   confirm_within: ms, for one that is woken
+-- LEAVE: release the lock, or leave the queue.
+-- named  id: for a release, a token is enough   confirm_within: ms for a woken waiter
 --        how: 'release' or 'cancel'
---        min_hold: ms after the grant for which the lock stays taken although it is given back
---        history: ms to remember the run for   run_end: what the release says of it; absent: it never was
---        fence: of the grant; the server may have lost it, or know another one (a quorum's)
+--        min_hold: ms after the grant for which the lock stays taken although it is released
+--        history: ms to keep the run's record   run_end: the release's part of it; absent: no run
+--        fence: of the grant; the server may have lost it, or know another one (in a quorum)
 --        of a slot, see after_run(): slot_end   retries   attempt   failures
--- result  1 given back (or no longer wanted)   0 nobody had it any more   -1 somebody else has it
--- A cancelled id may have been granted the lock without hearing of it: then that is given back.
+-- result  1 released (or withdrawn)   0 the lock was free   -1 another token has it
+-- A withdrawn id may have a grant whose answer was lost: then that is released.
 local arg = named_arguments()
 local id, confirm_within, how = arg.id, tonumber(arg.confirm_within), arg.how
 local min_hold = tonumber(arg.min_hold or 0)
@@ -19,18 +19,17 @@ if rank then drop(id) end
 local number = mode and redis.call('ZSCORE', grants, token)
 local holds = owner == id or number
 
--- The lease may have ended on the way here; the run has ended all the same, or never was.
+-- The lease may have expired on the way; still, the run has ended, or never was one.
 local function remember()
   local state, _, _, whose = slot_state()
-  -- Not because the lock is: a server of a quorum may have heard the end of a later run meanwhile.
+  -- Independent of the lock: a server of a quorum may already know the end of a later run.
   local slot_is_ours = state == 'running' and whose == token
   if not (how == 'release' or holds or slot_is_ours or last_token == token) then return end
   local history = tonumber(arg.history or 0)
   local stays_for = history + min_hold
   local numbered = end_run(token, arg.run_end, {history = stays_for, granted = history > 0 and tonumber(number),
     fence = arg.fence, attempt = arg.attempt})
-  -- A server that lost its data hears what the run came to, and so does one of a quorum that missed our
-  -- grant: later it may be one of a majority.
+  -- Also tell a server that lost its data, or one of a quorum that missed our grant: it may count later.
   if slot and arg.slot_end then
     after_run(token, arg, stays_for, numbered)
   elseif slot_is_ours then
@@ -39,10 +38,11 @@ local function remember()
 end
 
 local function give_back()
-  -- A grant in the future (the clock was set back) must not make it longer than it was meant.
+  -- A grant in the future (the clock was set back) must not lengthen --min-hold.
   local granted = tonumber(number or owner == last_token and last_fence or now_us)
   local sooner = false
-  local stays = rank and 0 or math.ceil(min_hold - math.max(0, now_us - granted) / 1000)  -- rank: only reserved
+  local stays = rank and 0 or math.ceil(min_hold - math.max(0, now_us - granted) / 1000)  -- rank: only
+                                                                                          -- reserved
   if number then
     if stays > 0 then redis.call('ZADD', held, now + stays, token) else drop_holder(token) end
     sooner = settle()
@@ -59,10 +59,10 @@ end
 
 local function leave_queue()
   if not owner then
-    roll_call(confirm_within, id)  -- others were here before: see enter
+    roll_call(confirm_within, id)  -- others were here first: see enter
   elseif rank then
     if rank < 2 then tell_first(confirm_within) end
-    -- One of the witnesses goes (see tell_witnesses), and the first one has not come yet.
+    -- A witness leaves (see tell_witnesses), and the first waiter has not come yet.
     local heads = redis.call('ZRANGE', queue, 0, 1)
     local was_witness = rank == 1 or rank == redis.call('ZCARD', queue)
     if heads[2] and was_witness and

@@ -1,15 +1,15 @@
 -- parts: keys mail holders slot wire
--- RAISE: the fence of our grant is this number, if the lock still is ours and no later one was given.
--- (In a quorum each node gives a number of its own; the highest is the grant's, and a node counts
--- only if it could take that over. The number of the run for a slot follows the same rule.)
+-- RAISE: set the fence of our grant, if we still hold the lock and no later fence was issued.
+-- (In a quorum each node issues its own number; the highest is the grant's, and a node counts only if
+-- it can adopt that. The same applies to the number of the run for a slot.)
 -- named   token   fence   ttl: ms
---         of a slot: history: ms to remember it for   attempt: the number of this run
+--         of a slot: history: ms to keep it   attempt: the number of this run
 --                    failures: how many failed before it
--- result  1 it is   0 nobody has the lock   -1 somebody else has it   -2 a later fence was given
+-- result  1 set   0 the lock is free   -1 another token has it   -2 a later fence was issued
 local arg = named_arguments()
 local token, number, ttl = arg.token, tonumber(arg.fence), tonumber(arg.ttl)
 if owner ~= token then return owner and -1 or 0 end
--- What has lost its data gives a later fence, and has to be told of the slot all the same.
+-- A server that has lost its data issues a later fence, but must still learn of the slot.
 local state, _, failures, rest = slot_state()
 local is_over = state == 'done' or state == 'open' and rest == token  -- --min-hold keeps the lock
 if slot and not is_over then

@@ -1,15 +1,15 @@
 -- parts: keys mail holders queue
--- REFRESH: the lease lasts for another ttl from now, if the lock still is ours.
+-- REFRESH: extend the lease by ttl from now, if we still hold the lock.
 -- ARGV  2 token   3 ttl ms
--- result  1 refreshed   0 nobody has it   -1 somebody else has it
+-- result  1 refreshed   0 the lock is free   -1 another token has it
 local token, ttl = ARGV[2], tonumber(ARGV[3])
 local left
 if mode then
-  -- What has ended is over, although nobody may have noticed: its permit may be counted free.
+  -- An expired lease is over even if nothing has noticed: its permit may already count as free.
   left = tonumber(redis.call('ZSCORE', held, token) or 0) - now
   if left <= 0 then return -1 end
-  -- A server that is out of memory refuses what may need some as the first write of a script, and
-  -- only as that. This one needs none; settle() sets it right.
+  -- Without memory a server refuses a script's first write if that may need some, and only the first. This
+  -- one needs none; settle() corrects it.
   redis.call('PEXPIRE', grants, ttl + 1000)
   redis.call('ZADD', held, now + ttl, token)
   settle()
@@ -21,5 +21,5 @@ else
 end
 redis.call('PEXPIRE', fence, DAY_MS + ttl)
 if redis.call('PTTL', runs) < DAY_MS + ttl then redis.call('PEXPIRE', runs, DAY_MS + ttl) end
-if ttl < left then tell_lookers(0) end  -- a step wants less of it
+if ttl < left then tell_lookers(0) end  -- a step shortens its lease
 return 1

@@ -1,7 +1,7 @@
--- MAIL: a word to one process, in a list named after its token.
-local MAIL_LIFE_MS = 60000  -- a mailbox nobody reads vanishes by itself
+-- MAIL: messages to one process, in a list named after its token.
+local MAIL_LIFE_MS = 60000  -- an unread mailbox expires
 
--- False if the message could not be put there.
+-- False if the message could not be added.
 local function post(token, message)
   local done = redis.pcall('RPUSH', mailbox .. token, message)
   if type(done) == 'table' then return false end
@@ -9,6 +9,6 @@ local function post(token, message)
   return true
 end
 
--- The job of this holder has ended, and --min-hold keeps its lock: what leave wrote in place of its
--- mailbox, where no word arrives any more.
+-- Whether this holder's job has ended and --min-hold keeps its lock: leave then wrote this in place of the
+-- mailbox, which no longer receives messages.
 local function is_kept(token) return redis.pcall('GET', mailbox .. token) == 'kept' end

@@ -1,8 +1,7 @@
--- QUEUE: who waits, whose turn it is, and who is woken.
--- `confirm_within`: ms that the one who is woken has to enter again.
-local HEARTBEAT_MS = 12000  -- every waiter looks as often (wait.hpp)
-local STAGGER_MS = 100      -- the first waiter comes at the end of a lease, each of the next so much later
-local LOOKING_BEHIND = 9    -- so many of the next ones: what stands on one host dies together
+-- QUEUE: the waiters, their turns and wakes. `confirm_within`: ms for a woken waiter to enter again.
+local HEARTBEAT_MS = 12000  -- the interval of every waiter's looks (wait.hpp)
+local STAGGER_MS = 100      -- the first waiter comes at the end of a lease, each of the next this much later
+local LOOKING_BEHIND = 9    -- how many of the next also come: all waiters of one host die together
 
 local function first_waiter() return redis.call('ZRANGE', queue, 0, 0)[1] end
 
@@ -11,8 +10,8 @@ local function drop(id)
   redis.call('ZREM', alive, id)
 end
 
--- Waiters whose heartbeat stopped, and the holders among several whose lease ended; at most 64 each
--- in a call, so that no call is slow. Says which waiters.
+-- Drops waiters whose heartbeat stopped, and holders among several whose lease ended; at most 64 each in a
+-- call, so that no call is slow. Returns the waiters.
 local function purge()
   local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, 64)
   for _, id in ipairs(dead) do
@@ -27,8 +26,8 @@ local function purge()
   return dead
 end
 
--- The first one was woken. Two witnesses look again soon, and take over if it is dead: the second,
--- and the last, which is the likeliest to live when those at the head died together.
+-- The first waiter was woken. Two witnesses look again soon, and take over if it is dead: the second waiter,
+-- and the last, the likeliest to live if those at the head died together.
 local function tell_witnesses(second)
   if not second then return end
   local last = redis.call('ZRANGE', queue, -1, -1)[1]
@@ -36,15 +35,15 @@ local function tell_witnesses(second)
   if last ~= second then post(token_of(last), 'next') end
 end
 
--- What those were told who look at the end of a lease (see enter) is not true any more. Those before
--- rank `from` hear of it otherwise.
+-- Corrects the waiters that look at the end of a lease (see enter). Those before rank `from` learn of it
+-- otherwise.
 local function tell_lookers(from)
   for _, id in ipairs(redis.call('ZRANGE', queue, from, LOOKING_BEHIND)) do post(token_of(id), 'next') end
 end
 
--- Something has changed for the first waiter. If several hold and it may join them, it is woken and
--- has `confirm_within` ms to come, before witnesses; else `next` tells it that it may have become the
--- first, and to look whom it waits for now.
+-- Something has changed for the first waiter. If it may join the holders, wakes it, and it has
+-- `confirm_within` ms to come, with witnesses; otherwise `next` tells it that it may have become the first,
+-- and to look again whom it waits for.
 local function tell_first(confirm_within)
   local heads = redis.call('ZRANGE', queue, 0, 1)
   local first = heads[1]
@@ -60,8 +59,8 @@ local function tell_first(confirm_within)
   tell_witnesses(heads[2])
 end
 
--- Gives the lock away: reserved for the first waiter, who has `confirm_within` ms, or free.
--- Nothing is rolled back when a call fails, so the order is: wake, then reserve, else free.
+-- Passes the lock on: reserved for the first waiter, which has `confirm_within` ms, or free. A failing call
+-- rolls nothing back, so the order is: wake, then reserve, else free.
 local function handoff(confirm_within)
   local heads = redis.call('ZRANGE', queue, 0, 1)
   local first, second = heads[1], heads[2]
@@ -79,9 +78,9 @@ local function handoff(confirm_within)
   owner = false
 end
 
--- The first one did not come, and the dead are seldom alone (a host that crashed): it has a quarter of
--- the time now, and so have the next 63 to show that they live. `caller` does so right now, the
--- witnesses are told.
+-- The first waiter did not come, and dead waiters are seldom alone (a crashed host): gives it a quarter of
+-- the time, and the next 63 the same to show that they live. `caller` has just done so; the witnesses are
+-- told.
 local function roll_call(confirm_within, caller)
   local quarter = math.floor(confirm_within / 4)
   if owner then tell_first(quarter) else handoff(quarter) end

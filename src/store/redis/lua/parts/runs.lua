@@ -1,6 +1,6 @@
--- RUNS: the memory of runs, a line each, a tab between its fields. A grant begins one, which says who has
--- the lock and since when, and perhaps what for; the release ends it. One that has no end, and whose
--- token does not have the lock any more, was lost.
+-- RUNS: the record of runs, a line each, with tabs between its fields. A grant begins a line, with the
+-- holder, the time and perhaps the reason; the release ends it. A run without an end whose token no longer
+-- has the lock was lost.
 local REMEMBERED_RUNS = 50
 
 -- No room for a line is no reason to refuse a lock.
@@ -11,7 +11,7 @@ local function add_run(line)
   return true
 end
 
--- `claim`: what the claim says of the run (see enter).
+-- `claim`: the claim's part of the line (see enter).
 local function begin_run(token, number, claim, history, ttl, attempt)
   if history == 0 then return end
   local line = table.concat({digits(number), token, digits(now), claim.run_begin or '', attempt}, '\t')
@@ -19,13 +19,14 @@ local function begin_run(token, number, claim, history, ttl, attempt)
   if add_run(line) then redis.call('PEXPIRE', runs, history + ttl) end
 end
 
--- `told` is what the run came to, nil for one that never was. `known`, all of it optional: `history`, ms
--- to remember the run for; `granted`, the fence of one among several that has the lock still (where more
--- have begun since than are remembered, its line is gone, and it is not to be forgotten because it took
--- long); `fence` and `attempt` as its holder knows them, which a server of a quorum that missed a run has
--- counted too low. Returns the fence of the run, if that is known.
+-- `told` is the outcome of the run, nil if there was no run. `known`, all of it optional: `history`, ms to
+-- keep the record; `granted`, the fence of one of several that still has the lock (its line may be gone
+-- because more runs have begun than are recorded, and a long run must not be forgotten); `fence` and
+-- `attempt` as the holder knows them, which a server of a quorum that missed a run has counted too low.
+-- Returns the fence of the run, if known.
 local function end_run(token, told, known)
-  local number = known.fence or token == last_token and digits(last_fence)  -- in a quorum it was raised since
+  local number = known.fence or token == last_token and digits(last_fence)  -- a quorum may have raised it
+                                                                            -- since
   local history = known.history or 0
   for rank = 0, REMEMBERED_RUNS - 1 do
     local line = redis.pcall('LINDEX', runs, rank)
@@ -52,7 +53,7 @@ local function end_run(token, told, known)
   return number
 end
 
--- What a holder said that it wants the lock for, if it was granted the lock last; or nil.
+-- The holder's reason for wanting the lock, if the last grant was its; or nil.
 local function reason_of(holder)
   local line = redis.pcall('LINDEX', runs, 0)
   if type(line) ~= 'string' then return end
@@ -60,8 +61,8 @@ local function reason_of(holder)
   if token == holder and reason ~= '' then return reason end
 end
 
--- For whoever waits: the median of those of the last runs that ended by themselves (typical_length()
--- of store/rules/runs is the same); nil if none is remembered.
+-- For waiters: the median length of the last runs that ended by themselves (as typical_length() of
+-- store/rules/runs); nil if none is recorded.
 local function typical_run()
   local lengths = {}
   for _, line in ipairs(redis.pcall('LRANGE', runs, 0, 19)) do

@@ -1,8 +1,8 @@
--- SLOT: what is done once, by one run after another.
--- It is 'running', 'open' or 'done': that, how many runs it has had, how many of these failed, and
---   of one that is done: OUTCOME, ENDED, FENCE and TOKEN
---   of one that is open: the token of the last run, or '' where that is not known
---   of one that runs: its token, and the token of the run before it, if that one's end was heard here
+-- SLOT: work to be done once, by one run after another.
+-- The value is 'running', 'open' or 'done', how many runs it has had, how many of these failed, and
+--   if done: OUTCOME, ENDED, FENCE and TOKEN
+--   if open: the token of the last run, or '' if unknown
+--   if running: its token, and the token of the run before it, if that one's end arrived here
 local TOLD_AT_ONCE = 1000  -- waiters, when a slot is done
 
 -- Returns these fields. The last one is '' unless the slot is running.
@@ -15,7 +15,7 @@ local function slot_state()
   return state, tonumber(attempt or 0), tonumber(failures or 0), rest, before
 end
 
--- One that goes on is remembered for a day at least: it may take longer than it is to be remembered.
+-- A running slot is kept for at least a day: a run may take longer than its --history.
 local function set_slot(state, attempt, failures, rest, history)
   if state == 'running' then history = math.max(history, DAY_MS) end
   local text = table.concat({state, digits(attempt), digits(failures), rest}, '\t')
@@ -23,15 +23,16 @@ local function set_slot(state, attempt, failures, rest, history)
 end
 
 -- The acts of store/rules/slot, which has them in C++ for other stores: with_run, without_run, after_run.
--- A run for the slot begins. The run before it may say once more that it has ended, also after this one was
--- taken back: so its token stays.
+-- A run for the slot begins. The run before it may report its end again, even after this one was withdrawn:
+-- so
+-- its token stays.
 local function with_run(token, attempt, failures, history)
   local state, _, _, rest, before = slot_state()
   if state == 'open' then before = rest elseif rest ~= token then before = '' end
   set_slot('running', attempt, failures, before == '' and token or token .. '\t' .. before, history)
 end
 
--- The run of that token, for the slot, never was.
+-- Removes that token's run for the slot: there was no run.
 local function without_run(token, history)
   local state, number, failures, rest, before = slot_state()
   if state ~= 'running' or rest ~= token then return end
@@ -44,17 +45,17 @@ local function without_run(token, history)
   end
 end
 
--- The run of a holder has ended. `run` is what its release says: `slot_end` is 'done', 'failed' or 'open';
--- `attempt` its number, and `failures` how many failed before it, as the holder knows them: a server of a
--- quorum may have missed some; `retries` how many may fail; `run_end` the outcome. `numbered`: the fence of
--- the run, if that is known. An end that leaves the slot open changes nothing if a later run is known, and does
--- not stop one that goes on; an end that does the slot always counts. Whoever waits is told that the slot
--- is done; those behind the first thousand by those who leave (see enter).
+-- The run of a holder has ended. `run` is from its release: `slot_end` is 'done', 'failed' or 'open';
+-- `attempt` its number, and `failures` how many failed before it, as the holder knows them, because a server
+-- of a quorum may have missed some; `retries` how many may fail; `run_end` the outcome. `numbered`: the fence
+-- of the run, if known. An end that leaves the slot open changes nothing if a later run is known, and does
+-- not end a running one; an end that finishes the slot always counts. Waiters are told that the slot is done;
+-- those behind the first thousand by waiters that leave (see enter).
 local function after_run(token, run, history, numbered)
   local state, number, failures, rest, before = slot_state()
   local ours = state == 'running' and rest == token
-  -- A release that is heard again ends no second run: not when the slot is as the first one left it, and not when
-  -- a claim of the same run was heard between the two.
+  -- A repeated release ends no second run: neither if the slot is as the first one left it, nor if a claim of
+  -- the same run arrived in between.
   if before == token then
     if ours then set_slot('open', number, failures, token, history) end
     return
@@ -66,15 +67,15 @@ local function after_run(token, run, history, numbered)
   local ends_slot = run.slot_end == 'done' or failed and failed_before >= retries
   if not ours and not ends_slot then
     if number > attempt then return end
-    -- Numbers begin anew where a server lost its data, fences do not: that run is later, so it goes on, and this is
-    -- the run before it.
+    -- Numbers restart if a server loses its data, fences do not. So the other run is later and still runs,
+    -- and this is the run before it.
     if state == 'running' and rest == last_token and last_fence > tonumber(numbered or 0) then
       failures = math.max(failures, failed_before + (failed and 1 or 0))
       set_slot('running', attempt + 1, failures, rest .. '\t' .. token, history)
       return
     end
   end
-  -- The end of a run with a higher number was heard meanwhile: it knew of this one, so its counts stay.
+  -- The end of a run with a higher number arrived first. That run knew of this one, so its counts stay.
   if ours and not ends_slot and before ~= '' and number > attempt + 1 then
     set_slot('open', number - 1, failures, token, history)
     return

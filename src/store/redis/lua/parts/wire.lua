@@ -1,6 +1,6 @@
--- WIRE: names and values, on both ways. What is not so is not there.
+-- WIRE: names and values, in both directions. Unset ones are omitted.
 
--- What ARGV says behind the mailbox. An argument without a value is none.
+-- The arguments in ARGV after the mailbox. One without a value is ignored.
 local function named_arguments()
   local named = {}
   for i = 2, #ARGV - 1, 2 do named[ARGV[i]] = ARGV[i + 1] end
@@ -20,23 +20,23 @@ local function answer(reply, ...)
   return reply
 end
 
--- nil, unknown: the clock went back. (The clocks of a quorum, whose highest number all take over, may differ a little.)
+-- nil: unknown, the clock was set back. (The servers of a quorum, which adopt the highest number, may differ
+-- a little.)
 local function age_ms(number)
   local age = math.floor((now_us - number) / 1000)
   return age >= -1000 and math.max(0, age) or nil
 end
 
--- Who has the lock, for an answer's `holder`, with its `left` and its `kind` once more; nothing if it is free.
+-- The holder of the lock, for an answer's `holder`, followed by its `left` and `kind`; nothing if it is free.
 --   kind: holder, kept, reserved or foreign
---   token: of the holder, the first of several; of what another client wrote, at most the first 400 bytes, or all
---     (`whole`)
---   left: ms, nil if it has no end   held: ms since its grant   more: how many others hold it, too
---   reason: why, if it said so
+--   token: of the holder, the first of several; of a foreign value, the first 400 bytes, or all if `whole`
+--   left: ms, nil if it has no end   held: ms since its grant   more: how many others also hold it
+--   reason: why, if it gave one
 local function occupant(whole)
   if not owner then return end
   local token, number, kind, more = owner, nil, 'foreign', 0
   if mode then
-    -- What only looks has purged nobody: some may be over.
+    -- A read-only script has purged nothing: some may be over.
     local rank, oldest = 0, nil
     repeat
       oldest = redis.call('ZRANGE', grants, rank, rank, 'WITHSCORES')
