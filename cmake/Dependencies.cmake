@@ -1,8 +1,9 @@
-# What the program is made of, and what it is without where that is missing.
+# The program's dependencies, and what it lacks without the optional ones.
 include(CheckCSourceCompiles)
 include(CMakePushCheckState)
 
-# leave_out(WHAT HOW): this build is without it; scripts/build ends with these lines, scripts/package refuses.
+# leave_out(WHAT HOW): records that this build lacks WHAT; scripts/build ends with these lines,
+# scripts/package refuses.
 set(left_out "${CMAKE_BINARY_DIR}/generated/left-out")
 file(WRITE "${left_out}" "")
 function(leave_out what how)
@@ -15,7 +16,7 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 
-# hiredis as a static archive: loading shared libraries is half of what a short run costs.
+# hiredis as a static archive: loading shared libraries takes half the time of a short run.
 find_path(HIREDIS_INCLUDE hiredis/hiredis.h HINTS "${HIREDIS_ROOT}/include" REQUIRED)
 find_library(HIREDIS_LIBRARY NAMES libhiredis.a hiredis HINTS "${HIREDIS_ROOT}/lib" REQUIRED)
 file(STRINGS "${HIREDIS_INCLUDE}/hiredis/hiredis.h" hiredis_version
@@ -24,8 +25,8 @@ list(TRANSFORM hiredis_version REPLACE "[^0-9]" "")
 list(JOIN hiredis_version "." hiredis_version)
 message(STATUS "hiredis ${hiredis_version}: ${HIREDIS_LIBRARY}")
 
-# TLS: only the headers, the library is loaded by the first connection that wants it. hiredis can be
-# given a transport since 1.0.
+# TLS: only the headers, because the first connection that needs the library loads it. hiredis accepts a
+# custom transport since 1.0.
 find_package(OpenSSL 3.0)
 if(OPENSSL_FOUND AND hiredis_version VERSION_GREATER_EQUAL 1.0)
   set(tls_sources store/redis/tls.cpp)
@@ -36,7 +37,7 @@ else()
   set(built_tls "no")
 endif()
 
-# PostgreSQL: only the header, as OpenSSL's: the first URL of a database loads the library.
+# PostgreSQL: only the header, as for OpenSSL: the first URL of a database loads the library.
 find_path(POSTGRES_INCLUDE libpq-fe.h PATH_SUFFIXES postgresql)
 if(POSTGRES_INCLUDE)
   set(built_postgres "yes, with libpq of the host")
@@ -59,15 +60,15 @@ else()
   set(POSTGRES_INCLUDE "")
 endif()
 
-# ZooKeeper: the single-threaded client, as a static archive, whose threads cannot be there when a job
-# is forked, and which costs nobody a shared library.
+# ZooKeeper: the single-threaded client, because no thread may exist when a job is forked; as a static
+# archive, so that other runs load no further library.
 find_path(ZOOKEEPER_INCLUDE zookeeper/zookeeper.h)
 find_library(ZOOKEEPER_LIBRARY NAMES libzookeeper_st.a zookeeper_st)
 if(NOT (ZOOKEEPER_INCLUDE AND ZOOKEEPER_LIBRARY AND ZOOKEEPER_LINKS))
-  unset(ZOOKEEPER_LINKS CACHE) # what was found before may have changed
+  unset(ZOOKEEPER_LINKS CACHE) # earlier results may be outdated
 endif()
 if(ZOOKEEPER_INCLUDE AND ZOOKEEPER_LIBRARY)
-  # Not one that wants more libraries, such as OpenSSL.
+  # Not one that needs more libraries, such as OpenSSL.
   cmake_push_check_state(RESET)
   set(CMAKE_REQUIRED_INCLUDES "${ZOOKEEPER_INCLUDE}")
   set(CMAKE_REQUIRED_LIBRARIES "${ZOOKEEPER_LIBRARY}" Threads::Threads)

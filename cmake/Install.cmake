@@ -1,6 +1,6 @@
-# What is installed, and packages of it.
+# The installed files, and packages of them.
 
-# rlock executes nothing from a directory that a group may write to, which umask 002 would make of one.
+# rlock executes nothing from a group-writable directory, which umask 002 would create.
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(TARGETS rlock RUNTIME)

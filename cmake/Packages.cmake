@@ -1,5 +1,5 @@
-# `cpack`: a Debian package (-G DEB) and a tarball (-G TXZ) of what `cmake --install` installs.
-# scripts/package makes the ones that are published, of a build of its own for each processor.
+# `cpack`: a Debian package (-G DEB) and a tarball (-G TXZ) of the files that `cmake --install` installs.
+# scripts/package makes the published ones, from a separate build for each processor.
 
 set(CPACK_GENERATOR DEB TXZ)
 set(CPACK_PACKAGE_NAME rlock)
@@ -12,11 +12,12 @@ set(CPACK_RESOURCE_FILE_LICENSE "${CMAKE_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
-# uname -m's name of the processor, as people look for it
+# the processor's name as in uname -m, which people look for
 set(CPACK_PACKAGE_FILE_NAME "rlock-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
 
-# Of the two programs only the one that loads libraries (OpenSSL, libpq, the plugins of /etc/nsswitch.conf) is linked with
-# one, libc. It wants the version that it was compiled with; but no symbol newer than 2.35's if that was Debian 12's (tests/package.bats looks).
+# Of the two programs only the one that loads libraries (OpenSSL, libpq, the plugins of /etc/nsswitch.conf) is
+# linked with one, libc. It needs the version that it was compiled with, but no symbol newer than 2.35 if that
+# was Debian 12's (tests/package.bats checks it).
 execute_process(COMMAND "${CMAKE_C_COMPILER}" -include features.h -E -dM -x c /dev/null OUTPUT_VARIABLE macros)
 string(REGEX REPLACE ".*#define __GLIBC_MINOR__ ([0-9]+).*" "2.\\1" libc "${macros}")
 if(libc VERSION_EQUAL 2.36)

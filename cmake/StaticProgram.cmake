@@ -1,7 +1,6 @@
-# One program or two: `static` says which.
-# What runs before main() in a program with shared libraries is a tenth of the time of a run and a sixth of
-# the memory of a waiter. So in a release the program is a static one, still at an address of its own each
-# time; src/os/libraries.hpp says what becomes of what takes a library.
+# One program or two: sets `static`. In a program with shared libraries the code before main() takes a tenth
+# of a run's time and a sixth of a waiter's memory. So a release is a static program, loaded at a different
+# address each time; src/os/libraries.hpp describes the other program, for features that need a library.
 include(CheckCXXSourceCompiles)
 include(CMakePushCheckState)
 
@@ -9,13 +8,13 @@ if(RLOCK_STATIC STREQUAL AUTO)
   set(static OFF)
   if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT RLOCK_SANITIZE AND NOT RLOCK_COVERAGE AND NOT RLOCK_FUZZ
      AND NOT "${HIREDIS_LIBRARY};${ZOOKEEPER_LIBRARY}" MATCHES "\\.so")
-    # glibc looks names up in files and DNS without a plugin since 2.34.
+    # Since 2.34 glibc looks up names in files and DNS without a plugin.
     cmake_push_check_state(RESET)
     set(CMAKE_REQUIRED_FLAGS -fPIE)
     set(CMAKE_REQUIRED_LINK_OPTIONS -static-pie)
     set(CMAKE_REQUIRED_LIBRARIES Threads::Threads)
     if(NOT STATIC_LINKS)
-      unset(STATIC_LINKS CACHE) # the libraries may be there by now
+      unset(STATIC_LINKS CACHE) # the libraries may have been installed since
     endif()
     check_cxx_source_compiles("
       #include <netdb.h>

@@ -1,14 +1,14 @@
-# What is linked into the program, and under which licences: for the packages' notices and their bill of
-# materials. The texts come from the files that the distribution keeps with each library.
+# The libraries that are linked into the program, with their licences: for the packages' notices and their
+# bill of materials. The texts come from the files that the distribution ships with each library.
 #
 # third_party(NOTICES COMPONENTS): writes both files. COMPONENTS has a line for each library,
 # "name|version|licence|home|package", which scripts/packaging/sbom reads.
 #
-# THIRD_PARTY_ROOT is where the libraries were taken from, if that is not the system.
+# THIRD_PARTY_ROOT is the root of the libraries, if not the system's.
 
 set(THIRD_PARTY_ROOT "" CACHE PATH "Where the libraries that are linked in come from: empty for the system")
 
-# version of a package, as its upstream names it: without Debian's epoch and revision
+# a package's version as its upstream names it: without Debian's epoch and revision
 function(version_of package out)
   set(version "")
   if(THIRD_PARTY_ROOT AND EXISTS "${THIRD_PARTY_ROOT}/versions")
@@ -34,7 +34,7 @@ function(third_party notices components)
   if(EXISTS "${HIREDIS_ROOT}/share/doc/hiredis/copyright")
     set(hiredis_package hiredis)  # the source package: scripts/install-hiredis
   endif()
-  # name, licence, home, package, a further place of its licence
+  # name, licence, home, package, another place of its licence
   set(all
     "hiredis|BSD-3-Clause|https://github.com/redis/hiredis|${hiredis_package}|${HIREDIS_ROOT}/share/doc/hiredis/copyright"
     "fmt|MIT|https://github.com/fmtlib/fmt|libfmt-dev|"

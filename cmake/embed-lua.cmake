@@ -1,4 +1,4 @@
-# Writes a C++ source with every Lua script behind its parts, and the SHA1 that EVALSHA wants.
+# Writes a C++ source with every Lua script after its parts, and the SHA1 for EVALSHA.
 # cmake -DOUT=scripts.cpp -DDIR=lua -DSCRIPTS="enter;leave" -P embed-lua.cmake
 # The first line of a script names its parts: -- parts: keys mail
 set(text "#include \"store/redis/scripts.hpp\"\n\nnamespace store::redis::scripts {\n\n")

@@ -48,7 +48,7 @@ def unwinding(note, directory):
             path, at = below_top(TOP if source[1].startswith("src/") else directory, source[1]), None
         elif line and line[3] == ":":
             at = (path, int(line[2]))
-            # What leaves a line without a block of its own: the last block of the line before goes on here.
+            # Branches of a line without a block of its own: the last block of the line before continues here.
             blocks[at].append([False, 0])
         elif line:
             blocks[at].append([line[1] == "$$$$$", 0])
@@ -115,7 +115,7 @@ def units():
 
 
 def simulated(files):
-    """What the simulator runs of the program: not its servers' TLS, Sentinel and Cluster, nor the operators' words."""
+    """The part of the program that the simulator runs: without TLS, Sentinel, Cluster and the operators' messages."""
     rooms = ("hold", "store/redis", "store/quorum")
     for path, (lines, branches) in files.items():
         if room(path) in rooms:
@@ -131,7 +131,7 @@ def simulated(files):
 
 
 def rules(files):
-    """What their own unit tests take of the branches of the rules of a lock."""
+    """The branches of the rules of a lock that their own unit tests take."""
     all_lines, all_branches, missing = [], [], []
     for path, (lines, branches) in files.items():
         if room(path) != "store/rules":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/test does once Python is there; its usage is that script's.
+"""The part of scripts/test in Python; its usage is that script's.
 
 Everything that is run speaks TAP. A part (the suite on a build, say) is made of jobs, each a process of its own; for the
 suite a job is one file of tests/, or one such file with one kind of store.
@@ -150,7 +150,7 @@ class Unit:
     def job(self, prefix, options, env):
         if self.store:
             env = {**env, "STORE": self.store, "BATS_TEST_NAME_PREFIX": f"{self.name}: "}
-        # Whoever started us in the background has INT and QUIT ignored, and jobs would inherit that.
+        # A shell starts background commands with INT and QUIT ignored, and jobs would inherit that.
         return Job(self.name, "env", "--default-signal", *prefix, "bats", "--formatter", "tap", "--timing", *options,
                    self.path, tests=self.tests, **env)
 

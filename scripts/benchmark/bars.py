@@ -1,4 +1,4 @@
-"""What rlock is held to, a function for each bar in BARS: costs as ratios to flock(1) in the same run, by scripts/bench."""
+"""The bars that rlock must meet, a function for each in BARS: costs as ratios to flock(1) in the same run."""
 
 import itertools
 import json
@@ -134,7 +134,7 @@ def handoff():
     row("hand-off: order of the queue kept", "always" if fifo else "NO", "always", fifo)
 
 
-# ---- idle: What one costs that waits, and does nothing else.
+# ---- idle: The cost of a waiter that does nothing else.
 
 def idle():
     waiters, seconds = 20, 60
@@ -146,7 +146,7 @@ def idle():
     with Wire() as wire:
         time.sleep(seconds)
     own = [line for line in wire.commands() if "mail:" in line]
-    # The holder's refreshes carry the prefix of its mailbox, too: two in ten seconds, with BLPOP.
+    # The holder's refreshes also contain the prefix of its mailbox: two in ten seconds, with BLPOP.
     rate = len(own) / seconds / waiters
     row("idle waiter: commands a second", f"{rate:.2f}", "<= 0.2", rate <= 0.2)
     dirty = statistics.median(dirty_kb(process.pid) for process in processes)
@@ -257,7 +257,7 @@ def gate():
                    for _ in range(BEHIND_GATE)]
     until(lambda: open(said).read().count("waiting for") >= BEHIND_GATE, "all to say that they wait")
     until(lambda: connections() == 3, "the one that waits at the server")
-    # All of them wait: from now on nobody has a reason to connect. Who does so nevertheless has a second.
+    # All of them wait: from now on none has a reason to connect. Look for a second whether one does.
     most = 0
     end = time.monotonic() + 1
     while time.monotonic() < end:
@@ -395,7 +395,7 @@ def crowd():
     row(f"{CROWD:,} wait on one server: hand-offs a second", f"{len(runs) / seconds:.0f}", "-", True)
 
 
-# ---- guardian: What the guardian costs a run: rlock next to the same rlock without.
+# ---- guardian: The cost of the guardian for a run: rlock next to the same rlock without one.
 
 def guardian():
     without = build_without_guardian(f"{DIR}/without")

@@ -1,4 +1,4 @@
-"""What rlock costs, as ratios to flock(1) in the same run. Called by scripts/bench.
+"""Measures the costs of rlock, as ratios to flock(1) in the same run. Called by scripts/bench.
 
 usage: bench.py [uncontended|handoff|idle|takeover|share|gate|quorum|postgres|crowd|guardian]...      default: all of them
        bench.py against      BENCH_AGAINST is the other program

@@ -1,4 +1,4 @@
-"""A holder, and many who wait for it: one lock, one key, whoever the contestant is."""
+"""A holder and many waiters for one lock, with one key, for every contestant."""
 
 import itertools
 import os
@@ -13,7 +13,7 @@ _number = itertools.count()
 
 
 class GaveUp(Exception):
-    """What was asked for did not happen in time; says what did."""
+    """An expected event did not happen in time; says what did."""
 
 
 def await_fact(fact, limit, what, step=0.01):
@@ -25,7 +25,7 @@ def await_fact(fact, limit, what, step=0.01):
 
 
 class Crowd:
-    """Every one has a key of its own, so that what one left behind does not bother the next."""
+    """Every crowd has a key of its own, so that leftovers of one do not affect the next."""
 
     def __init__(self, peer, **ttl):
         self.peer, self.ttl, self.key = peer, ttl, f"bench{next(_number):05}"
@@ -41,7 +41,7 @@ class Crowd:
         return self
 
     def __exit__(self, *_):
-        """Whoever is still there: the ones who wait first, or each would have its turn."""
+        """Kills the remaining processes: waiters first, or each would have its turn."""
         everyone = [*self.waiters, *([self.holder] if self.holder else [])]
         for each in everyone:
             try:

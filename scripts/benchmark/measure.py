@@ -47,8 +47,8 @@ CALMEST = 1 / 3
 
 
 def ratios(program, other, ways, rounds):
-    """What a run of program takes, to one of the other, for each list of arguments in ways. In each round both run
-    COPIES times."""
+    """The time of a run of program as a ratio to one of other, for each list of arguments in ways. In each round both
+    run COPIES times."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as memory:
         programs = [shutil.copy(each, f"{memory}/{name}{n}")
                     for n in range(COPIES) for name, each in (("other", other), ("this", program))]
@@ -59,7 +59,7 @@ def ratios(program, other, ways, rounds):
 
 
 def runs_of(log):
-    """What the program stamp wrote: (start, end, token), in ns, in the order of the starts."""
+    """The records of the program stamp: (start, end, token), in ns, in the order of the starts."""
     with open(log) as file:
         lines = sorted((line.split() for line in file), key=lambda words: int(words[0]))
     return [(int(words[0]), int(words[1]), words[2]) for words in lines]

@@ -1,4 +1,4 @@
-"""What rlock costs on PostgreSQL: next to psql on the same socket, and to flock(1)."""
+"""The costs of rlock on PostgreSQL: next to psql on the same socket, and to flock(1)."""
 
 import statistics
 import subprocess

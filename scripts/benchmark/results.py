@@ -1,4 +1,4 @@
-"""What was seen: rows, printed and written as CSV."""
+"""The results: rows, printed and written as CSV."""
 
 import csv
 import statistics

@@ -68,7 +68,7 @@ class RedisMeter:
 
 
 class CountMeter:
-    """What a counter of the server grew by."""
+    """The growth of a server's counter."""
 
     def __init__(self, read):
         self.read = read

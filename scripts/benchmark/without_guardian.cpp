@@ -1,5 +1,5 @@
-// What src/os/guardian*.cpp would be without a guardian: the job is rlock's own child, as it was
-// once. For `scripts/bench guardian` alone, which measures the one next to the other.
+// A replacement of src/os/guardian*.cpp without a guardian: the job is rlock's own child. Only for
+// `scripts/bench guardian`, which compares the two.
 #include <sys/socket.h>
 
 #include <cerrno>

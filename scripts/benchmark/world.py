@@ -1,4 +1,4 @@
-"""What all benchmarks share: where things are, processes, waiting for facts."""
+"""Shared by all benchmarks: paths, processes, waiting for facts."""
 
 import os
 import subprocess

@@ -195,7 +195,7 @@ std::optional<Acquirer::Outcome> Acquirer::accept(store::Granted granted) {
   }
   claim_.token = claim_.token.another();
   if (!granted.flaw.empty()) return recover({Fault::Kind::unavailable, std::move(granted.flaw)});
-  // The answer took so long that the job would have to be stopped at once.
+  // The answer took too long: the job would have to be stopped at once.
   return recover(
       {Fault::Kind::silent, fmt::format("the grant of a lease of {} came too late to be used",
                                         base::format_duration(claim_.ttl.length()))});

@@ -56,8 +56,8 @@ std::unique_ptr<LockStore> open(const ServerSpec& server);
 std::unique_ptr<LockStore> open_gated(const ServerSpec& server, std::string_view shown);
 std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server);
 
-/// What an administrator must run before the first lock on servers of kind `kind`; nothing if there
-/// is no such kind or it needs nothing.
+/// The statements that an administrator must run before the first lock on servers of kind `kind`;
+/// nothing if there is no such kind or it needs none.
 std::optional<std::string> schema_of(std::string_view kind);
 
 /// Whether locks on that kind of server support `feature`.

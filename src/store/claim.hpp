@@ -32,7 +32,7 @@ struct Mode {
 
 enum class OnBusy { give_up, queue };
 
-/// What the client of a quorum sends to each node, so that all nodes decide alike.
+/// The request of a quorum's client to each node, so that all nodes decide alike.
 struct Bid {
   /// Its position in the queue, µs since 1970.
   struct Ticket {
@@ -76,7 +76,7 @@ struct Parting {
   Millis history{};              // as in the claim
   std::optional<RunEnd> end{};   // for the record; nothing: there was no run
   std::optional<Fence> fence{};  // of the grant; the server may have lost it or know another one
-  /// What the end means for a slot: done, done unless further runs may fail, or still open.
+  /// The effect of the end on a slot: done, done unless further runs may fail, or still open.
   enum class SlotEnd { done, failed, open };
   struct OfSlot {
     Slot slot;

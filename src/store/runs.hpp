@@ -44,7 +44,7 @@ struct Slot {
   unsigned retries = 0;  // this many runs may fail before the slot is done
 };
 
-/// What a release reports about the run that it ends.
+/// The release's report on the run that it ends.
 struct RunEnd {
   RunOutcome outcome;
   std::string why{};  // for people

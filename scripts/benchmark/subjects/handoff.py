@@ -15,7 +15,7 @@ def one_turn_each(peer, count, job_ms):
 
 
 def in_rounds(subject, peers, results, count, rounds, unit, figure, job_ms):
-    """figure(runs): what counts of one go. Who fails once is not asked again."""
+    """figure(runs): the result of one round. A contestant that fails once is not asked again."""
     seen, out = [], set()
     for _ in range(rounds):
         values = {}

@@ -1,4 +1,4 @@
-"""What one costs that waits: commands a second, processor, memory. Some wait for a while."""
+"""The cost of a waiter: commands a second, processor, memory. Some wait for a while."""
 
 import os
 import statistics
@@ -14,7 +14,7 @@ BASE = "rlock, Unix socket"  # flock's commands and processor are none
 
 
 def observe(peer, seconds):
-    """(commands a second, ms of CPU a second, of the servers too, PSS in KB), each of one who waits."""
+    """(commands a second, ms of CPU a second including the servers', PSS in KB), for each waiter."""
     with Crowd(peer) as crowd:
         crowd.hold()
         time.sleep(1.5)  # by then a holder has what a long job has
@@ -25,7 +25,7 @@ def observe(peer, seconds):
         pss = statistics.median(sum(pss_kb(pid) for pid in tree(each.pid)) for each in crowd.waiters)
         if crowd.gone():
             raise GaveUp("the wait ended before anybody released the lock")
-        # What the servers do when only the holder is there is not what the waiters cost.
+        # The servers' work for the holder alone is not a cost of the waiters.
         commands, cpu = ((after - before) / COUNT for after, before in zip(together, alone))
         return max(commands, 0), max(cpu, 0) / 1e6, pss
 
