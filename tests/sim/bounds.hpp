@@ -7,14 +7,14 @@ namespace sim {
 
 // A few ways there and back.
 inline constexpr Nanos at_once = 10 * ms;
-// Who waits for the end of something that nobody tells of waits in BLPOP, which ends 100 ms late.
+// A waiter for an event without a message waits in BLPOP, which ends 100 ms late.
 inline constexpr Nanos by_itself = 250 * ms;
 // That a slot is done, all who wait for it hear at once, however many of the others are dead.
 inline constexpr Nanos told_of_done = 50 * ms;
 // However many died at the head of the queue, while one of those who look after the lock lives: a
 // reservation, a roll call, and their messages.
 inline constexpr Nanos behind_the_dead = 3 * s + at_once;
-// Where none of them does: the next sign of life of whoever lives, and reservations that nobody
+// Where none of them does: the next sign of life of a living waiter, and reservations that nobody
 // takes.
 inline constexpr Nanos until_a_heartbeat = 15 * s;
 // A holder that runs for a second begins to listen then.
@@ -26,8 +26,8 @@ inline constexpr Nanos polls_foreign = 600 * ms;
 inline constexpr int most_in_a_second = 12;
 // On a quorum: who comes so soon after another one may be heard before it.
 inline constexpr Nanos arrive_together = 50 * ms;
-// Nobody had most of the servers for so long, and somebody wanted them: a few rounds of those who
-// have some of them each, or a reservation that nobody took.
+// The longest time in which nobody had most of the servers although a client wanted them: a few
+// rounds of those who have some of them each, or a reservation that nobody took.
 inline constexpr Nanos between_bids = 2 * s;
 
 }  // namespace sim

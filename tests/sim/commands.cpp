@@ -342,7 +342,7 @@ std::optional<std::int64_t> integer_in(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failed != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  // What from_chars() reads besides what Redis writes: a zero in front, and -0.
+  // Numbers that from_chars() reads and Redis never writes: with a leading zero, and -0.
   const auto digits = text.substr(text.front() == '-' ? 1 : 0);
   if (digits.front() == '0' && text.size() > 1) return std::nullopt;
   return number;

@@ -12,7 +12,7 @@
 
 namespace sim {
 
-/// What Redis's own table says of a command.
+/// A command's entry in Redis's own table.
 struct CommandRule {
   int arity;  // with the name; negative: at least so many
   bool writes = false;

@@ -1,22 +1,19 @@
-// Shows that the rules of a lock are one, though they are told twice: the same random requests to
-// the scripts on a simulated server and to store/rules, and after each the same answer, the same
-// words to the same processes, and the same lock. See scripts/simulate --shape rules.
+// Shows that the two versions of a lock's rules agree: sends the same random requests to the
+// scripts on a simulated server and to store/rules. After each, the answer, the messages to other
+// processes and the lock must be the same. See scripts/simulate --shape rules.
 //
-// What is meant to differ, and is not compared:
-// - At the very millisecond of an end Redis counts a key as there still, store/rules as over; no
+// Intended differences, which are not compared:
+// - At the exact millisecond of an expiry a key still exists for Redis, and not for store/rules; no
 //   request comes at such a time.
-// - When the clock is set back, what had ended is there again on Redis, until somebody looked for
-// it
-//   who may write; here somebody looks before.
-// - Of two with the same ticket (both lost their places, and the clock was set back) Redis has the
-// one
-//   before whose name comes first, store/rules the one that was there; a sequence ends there.
-// - A queue of Redis ends a minute after somebody stood there last, with the dead in it; here it
-// does not.
-// - A mailbox of Redis lives on for a while after its last word; a letter has an end of its own.
-// - Redis looks at 64 of the dead at a time, store/rules at all of them; so many do not come here.
-// - Of a token Redis shows the first 400 bytes; none is so long here.
-// - The bids and the raised fences of a quorum's node: store/rules has none of them.
+// - When the clock is set back, Redis has expired parts again until a client that may write looks
+//   for them; here a client looks first.
+// - Of two waiters with the same ticket (both lost their positions, and the clock was set back)
+//   Redis prefers the name that sorts first, store/rules the earlier entry; a sequence ends there.
+// - A queue of Redis expires a minute after its last waiter, with the dead in it; here it does not.
+// - A mailbox of Redis lives on for a while after its last message; a letter has its own expiry.
+// - Redis drops 64 dead waiters at a time, store/rules all of them; there are never that many here.
+// - Redis shows the first 400 bytes of a token; none is longer here.
+// - store/rules has no bids or raised fences of a quorum's node.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +47,7 @@ struct OneClient {
   rules::RunNumber number{};              // of the run that it was granted
   Fence fence = 0;
   bool holds = false;
-  bool has_left = false;  // its token claims no more, but may leave once more
+  bool has_left = false;  // its token claims no further, but may leave again
 };
 
 /// Requests as they may come, most of them sensible, by chance.
@@ -96,7 +93,7 @@ class Requests {
     return enter(one);
   }
 
-  /// What the one that asked learns of the answer.
+  /// The answer as the client sees it.
   void learn(const RuleRequest& request, const std::string& answer) {
     OneClient& one = clients_[which_];
     if (std::holds_alternative<rules::Leave>(request) ||

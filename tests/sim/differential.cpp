@@ -148,7 +148,7 @@ class Comparison {
     }
   }
 
-  /// What the real one has to know of the time that passed.
+  /// The time that has passed, for the real one.
   Step step() {
     Step step{now_, {}, {}};
     Keyspace& keys = double_.keys(0, now_);
@@ -272,8 +272,8 @@ class Comparison {
     before_ = keys.names();
   }
 
-  /// What a step found was before somebody popped from it: the keys are looked at once more. What
-  /// was left of them stands in the first look only.
+  /// The step read the keys before a client popped from them, so read them again. Only the first
+  /// look has the times that were left.
   StepResult after_the_pops(StepResult theirs) {
     StepResult again = real_.run("return 1", {}, {}, Step{now_, {}, {}});
     for (Reply& key : again.dump.elements) {
@@ -311,7 +311,7 @@ class Comparison {
     }
   }
 
-  /// What PTTL said has a name before it.
+  /// The result of PTTL follows a name.
   bool same_but_for_time(const Reply& ours, const Reply& theirs, std::int64_t elapsed_us) {
     if (ours.elements.empty()) return same(ours, theirs);
     if (ours.kind != theirs.kind || ours.elements.size() != theirs.elements.size()) return false;
@@ -331,10 +331,10 @@ class Comparison {
 
   /// Time goes on in the real one while it works, so there less may be left.
   void same_remainder(const Reply& ours, const Reply& theirs, std::int64_t elapsed_us) {
-    // What Lua says of it is a double.
+    // Lua's number for it is a double.
     const bool rounded = ours.integer > std::int64_t{1} << 53;
     const auto most = ours.integer + (rounded ? 16 : 0);
-    // What is no length stays: -1 and -2. From 1 on, what is left may go down to 0.
+    // Keep -1 and -2, which are not lengths. From 1 on, what is left may go down to 0.
     const auto least =
         most <= 0 ? most : std::max<std::int64_t>(0, most - elapsed_us / 1000 - (rounded ? 33 : 1));
     if (theirs.kind != ours.kind || theirs.integer > most || theirs.integer < least) {

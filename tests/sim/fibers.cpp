@@ -40,7 +40,7 @@ extern "C" void sim_switch(void** leaving, void* entered);
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-// What crashed clients had in memory is never freed.
+// The memory of crashed clients is never freed.
 extern "C" const char* __asan_default_options() {  // NOLINT: the sanitizer's name
   return "detect_leaks=0";
 }
@@ -59,7 +59,7 @@ void leave_for(void** leaving, const void* bottom, std::size_t size) {
 void arrived(void* coming, const void** bottom, std::size_t* size) {
   __sanitizer_finish_switch_fiber(coming, bottom, size);
 }
-/// Whose frames were left behind by a killed fiber.
+/// The frames that a killed fiber left behind.
 void clean(char* stack) {
   ASAN_UNPOISON_MEMORY_REGION(stack, stack_size);
 }

@@ -54,7 +54,7 @@ class Scheduler {
 
   Process& new_process();
   Fiber& spawn(Process& process, std::function<void()> body);
-  /// What happens then, on no fiber.
+  /// Called then, outside of all fibers.
   void at(Nanos when, std::function<void()> act);
   /// Until all fibers are over. Throws what one of them threw, and std::runtime_error where they
   /// wait for what cannot come, beyond `horizon`, or without an end.
@@ -70,8 +70,7 @@ class Scheduler {
   /// Lets the running one wait until somebody wakes it, or until that moment.
   void park(Nanos until);
   void wake(Fiber& fiber);
-  /// As kill -9 does: its fibers never go on, and what they had in memory is nobody's any more.
-  /// Not for the one that runs.
+  /// As kill -9 does: its fibers never go on, and their memory is lost. Not for the one that runs.
   void kill(Process& process);
   /// As kill -STOP does.
   void stop(Process& process, Nanos until);

@@ -132,7 +132,7 @@ void Run::supervise(Client& client, hold::Renewer& renewer, hold::JobPolicy& pol
     }
     while (const auto news = renewer.take()) {
       if (const auto* extended = std::get_if<hold::Extended>(&*news)) {
-        // A lost one's end counts no more.
+        // The end of a lost run does not count.
         if (!extended->valid_until.is_never()) {
           job->valid_until = extended->valid_until.moment();
           judge_.believes(*job, job->valid_until);

@@ -1,5 +1,5 @@
-// What is always true, decided after each step from what the servers did and what the clients say.
-// A violation throws.
+// The promises that always hold, checked after each step from the servers' acts and the clients'
+// reports. A violation throws.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Violation : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What runs under locks: a job of a client, or a foreign client's turn.
+/// A user of locks: a client's job, or a foreign client's turn.
 struct Job {
   int client = 0;  // 0: foreign
   std::vector<std::string> keys;
@@ -55,9 +55,9 @@ class Judge final : public Observer {
   }
   void begins(Job& job);
   void ends(Job& job);
-  /// A client takes its leases to last so long: never longer than the server does.
+  /// The length of leases by the client's count: never longer than by the server's.
   void believes(const Job& job, base::Moment valid_until) const;
-  /// It is given back, and must stay taken until so long after its grant.
+  /// It is released, and must stay taken for this long after its grant.
   void kept(const Job& job, Nanos min_hold);
   void crashed(int client) {
     unwell_[client] = std::numeric_limits<Nanos>::max();
@@ -71,7 +71,7 @@ class Judge final : public Observer {
   /// A server forgot, or its clock went forward: from here leases are worth nothing.
   void leases_are_void() { void_since_ = world_.now(); }
   void data_lost(const Server& server);
-  /// What a client was told.
+  /// The answer to a client.
   void dismissed(int client, const std::string& why);
   void gave_up_busy(const std::string& key, Nanos since);
   void gave_up_waiting(int client, const std::string& key);
@@ -87,7 +87,7 @@ class Judge final : public Observer {
   void took_away(const std::string& key, const std::vector<store::Token>& tokens) const;
   /// A client that is no rlock has given it back, or its time is over.
   void foreign_gone(const std::string& key);
-  /// Whoever told holders this had no answer.
+  /// The request that told holders this got no answer.
   void heard_no_last_word(const std::string& why) const;
   /// All is over: what is left on the servers is looked at now and later.
   void finish();
@@ -103,7 +103,7 @@ class Judge final : public Observer {
   [[nodiscard]] std::size_t grants() const { return grants_; }
 
  private:
-  // Two lives of a place in the queue: until then whoever was stopped may find it gone.
+  // Two lives of a position in the queue: until then a stopped client may find it gone.
   static constexpr Nanos forgotten_after = 40 * s;
 
   struct Waiter {
@@ -139,7 +139,7 @@ class Judge final : public Observer {
     bool was_foreign = false;
   };
 
-  /// Who has a key on most of several servers.
+  /// The holder of a key on most of several servers.
   struct Majority {
     std::string token;     // the last one
     bool has_job = false;  // its job has begun
@@ -187,7 +187,7 @@ class Judge final : public Observer {
                   Micros now);
   void see_min_hold(const Lock& lock, const Words& words, const Reply& reply) const;
   void note_end(Lock& lock, const Words& words) const;
-  /// What the servers remember of the runs is what became of them.
+  /// The servers' record of the runs matches their outcomes.
   void see_memory();
   void see_memory(const std::string& key, const Lock& lock, const List& lines) const;
   [[nodiscard]] bool granted_since_forced(const std::string& key, const std::string& token) const;

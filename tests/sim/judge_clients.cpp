@@ -1,4 +1,4 @@
-// What the judge hears of the clients: their jobs, what they believe, why they go.
+// The judge's view of the clients: their jobs, their beliefs, the reasons of their ends.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,7 +101,7 @@ void Judge::believes(const Job& job, base::Moment valid_until) const {
   if (plan_.has(Incident::Kind::step_clock) || was_forced(job)) return;
   const Nanos until = world_.now() + (valid_until - base::now()).count();
   for (std::size_t i = 0; i < job.keys.size(); ++i) {
-    // What most of the servers will keep.
+    // The end that most of the servers will keep.
     std::vector<Nanos> leases;
     bool known = true;
     for (std::size_t server = 0; server < plan_.servers; ++server) {
@@ -133,7 +133,7 @@ void Judge::ends(Job& job) {
   see_stopped(job, forced_);
 }
 
-/// Whoever is told, or loses it, ends soon.
+/// A job that is told, or loses its lock, ends soon.
 void Judge::see_stopped(const Job& job, const std::map<std::string, Nanos>& told) const {
   if (is_unwell(job.client) || job.in_steps) return;
   for (const std::string& token : job.tokens) {
@@ -167,7 +167,7 @@ void Judge::dismissed(int client, const std::string& why) {
     throw Violation{fmt::format("client {} is stopped, and nobody asked for it", client)};
   }
   // Where a connection always comes about, a try that was not heard was lost on its way. Elsewhere
-  // it may arrive when the run that sent it is over, and mean whoever has the lock by then.
+  // it may arrive when the run that sent it is over, and hit the next holder.
   const bool only_cuts =
       std::all_of(plan_.incidents.begin(), plan_.incidents.end(), [](const Incident& each) {
         return each.kind == Incident::Kind::crash ||

@@ -1,4 +1,4 @@
-// What the judge sees of several servers together: who has most of them, and since when nobody has.
+// The judge's view of several servers together: who has most of them, and since when nobody has.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Nanos Judge::kept_by_most(const std::string& key, const std::string& token) cons
 /// After each step at one of the servers.
 void Judge::look_at_majority(const Lock& lock, const std::string& key) {
   Majority& known = majorities_[key];
-  // Who has this server may have most of them now; whoever had most of them before may not.
+  // The holder of this server may have most of them now; the former holder of most may not.
   std::string token = known.token;
   Nanos until = token.empty() ? 0 : kept_by_most(key, token);
   for (const auto& [other, ends] : lock.holders) {
@@ -54,8 +54,8 @@ void Judge::look_at_majority(const Lock& lock, const std::string& key) {
   known.until = until;
 }
 
-/// Who stands in the queues of most of the servers since before another one came is served before
-/// it: by so much earlier as their clocks are apart.
+/// A client that was in the queues of most servers before another one came is served first, if it
+/// came earlier by more than the difference of their clocks.
 void Judge::see_order_quorum(const Job& job, const std::string& key) const {
   if (!plan_.is_still()) return;
   const auto [least, most] =
@@ -75,7 +75,7 @@ void Judge::see_order_quorum(const Job& job, const std::string& key) const {
   }
 }
 
-/// Who waits is told, and asks seldom: at the end of leases, for signs of life, and in a few rounds
+/// A waiter is woken, and asks seldom: at the end of leases, for signs of life, and in a few rounds
 /// at each hand-off.
 void Judge::see_bids(int client) const {
   if (!plan_.is_still()) return;
@@ -125,7 +125,7 @@ void Judge::gave_up_idle_quorum(int client, const std::string& key) {
   }
 }
 
-/// What one server says is not so: most of them decide.
+/// One server's answer is not decisive: most of them decide.
 void Judge::lost(const Job& job, const std::string& key) const {
   if (plan_.servers == 1) return;
   const auto at = std::find(job.keys.begin(), job.keys.end(), key) - job.keys.begin();
@@ -150,7 +150,7 @@ bool Judge::granted_since_forced(const std::string& key, const std::string& toke
          });
 }
 
-/// Whoever is told that a lock was taken from these holders: none of them has it any more.
+/// If the answer says that these holders lost the lock, none of them has it.
 void Judge::took_away(const std::string& key, const std::vector<store::Token>& tokens) const {
   if (!plan_.nobody_dies()) return;
   for (const store::Token& each : tokens) {

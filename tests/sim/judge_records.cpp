@@ -1,4 +1,4 @@
-// What the judge sees of a server that keeps records: each one that it was given.
+// The judge's view of a server that keeps records: each one that it was given.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void Judge::recorded(Server& server, const Words& words, Micros now) {
   const auto in_world = [&](std::int64_t ends_ms) {
     return world_.now() + (ends_ms * 1000 - now) * 1000;
   };
-  // Who was sent away with that change is overtaken by nobody.
+  // A waiter dismissed by that change cannot be overtaken.
   std::erase_if(lock.waiters, [&](const auto& each) {
     const auto is_it = [&](const auto& other) {
       return other.token.text() == token_of(each.first);

@@ -56,7 +56,7 @@ store::Fence fence_of(Keyspace& keys, const Words& words, const rules::SlotState
   return base::number_in<store::Fence>(last.content->substr(0, space)).value_or(0);
 }
 
-/// What the release or the cancel makes of the slot.
+/// The slot after the release or the cancel.
 rules::SlotState left(const rules::SlotState& before, const Words& words, store::Fence running) {
   using End = store::Parting::SlotEnd;
   const std::string token = token_of(named(words, "id"));
@@ -79,7 +79,7 @@ rules::SlotState left(const rules::SlotState& before, const Words& words, store:
   return after;
 }
 
-/// What a script makes of the slot, by the rules.
+/// The slot after a script, by the rules.
 rules::SlotState ruled(const rules::SlotState& before, const Script* script, const Words& words,
                        const Reply& reply, store::Fence running) {
   if (script == &scripts::leave) return left(before, words, running);

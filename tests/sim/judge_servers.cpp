@@ -1,4 +1,4 @@
-// What the judge sees of a server: the answers of its scripts and its keys.
+// The judge's view of a server: the answers of its scripts and its keys.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -149,8 +149,8 @@ bool Judge::has_unwell(const Lock& lock) const {
                      [&](const auto& each) { return is_unwell(each.second); });
 }
 
-/// At the end of a lease those look who know to be among the first ten; at a release the second one
-/// and the last are told; and whoever comes then looks.
+/// At the end of a lease the waiters look that know to be among the first ten; at a release the
+/// second and the last are told; and a newcomer looks.
 std::optional<Nanos> Judge::looked_after_since(const Lock& lock, bool ended_by_itself,
                                                Nanos idle_since) const {
   const Waiter* last = nullptr;
@@ -184,7 +184,7 @@ void Judge::see_idle(const Lock& lock, const std::string& id) {
   if (has_unwell(lock)) {
     const auto looked_after = looked_after_since(lock, ended_by_itself, idle_since);
     bound = until_a_heartbeat;
-    // Who dies while the dead are passed over takes as long once more.
+    // A waiter that dies while the dead are passed over takes as long again.
     const Nanos since = std::max({looked_after.value_or(0), worse_since_, idle_since});
     if (looked_after && idle <= bound) {
       bound = behind_the_dead;
@@ -229,7 +229,7 @@ void Judge::leaves_queue(Lock& lock, const std::string& id) {
   const bool is_free = !lock.taken || lock.ends < world_.now();
   const Nanos since = std::max(lock.taken ? lock.ends : lock.idle_since, own->second.since);
   lock.idle_when_left[own->second.client] = is_free && !has_unwell(lock) ? world_.now() - since : 0;
-  // What was reserved for one that was stopped begins anew for the next one.
+  // A stopped waiter's reservation starts again for the next one.
   if (is_unwell(own->second)) lock.idle_since = lock.unwell_left_at = world_.now();
 }
 
@@ -293,7 +293,7 @@ void Judge::superseded(Server& server, const Lock& lock, const Words& words, con
   }
 }
 
-/// What is given back stays taken until so long after its grant, and no longer.
+/// A released lock stays taken for exactly that long after its grant.
 void Judge::see_min_hold(const Lock& lock, const Words& words, const Reply& reply) const {
   if (named(words, "how") != "release" || reply.integer != 1) return;
   const std::string token = token_of(named(words, "id"));
@@ -351,7 +351,7 @@ void Judge::forced(const Server& server, Lock& lock, const std::map<std::string,
     if (held->second > world_.now() + at_once) lock.ended.insert(token);
   }
   forced_last_ = world_.now();
-  // What was reserved begins anew for the next one.
+  // The reservation starts again for the next one.
   lock.idle_since = world_.now();
 }
 

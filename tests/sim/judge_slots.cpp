@@ -27,7 +27,7 @@ bool knows_run(Server& server, const std::string& key, const store::Slot& slot, 
   unsigned number = 0;
   (void)std::from_chars(found.content->data() + tab + 1,
                         found.content->data() + found.content->size(), number);
-  // Another claim that only this server granted has that number, too: it can be taken back.
+  // Another claim that only this server granted also has that number: it can be withdrawn.
   const bool is_anothers =
       found.content->starts_with("running\t") && found.content->find(token) == std::string::npos;
   return is_anothers ? number > attempt : number >= attempt;

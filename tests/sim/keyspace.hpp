@@ -1,4 +1,4 @@
-// What one database of the double holds: keys with a value and perhaps an end.
+// One database of the double: keys with a value and perhaps an end.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // malloc(3) for one thread, in the place of the C library's: a fifth of what a schedule costs is
-// memory that is asked for and given back at once. What is given back is kept for the next one who
-// asks for as much, and nothing goes back to the kernel. Not where a sanitizer has its own.
+// memory that is asked for and given back at once. Freed memory is kept for the next request of
+// that size, and none goes back to the kernel. Not where a sanitizer has its own.
 #include <sys/mman.h>
 
 #include <bit>

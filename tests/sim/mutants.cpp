@@ -262,7 +262,7 @@ struct ForgetsTheSlot final : Passing {
   }
 };
 
-/// What a minority granted stays as long as its lease.
+/// A minority's grants stay as long as their leases.
 struct KeepsAMinority final : Passing {
   using Passing::Passing;
   Release release(const LockName& name, const Token& token, const Parting& parting,

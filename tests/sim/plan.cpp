@@ -126,7 +126,8 @@ void add_operator(Plan& plan, Random& random, Kind kind) {
   }
 }
 
-/// Who has the first lock may wait for the second one when somebody wants the first of it.
+/// The holder of the first lock may be waiting for the second one when another client wants the
+/// first.
 std::vector<std::string> one_or_both(Random& random) {
   static const std::vector<std::vector<std::string>> sets{
       {"lock"}, {"lock"}, {"lock", "other"}, {"lock", "other"}, {"other"}};
@@ -154,7 +155,8 @@ void add_slots(Plan& plan, Random& random, unsigned retries) {
   }
 }
 
-// After that whoever lost a connection has another one: a listener tries again after a second.
+// After that, clients that lost a connection have another one: a listener tries again after a
+// second.
 constexpr Nanos reconnected = 4 * s;
 
 bool befalls_clients(const Incident& incident) {
@@ -400,8 +402,8 @@ const std::vector<Shape> all_shapes{
 };
 
 // On a server that keeps records, those of which the judge sees all that it has to at the clients:
-// who holds, until when, with which fence. What such a server does, the rules do; they are compared
-// with the scripts by compare-rules.
+// who holds, until when, with which fence. The rules decide for such a server; compare-rules
+// compares them with the scripts.
 constexpr std::string_view on_records = "records";
 const std::vector<std::string> shapes_on_records{
     "exclusive", "crowd",       "shared",   "permits", "several", "supersede",
@@ -466,7 +468,7 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
     plan.records = true;
     plan.history = Millis{0};
     for (Incident& each : plan.incidents) {
-      // Such a server writes for a refresh, too: one that cannot is as good as away.
+      // Such a server also writes for a refresh: one that cannot is as good as away.
       if (each.kind == Kind::out_of_memory) each.kind = Kind::stop_server;
     }
     return plan;
@@ -522,7 +524,7 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
       plan.client_clocks.push_back(clocks.between(-most, most));
     }
   }
-  // What a slow server hears late is about a try that is over.
+  // A late request to a slow server is about a try that is over.
   if (plan.servers > 1 && more.chance(30)) {
     Incident late{Kind::disturbance, 0, 15 * s};
     late.disturbance =

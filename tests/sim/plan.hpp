@@ -1,5 +1,5 @@
-// What happens in one schedule, as a list that can be shortened: which clients want what and when,
-// and what goes wrong. All of it follows from a seed and a shape.
+// The events of one schedule, as a list that can be shortened: the clients' claims with their
+// times, and the faults. All of it follows from a seed and a shape.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct ClientPlan {
   std::vector<Wish> wishes;
 };
 
-/// What goes wrong, or what somebody else does.
+/// A fault, or an act of somebody else.
 struct Incident {
   enum class Kind {
     disturbance,

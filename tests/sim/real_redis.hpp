@@ -38,7 +38,7 @@ class RealConnection {
   RespReader replies_;
 };
 
-/// What is left of a key that has an end.
+/// The remaining time of a key that expires.
 struct Remainder {
   std::string key;
   std::int64_t ms;  // at least 1

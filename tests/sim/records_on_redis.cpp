@@ -37,7 +37,7 @@ for i = 5, #ARGV, 2 do
 end
 return {after, us, 'written'}
 )lua";
-// Who listens, by whose words: each connection hears all of them.
+// The listeners of each address: each connection hears all of them.
 constexpr std::string_view listen_body = R"lua(
 local mailbox, whom, ear = ARGV[1], ARGV[2], ARGV[3]
 redis.call('ZADD', mailbox .. whom, 0, ear)

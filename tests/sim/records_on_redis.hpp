@@ -12,14 +12,14 @@
 
 namespace sim {
 
-/// What can be wrong with such a server.
+/// The faults of such a server.
 struct BadRecords {
   bool swaps_blindly = false;  // whatever version the record has
   bool tells_old_time = false;
   bool loses_posts = false;
 };
 
-/// What a command that such a server was sent writes, if it does.
+/// The record that a command to such a server writes, if it does.
 struct RecordWritten {
   std::string lock;
   std::string text;

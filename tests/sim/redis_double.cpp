@@ -247,7 +247,8 @@ Reply RedisDouble::call_from_script(Client& client, const Words& command) {
   if (!rule->in_scripts) {
     return Reply::error("ERR This Redis command is not allowed from script");
   }
-  // What has begun to write may go on: half of a script would be worse than a little more memory.
+  // A script that has begun to write may go on: half of a script would be worse than a little more
+  // memory.
   if (rule->denied_without_memory && out_of_memory_ && !script_wrote_) {
     return Reply::error(errors::no_memory);
   }

@@ -1,8 +1,8 @@
 // An in-memory Redis 7 for the simulator, without sockets, threads or a clock of its own.
 //
 // It answers what rlock asks, and only that; an option that no client of ours uses is a syntax
-// error here. tests/sim/differential.cpp compares it with the real one. What it does follows from
-// the calls alone: the same calls give the same answers.
+// error here. tests/sim/differential.cpp compares it with the real one. It depends on the calls
+// alone: the same calls give the same answers.
 //
 // Time is a parameter: the server's wall clock, in µs since 1970, which may step and drift as its
 // owner likes. Expiry, TIME and the ends of BLPOP and WAIT follow it.
@@ -25,7 +25,7 @@ namespace sim {
 
 using Micros = std::int64_t;
 
-/// One that talks to a server; whoever owns it has it forgotten before it ends.
+/// A client of a server; its owner has the server forget it before it ends.
 struct Client {
   std::uint64_t id = 0;  // as CLIENT ID says it
   std::size_t database = 0;
@@ -61,13 +61,13 @@ class RedisDouble {
   [[nodiscard]] std::optional<Micros> next_timeout() const;
   /// Blocked commands that were answered meanwhile, in the order of the answers.
   std::vector<Answered> take_answered();
-  /// The connection is gone. What it was blocked in ends unanswered.
+  /// The connection is gone. The command that it was blocked in ends unanswered.
   void forget(Client& client);
 
   /// SCRIPT LOAD of one whose digest is known.
   void load_script(std::string_view digest, std::string_view body);
 
-  // What can happen to a server.
+  // The events that can happen to a server.
   void restart(Data data);  // scripts are gone either way; forget() its clients first
   void set_out_of_memory(bool yes) { out_of_memory_ = yes; }
   void set_password(std::string password) { password_ = std::move(password); }

@@ -286,7 +286,7 @@ void LuaSide::forget_old_letters(Keyspace& keys) {
   }
 }
 
-/// What is new, and marks the letters as read.
+/// Returns new letters, and marks them as read.
 std::string LuaSide::read_mail(Keyspace& keys) {
   std::map<std::string, std::string> posts;
   const std::string& mailbox = keys_of_lock().mailbox;

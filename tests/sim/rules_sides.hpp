@@ -24,7 +24,7 @@ using RuleRequest =
     std::variant<rules::Enter, rules::Leave, rules::Cancel, rules::Refresh, rules::ForceRelease,
                  rules::AskToStop, rules::LastWordTo, Check, Inspect>;
 
-/// What can be seen of a lock after a request: lines for people, which are equal if all is.
+/// The visible state of a lock after a request: lines for people, which are equal if all is.
 struct Seen {
   std::string answer;
   std::string posts;  // whom it wakes or tells, with what; for each in the order of the words

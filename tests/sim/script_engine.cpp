@@ -84,8 +84,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// What is on top, as an answer of Redis; it is popped. Fractions are cut, and so is an array at
-/// its first nil.
+/// Pops the top of the stack, as an answer of Redis. Fractions are cut, and so is an array at its
+/// first nil.
 Reply pop(lua_State* lua) {
   if (lua_checkstack(lua, 4) == 0) throw std::runtime_error{"an answer too deep"};
   Reply reply = Reply::nil();
@@ -118,7 +118,7 @@ Reply pop(lua_State* lua) {
   return reply;
 }
 
-/// What a script died of is on top; it is popped.
+/// Pops the error of a script from the top of the stack.
 Reply pop_death(lua_State* lua, const std::string& digest) {
   Reply reply = Reply::error("ERR error while running script");
   if (lua_istable(lua, -1)) {

@@ -1,7 +1,7 @@
 // Lua 5.1 with the environment that Redis 7 gives its scripts.
 //
-// Any number of simulated servers share one engine, so that a script is compiled once. What a
-// server knows (SCRIPT LOAD, FLUSH) is that server's own business.
+// Any number of simulated servers share one engine, so that a script is compiled once. Each server
+// tracks the scripts that it knows (SCRIPT LOAD, FLUSH) itself.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct lua_State;
 
 namespace sim {
 
-/// What redis.call() and redis.pcall() of a script do; with the error's text as Redis words it.
+/// redis.call() and redis.pcall() of a script, with errors as Redis words them.
 using ScriptCall = std::function<Reply(const Words& command)>;
 
 std::string sha1(std::string_view text);

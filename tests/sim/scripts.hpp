@@ -40,7 +40,7 @@ inline std::string named(const std::vector<std::string>& words, std::string_view
   return {};
 }
 
-/// What an answer, or an array in it, says of a name, from an element on.
+/// The value of a name in an answer, or in an array in it, from an element on.
 inline const Reply& field(const Reply& reply, std::string_view name, std::size_t first = 1) {
   static const Reply absent;
   for (std::size_t i = first; i + 1 < reply.elements.size(); i += 2) {

@@ -31,7 +31,7 @@ class Session {
     output_ += encode(reply);
     go_on(now);
   }
-  /// What the server has sent since.
+  /// The data that the server has sent since.
   std::string take_output() { return std::exchange(output_, {}); }
 
   [[nodiscard]] const Client& client() const { return client_; }

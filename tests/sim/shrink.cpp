@@ -10,7 +10,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds longest_search{5};
 
-/// What was violated, without the numbers.
+/// The violated promise, without the numbers.
 std::string kind_of(const std::string& violation) {
   std::string kind;
   std::copy_if(violation.begin(), violation.end(), std::back_inserter(kind),
@@ -61,7 +61,7 @@ class Search {
     return shorter;
   }
 
-  /// What remains, without what does not matter to it.
+  /// The remaining plan, without events that do not matter.
   void simpler() {
     take([](Plan& plan) { plan.clocks.clear(); });
     take([](Plan& plan) { plan.client_clocks.clear(); });

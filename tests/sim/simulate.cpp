@@ -156,7 +156,7 @@ struct Totals {
   std::uint64_t seed = 0;  // the one at hand
 };
 
-/// What crashed clients had in memory is never freed; so each process does not do too many.
+/// The memory of crashed clients is never freed, so no process runs too many schedules.
 constexpr std::uint64_t most_per_process = 2'000;
 
 void run_some(std::uint64_t first, std::uint64_t step, std::uint64_t end, Clock::time_point until,
@@ -350,7 +350,7 @@ int main(int count, char** words) {
                words[0]);
     return 64;
   }
-  // What tokens say, the same everywhere.
+  // The text of tokens, the same everywhere.
   ::setenv("LOGNAME", "user", 1);
   base::log::set_level(base::log::Level::quiet);
   if (options->mutants) return sim::find_mutants(*options);

@@ -40,7 +40,7 @@ void Run::work_in_steps(Client& client, const Wish& wish, hold::HeldLocks held) 
   client.job.reset();
 }
 
-/// Whether the script may go on. What cannot be asked ends with the lease at the latest.
+/// Whether the script may go on. Without an answer the hold ends with the lease at the latest.
 bool Run::step(Client& client, const Wish& wish, std::vector<store::Lease>& leases) {
   const auto& job = client.job;
   const auto number = client.plan->number;
@@ -50,7 +50,7 @@ bool Run::step(Client& client, const Wish& wish, std::vector<store::Lease>& leas
   bool answered = true;
   auto seen = Deadline::never();
   const auto ttl = *store::Ttl::from(wish.refreshed_ttl.value_or(wish.ttl));
-  // Who asks for a shorter lease has that one from the question on, whenever it is answered.
+  // A client that asks for a shorter lease has that from the request on, whenever the answer comes.
   if (!only_looks) {
     job->valid_until = std::min(job->valid_until, store::validity(base::now(), ttl).moment());
     guard(job, Deadline::at(job->valid_until));
@@ -86,7 +86,7 @@ bool Run::step(Client& client, const Wish& wish, std::vector<store::Lease>& leas
     if (std::holds_alternative<store::NotOurs>(renewal)) gone();
   }
   if (!job->alive) return false;
-  // What a slow server says is left may be more than the judge reckoned from the grant.
+  // A slow server may report more time left than the judge computed from the grant.
   const bool steady = !plan_.has(Incident::Kind::drift);
   if (steady && answered && !seen.is_never()) judge_.believes(*job, seen.moment());
   Deadline last = Deadline::never();

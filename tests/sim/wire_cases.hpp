@@ -1,4 +1,4 @@
-// What does not depend on chance or on time: single commands and small scripts.
+// Cases that depend on neither chance nor time: single commands and small scripts.
 #pragma once
 
 #include <memory>

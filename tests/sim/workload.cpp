@@ -80,7 +80,7 @@ Act Workload::of(std::string name, Words arguments) {
   }
   act.words = {companion(on, "mail:")};
   act.words.insert(act.words.end(), arguments.begin(), arguments.end());
-  // What no client of ours sends, but anybody could.
+  // Commands that our clients never send, but anybody could.
   if (random_.chance(1)) {
     auto& word = act.words[random_.number(act.words.size())];
     word = random_.pick({"", "x", "-5", "1.5", "1e400", "99999999999999999999"});
@@ -136,8 +136,8 @@ Act Workload::leave() {
   return for_slot(of("leave", std::move(words)), std::move(of_slot));
 }
 
-// Who waits for the list gets what is first in it when the script is over, not when it began to
-// push.
+// A client that waits for the list gets its first element when the script is over, not when it
+// began to push.
 Act Workload::pushes() {
   Act act;
   act.script = "pushes";

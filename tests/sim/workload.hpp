@@ -1,5 +1,5 @@
-// What happens to the servers that are compared: random acts on a few locks, as clients of rlock do
-// them and as strangers do.
+// The load of the compared servers: random acts on a few locks, as of rlock's clients and of
+// strangers.
 #pragma once
 
 #include <string>

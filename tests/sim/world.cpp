@@ -24,8 +24,7 @@ World::World(std::uint64_t seed, std::shared_ptr<ScriptEngine> engine)
 
 World::~World() {
   current_world = nullptr;
-  // Before the servers, which they know; events that will not happen any more have connections,
-  // too.
+  // Before the servers, which they know; cancelled events also have connections.
   for (const auto& server : servers_) {
     for (const auto& connection : server->connections) connection->session.reset();
   }
@@ -206,7 +205,7 @@ void World::deliver(const std::shared_ptr<Connection>& connection, std::string b
   if (cut) break_off(connection);
 }
 
-// What the server has to say now; and when it has to look at those who are blocked.
+// Delivers the server's answers, and schedules its next look at blocked clients.
 void World::flush(Server& server) {
   for (auto answered = server.redis.take_answered(); !answered.empty();
        answered = server.redis.take_answered()) {

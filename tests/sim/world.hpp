@@ -1,5 +1,4 @@
-// What the program sees of a machine and a network, simulated: descriptors, sockets, servers,
-// chance.
+// A simulated machine and network for the program: descriptors, sockets, servers, chance.
 //
 // The seam is the C library. syscalls.cpp takes the place of the calls that wait, connect or ask
 // for the time (the linker's --wrap), so the code of src/ runs as it is, with the hiredis it always
@@ -66,7 +65,7 @@ struct Server {
   std::int64_t drift_ppm = 0;
 };
 
-/// What is wrong with the network for a while.
+/// A temporary fault of the network.
 struct Disturbance {
   enum class Kind {
     cut_commands,  // what a client sends is cut somewhere, and the connection with it
@@ -112,9 +111,9 @@ class World {
   // A mistake that can be planted: chance that is none.
   void sabotage_random(bool yes) { same_random_ = yes; }
   void fill_randomly(unsigned char* bytes, std::size_t size);
-  /// CLOCK_BOOTTIME, for whoever runs.
+  /// CLOCK_BOOTTIME of the running client.
   [[nodiscard]] Nanos machine_time() const;
-  /// CLOCK_REALTIME, for whoever runs.
+  /// CLOCK_REALTIME of the running client.
   [[nodiscard]] Nanos wall_time() const;
   /// By how much those of the processes differ from it, by their number.
   void set_clocks(std::vector<Micros> apart) { clocks_ = std::move(apart); }
