@@ -1,4 +1,4 @@
-// What a nested run is told by the run around it.
+// The variables that a nested run gets from the outer run.
 #include "hold/environment.hpp"
 #include "property.hpp"
 

@@ -1,4 +1,4 @@
-// What stands in a directory of locks, and what is read from a holder's pipe.
+// The files in a directory of locks, and the lines in a holder's pipe.
 #include "property.hpp"
 #include "store/local/directory.hpp"
 #include "store/local/mail.hpp"

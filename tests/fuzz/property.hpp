@@ -1,4 +1,4 @@
-// What the fuzzers have in common: saying which promise was broken.
+// Shared by the fuzzers: reporting a broken promise.
 #pragma once
 
 #include <cstdint>

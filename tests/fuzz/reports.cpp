@@ -1,4 +1,4 @@
-// What is shown of a lock: tables without control characters, JSON that is read back. The input is
+// The output about a lock: tables without control characters, JSON that is read back. The input is
 // the key, the holder and a waiter, one a line, and the figures are made of it.
 #include <nlohmann/json.hpp>
 

@@ -17,8 +17,8 @@ namespace {
 
 using store::CallLimit;
 
-/// Says `words` to whoever connects, listens to the end, and hangs up. Nothing else runs meanwhile
-/// but the question.
+/// Sends `words` to the client that connects, reads to the end, and hangs up. Only the request runs
+/// meanwhile.
 class Server {
  public:
   Server() : door_{::socket(AF_INET, SOCK_STREAM, 0)} {

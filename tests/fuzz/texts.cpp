@@ -3,7 +3,7 @@
 
 namespace {
 
-/// What a POSIX shell makes of a word.
+/// The value that a POSIX shell reads from a word.
 std::string unquoted(std::string_view word) {
   std::string out;
   bool quoted = false;

@@ -1,4 +1,4 @@
-// What a run and `acquire` want of the locks: how, how long, with what they do not go together.
+// The claims of a run and of `acquire`: modes, times, and options that do not go together.
 #include "cmd/claim_options.hpp"
 
 #include <doctest/doctest.h>
@@ -160,7 +160,7 @@ TEST_CASE("--supersede alone means all; behind a '=', in a variable or a file it
   CHECK(plan_of({}).supersede == Supersede::waiting);
 }
 
-TEST_CASE("a reason goes with the claim, as one line, and to whoever is superseded") {
+TEST_CASE("a reason goes with the claim, as one line, and to superseded runs") {
   const Surroundings around;
   const auto claim = plan_of({"--reason", "the database\nmoves\t", "--supersede"}).claims().front();
   CHECK(claim.reason == "the database moves ");
@@ -267,7 +267,7 @@ TEST_CASE("a TTL is the command line's, the table's or none, and within bounds")
   CHECK(refused({"-t", "99ms"}).first == 64);
   CHECK(refused({"-t", "366d"}).first == 64);
   CHECK(refused({"-t", ""}).second.starts_with("--ttl: '' is not valid; expected "));
-  // An empty one is forgotten in a file, too, and not the same as none.
+  // An empty one is also forgotten in a file, and is not the same as none.
   (void)around.config("ttl =");
   CHECK(refused({}).first == 78);
   CHECK(refused({}).second.starts_with(around / "conf:1: ttl: '' is not valid; expected "));

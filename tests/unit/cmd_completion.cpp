@@ -1,4 +1,4 @@
-// What is offered behind the words that were typed.
+// The completions offered after the typed words.
 #include "cmd/completion.hpp"
 
 #include <doctest/doctest.h>

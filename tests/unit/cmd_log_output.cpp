@@ -1,4 +1,4 @@
-// What rlock says of itself, for programs; and how much of it.
+// rlock's messages for programs, and their level of detail.
 #include "cmd/log_output.hpp"
 
 #include <doctest/doctest.h>
@@ -40,7 +40,7 @@ Level level(const std::vector<std::string>& words) {
 
 }  // namespace
 
-TEST_CASE("-v says more, and -vv the conversation, too") {
+TEST_CASE("-v says more, and -vv also the conversation") {
   const Surroundings around;
   CHECK(level({}) == Level::normal);
   CHECK(level({"-v"}) == Level::verbose);

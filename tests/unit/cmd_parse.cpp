@@ -13,7 +13,7 @@ namespace of = cmd::of;
 
 namespace {
 
-/// What a command line means: "name" or "name=value" for each option, then the operands.
+/// The meaning of a command line: "name" or "name=value" for each option, then the operands.
 struct Meaning {
   Words options{};
   cmd::Operands operands{};
@@ -258,7 +258,7 @@ TEST_CASE("whatever is wrong with acquire --export, its output makes the eval fa
   }
   CHECK(around.read("stdout") == "(exit 64)\n");
   CHECK(line.starts_with("no --ttl given"));
-  // Who evaluates nothing is told at once.
+  // A caller that evaluates nothing gets the error at once.
   CHECK(outcome({"acquire", "-k", "deploy"}).starts_with("no --ttl given"));
   CHECK(outcome({"acquire", "--export", "-h"}).starts_with("take a lock"));
 }

@@ -1,4 +1,4 @@
-// What a run leaves behind for programs.
+// The status file that a run leaves for programs.
 #include "cmd/status_file.hpp"
 
 #include <doctest/doctest.h>

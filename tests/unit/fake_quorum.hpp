@@ -17,7 +17,7 @@ namespace fake_quorum {
 
 using namespace store;
 
-/// What one server remembers of one lock, and of one slot.
+/// One server's record of one lock, and of one slot.
 struct Server {
   enum class State { up, silent, refusing, denying } state = State::up;
   Millis delay{0};  // before it answers

@@ -56,7 +56,7 @@ struct Run {
     script.attempts.emplace_back([attempt](const store::Claim&) { return attempt; });
   }
   void grant() { script.attempts.emplace_back(Store::granted); }
-  /// As grant(), but the answer took so long.
+  /// As grant(), but with an answer that took that long.
   void grant_after(base::Millis late) {
     script.attempts.emplace_back([late](const store::Claim& claim) -> store::Attempt {
       const auto asked_at = base::now() - late;

@@ -18,8 +18,8 @@
 
 namespace fake {
 
-/// What all stores of one test share: the answers to come, in order, and the record. Where no
-/// answer is left, the last word of each kind is the friendly one.
+/// Shared by all stores of one test: the answers to come, in order, and the record. Where no answer
+/// is left, the last word of each kind is the friendly one.
 struct Script {
   std::deque<std::function<store::Attempt(const store::Claim&)>> attempts;
   std::deque<std::function<store::Turn(const os::CallLimit&)>> turns;
@@ -34,7 +34,7 @@ struct Script {
   std::vector<base::Deadline> release_dues;
   os::Fd bell{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
 
-  /// Leaves a notice for whoever listens.
+  /// Leaves a notice for the listener.
   void post(store::Notice notice) {
     notices.push_back(std::move(notice));
     (void)!::eventfd_write(bell.number(), 1);

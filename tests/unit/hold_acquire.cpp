@@ -128,7 +128,7 @@ TEST_CASE("what will not help to ask again is withdrawn at once") {
   }
 }
 
-TEST_CASE("a single attempt asks once more after a lost answer, and no more") {
+TEST_CASE("a single attempt asks once more after a lost answer, not twice") {
   Run run;
   run.one_attempt();
   run.answer(silent());

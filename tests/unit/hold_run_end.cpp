@@ -1,4 +1,4 @@
-// What the end of a run is to the server, and to the run's slot.
+// The meaning of a run's end for the server, and for the run's slot.
 #include <doctest/doctest.h>
 
 #include <csignal>

@@ -41,12 +41,12 @@ store::Fault silent(const std::string& why) {
 }
 
 std::string captured;
-/// What was said since it was last asked.
+/// The output since the last call.
 std::string said() {
   return std::exchange(captured, {});
 }
 
-/// A stderr of another kind than that of the tests. What is said there is captured.
+/// A stderr of another kind than that of the tests. The output there is captured.
 class Stderr {
  public:
   explicit Stderr(os::Fd in_its_place)
@@ -242,7 +242,7 @@ TEST_CASE("on a terminal the position comes first, and the line is as wide as th
   CHECK(hold::waiting_text(name(std::string(200, 'k')), second, {}, "", 60)
             .starts_with("waiting for 'kkkkkkk…kkkkkkk', position 2: held by app@h"));
   CHECK(hold::waiting_text(name("deploy"), second, {}, "", 1) == "…");
-  // Who holds it is told before the estimate.
+  // The holder comes before the estimate.
   auto estimated = second;
   estimated.typical_run = base::Millis{60'000};
   const auto line = hold::waiting_text(name("deploy"), estimated, {}, "", 200);

@@ -1,4 +1,4 @@
-// What a directory remembers of a lock: its records, whatever was written of them.
+// A directory's record of a lock's runs, however much of it was written.
 #include "store/local/memory.hpp"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ struct Directory : TemporaryDirectory {
 constexpr Millis a_minute{60'000};
 const SlotState begun{State::running, {1, 0}, "t"};
 
-/// What is remembered while those tokens hold the lock.
+/// The recorded runs while those tokens hold the lock.
 LockState remembered(const Memory& memory, const std::vector<std::string>& holders = {}) {
   LockState state;
   for (const auto& each : holders) state.holders.push_back({Token::foreign(each), 1, 1});
@@ -312,7 +312,7 @@ TEST_CASE("a slot is read back as it was written, in every state") {
 
 TEST_CASE(
     "a slot's text is as the version before wrote it, and what that one reads of ours is right") {
-  // Whatever stands behind these fields, it passes over.
+  // It ignores anything after these fields.
   CHECK(text_of(RememberedSlot{"s", {State::running, {2, 1}, "b", "a"}, 9}) ==
         "s\t9\trunning\t2\t1\tb\ta");
   CHECK(text_of(RememberedSlot{"s", {State::open, {2, 1}}, 9}) == "s\t9\topen\t2\t1\t");

@@ -1,4 +1,4 @@
-// The man pages say of options what the table says.
+// The pages and the table agree about options.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -191,7 +191,7 @@ TEST_CASE("the man pages say the default of each option that has one") {
       CHECK(text.find(words->second) != std::string::npos);
       continue;
     }
-    // What is said of the option, up to the next one.
+    // The text about the option, up to the next one.
     bool said = false;
     bool inside = false;
     for (const auto& line : page) {

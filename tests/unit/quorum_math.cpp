@@ -92,7 +92,7 @@ TEST_CASE("a late node has its time: more if it answered before, little if it wa
   CHECK(left(now - Millis{2}, Nanos{0}) == LastCall::shortest);
   // Where the others took long, it may take twice as long.
   CHECK(left(now - Millis{80}, Nanos{0}) == Millis{80});
-  // What takes a claim back gets as much time as the claim had, and a quarter.
+  // A withdrawal gets as much time as the claim had, and a quarter.
   CHECK(left(now - Millis{1}, Millis{80}) == Millis{99});
   CHECK(left(now - Millis{80}, Millis{80}) == Millis{80});
   CHECK(left(start, Millis{10'000}) == LastCall::longest);
@@ -160,7 +160,7 @@ TEST_CASE("busy is said with the holder of a majority only") {
   CHECK(std::holds_alternative<Busy>(why_not({nobody_in_particular(), busy("a"), std::nullopt})));
 }
 
-TEST_CASE("a claim of another mode is an answer, too") {
+TEST_CASE("a claim of another mode is also an answer") {
   const Attempt other_mode = ModeConflict{{Mode::Kind::permits, 3}, token("a")};
   CHECK(std::holds_alternative<Busy>(why_not({other_mode, busy("a"), std::nullopt})));
 }
@@ -251,7 +251,7 @@ TEST_CASE("a majority holds a lock as long as the shortest node of its longest m
   CHECK_FALSE(held->fence);
 }
 
-TEST_CASE("why a lock cannot be had is known when a majority told, or too few are left to tell") {
+TEST_CASE("the reason of a failure is known when a majority told, or too few are left to tell") {
   const Attempt refused = Fault{Fault::Kind::unusable, "nonsense"};
   const Attempt held = Busy{std::nullopt, 0};
   CHECK_FALSE(quorum::reason_is_known({refused, held, std::nullopt}));
@@ -289,9 +289,9 @@ TEST_CASE("a report names those who wait at a majority, in the order that a majo
   CHECK(line({report("h", {"b", "a"}), report("h", {"a", "b"}), report("h", {"a", "b"})}) == "ab");
   // One server has not heard that it left, or the others not that it came.
   CHECK(line({report("h", {"z", "a"}), report("h", {"a"}), report("h", {"a"})}) == "a");
-  // The third may have it, too.
+  // The third may also have it.
   CHECK(line({report("h", {"z", "a"}), report("h", {"a"})}) == "az");
-  // Who has the lock on one of them waits on the others; who has it on two holds it.
+  // A client that has the lock on one of them waits on the others; one that has it on two holds it.
   CHECK(line({report("b", {"a"}), report("h", {"a", "b"}), report("h", {"a", "b"})}) == "ab");
   CHECK(line({report("a", {"b"}), report("a", {"b"}), report("h", {"a", "b"})}) == "b");
 }

@@ -47,7 +47,7 @@ TEST_CASE("a slot is done if one server of those that are asked says so") {
     CHECK(done->by == by);
     CHECK(done->attempt == 2);
     CHECK(done->outcome == RunOutcome{RunOutcome::Kind::exited, 3});
-    // What the others granted meanwhile was no run.
+    // The others' grants meanwhile were not runs.
     for (const auto& server : fleet.servers) {
       CHECK_FALSE(server.owner);
       CHECK(server.slot.runs.attempt == 2);
@@ -66,7 +66,7 @@ TEST_CASE("a slot is done where the server that says so is the slowest") {
   for (const auto& server : fleet.servers) CHECK_FALSE(server.owner);
 }
 
-TEST_CASE("whoever comes finds done what a majority heard, whichever server is down then") {
+TEST_CASE("later runs find done what a majority heard, whichever server is down then") {
   for (std::size_t first = 0; first < 3; ++first) {
     for (std::size_t second = 0; second < 3; ++second) {
       Fleet fleet{3};
@@ -111,7 +111,7 @@ TEST_CASE("the numbers of the runs grow, whichever server misses one") {
   }
 }
 
-TEST_CASE("the number of a run that went without a word is known to any majority, too") {
+TEST_CASE("the number of a run that vanished is also known to any majority") {
   Fleet fleet{3};
   for (unsigned number = 1; number <= 6; ++number) {
     const std::size_t down = number % 3;

@@ -1,4 +1,4 @@
-// What a majority of servers answers is the answer of the quorum.
+// The answer of a majority of servers is the quorum's.
 #include <doctest/doctest.h>
 
 #include "fake_quorum.hpp"
@@ -185,7 +185,7 @@ TEST_CASE("a waiter has another token where a giving back was perhaps not heard"
   CHECK(lease->token.same_claim(claim.token));
 }
 
-TEST_CASE("each try has another token, unless the token names other locks, too") {
+TEST_CASE("each try has another token, unless the token also names other locks") {
   Fleet fleet{3};
   const auto store = fleet.open();
   auto claim = claim_of("one");
@@ -216,7 +216,7 @@ TEST_CASE("a token that stays does not go where a taking back was not heard") {
   CHECK(std::holds_alternative<Busy>(store->try_acquire(claim, within(2'000))));
   CHECK(fleet.servers[2].asked["acquire"] == before);
 
-  // Two of three: a majority cannot be asked any more.
+  // Two of three: a majority can no longer be asked.
   fleet.servers[0].state = Server::State::silent;
   (void)store->try_acquire(claim, within(300));
   CHECK(std::holds_alternative<TokenExhausted>(store->try_acquire(claim, within(300))));

@@ -17,7 +17,7 @@
 
 namespace fake {
 
-/// What all its connections share.
+/// Shared by all its connections.
 struct RecordServer {
   enum class Swapped { answered, answer_lost, never_arrived };
 

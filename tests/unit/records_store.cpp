@@ -386,7 +386,7 @@ TEST_CASE("who cancels hears the holder's last word, also where the post was los
   }
 }
 
-TEST_CASE("a line that cannot be had is told, and no reason to give up") {
+TEST_CASE("a lost connection for posts is told, and no reason to give up") {
   Fleet fleet;
   (void)Fleet::granted(*fleet.one, claim("a"));
   (void)Fleet::queued(*fleet.other, claim("b"));
@@ -500,7 +500,7 @@ TEST_CASE("a time of the server that cannot be is no time: nothing is written by
   CHECK(is<Fault>(fresh.one->try_acquire(claim("a"), soon())));
 }
 
-TEST_CASE("where no more can wait, those who do are served") {
+TEST_CASE("if the queue is full, its waiters are served") {
   Fleet fleet;
   const auto lease = Fleet::granted(*fleet.one, claim("holder"));
   Record record = *record_in(fleet.server.records[name.text()].text);

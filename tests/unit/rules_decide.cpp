@@ -1,4 +1,4 @@
-// What a request makes of a lock: who gets it, who waits, who is woken or told.
+// The effect of a request on a lock: who gets it, who waits, who is woken or told.
 #include "store/rules/decide.hpp"
 
 #include <doctest/doctest.h>
@@ -384,7 +384,7 @@ TEST_CASE("what is given back") {
   (void)lock.granted(claim("b"));
   CHECK(lock.leave("a") == Own::elsewhere);
   (void)lock.queued(claim("c"));
-  CHECK(lock.leave("c") == Own::elsewhere);  // it waited; it waits no more
+  CHECK(lock.leave("c") == Own::elsewhere);  // it waited; it has left the queue
   CHECK(lock.state.queue.empty());
   CHECK(lock.leave("b") == Own::ours);
   CHECK(lock.state.is_free());
@@ -488,7 +488,7 @@ TEST_CASE("force-release takes it from those that were shown, and from no other"
   CHECK(std::holds_alternative<Removed>(lock.ask(ForceRelease{{named("a")}, "me@host", "r"})));
   CHECK(lock.posts == Posts{{"w", "wake"}, {"x", "next"}, {"a", "lost r me@host"}});
   CHECK(lock.state.runs[0].end->outcome.kind == RunOutcome::Kind::lost);
-  // Nobody waits for a last word; and what is only reserved is taken, too.
+  // Nobody waits for a last word; and a reservation is also taken.
   CHECK(std::holds_alternative<Removed>(lock.ask(ForceRelease{{named("w")}, "me", ""})));
   CHECK(lock.posts == Posts{{"x", "wake"}});
 }
@@ -623,7 +623,7 @@ TEST_CASE("a slot is done once, and who waits is told") {
   CHECK(lock.state.slots[0].state.outcome.number == 0);
 }
 
-TEST_CASE("whoever leaves a slot that is done tells one behind those who were told") {
+TEST_CASE("a waiter that leaves a finished slot tells one behind those who were told") {
   Lock lock;
   Claim mine = claim("w0");
   mine.slot = Slot{"day", 0};

@@ -1,5 +1,5 @@
-// What a request makes of a lock, row by row: the state before, the request, what is answered, who
-// is told what, and the state after. Time stands still in a row.
+// The effect of a request on a lock, row by row: the state before, the request, the answer, the
+// posts, and the state after. Time stands still in a row.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -145,7 +145,7 @@ struct Row {
   std::string after;  // those who hold the lock, (for whom it is reserved), and those who wait
 };
 
-/// What became of the lock, for what a row does not show.
+/// The lock afterwards, for details that a row does not show.
 LockState check(const Row& row) {
   CAPTURE(row.what);
   LockState state = row.before;
@@ -162,7 +162,7 @@ LockState check(const Row& row) {
 
 }  // namespace
 
-TEST_CASE("whoever wants the lock") {
+TEST_CASE("a token that wants the lock") {
   const auto reserved = [](LockState& made) {
     made.reservation = Reservation{named("b"), alone, now + 1'500};
   };
@@ -212,7 +212,7 @@ TEST_CASE("whoever wants the lock") {
   for (const Row& row : rows) check(row);
 }
 
-TEST_CASE("whoever leaves") {
+TEST_CASE("a token that leaves") {
   const auto ending = [](const std::string& name, TimeMs left) {
     Hold made = hold(name);
     made.ends = now + left;

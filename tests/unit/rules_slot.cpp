@@ -1,4 +1,4 @@
-// What becomes of a slot: each state, and each thing that can happen to a run for it.
+// The changes of a slot: each state, and each event of a run for it.
 #include "store/rules/slot.hpp"
 
 #include <doctest/doctest.h>
@@ -127,7 +127,7 @@ TEST_CASE("what the end of a run makes of its slot") {
   for (const Row& row : rows) {
     CAPTURE(row.what);
     CHECK(after_run(row.before, row.ended, row.running) == row.after);
-    // Whatever happened, that it is heard twice makes no difference.
+    // Hearing an event twice never makes a difference.
     CHECK(after_run(row.after, row.ended, row.running) == row.after);
   }
 }
@@ -139,7 +139,8 @@ TEST_CASE("an end that is heard again after a later claim was taken back uses up
   CHECK(after_run(in_vain, end(End::failed, 1, 0)) == failed);
 }
 
-TEST_CASE("a run that goes on as the end of a lost one is heard ends, or never was, as ever") {
+TEST_CASE(
+    "a run that goes on as the end of a lost one is heard can still end, or turn out to be none") {
   const auto both = after_run(running(1, 0, "b"), end(End::failed, 2, 0), 8);
   CHECK(without_run(both, "b") == open(2, 1, "a"));
   CHECK(next_run(both, "b") == RunNumber{3, 1});

@@ -1,4 +1,4 @@
-// What servers answer: our scripts, errors, redirections, and answers that are too large.
+// The answers of servers: our scripts, errors, redirections, and answers that are too large.
 #include <doctest/doctest.h>
 #include <hiredis/hiredis.h>
 

@@ -51,7 +51,7 @@ TEST_CASE("without an end it goes on if its token has the lock, and is lost othe
   CHECK_FALSE(run_in(begun, now, false)->ended_ago());
 }
 
-TEST_CASE("an end counts, whoever has the lock: --min-hold keeps it") {
+TEST_CASE("an end counts for any holder: --min-hold keeps the lock") {
   CHECK(run_in(begun + "\t4000\texited 0\t", now, true)->outcome.kind == Kind::exited);
 }
 

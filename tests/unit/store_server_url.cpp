@@ -79,7 +79,7 @@ TEST_CASE("a URL of every kind is shown without its secret, and reveals it by na
   }
 }
 
-TEST_CASE("with a bound, no more of it is shown") {
+TEST_CASE("with a bound, only that much is shown") {
   const ServerUrl url{"redis://:hunter2@" + std::string(500, 'h')};
   CHECK(url.shown(20) == "redis://" + std::string(12, 'h') + "…");
   CHECK(url.shown().size() == 508);

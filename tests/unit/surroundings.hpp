@@ -1,4 +1,4 @@
-// What a command line is read in: an environment, files, and a stderr of the test's own.
+// The surroundings of a command line: an environment, files, and a stderr of the test's own.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -25,9 +25,8 @@
 
 namespace unit {
 
-/// A directory for files, which is HOME too, and an environment without the variables of whoever
-/// runs the tests; RLOCK_CONFIG names an empty file there. In the end all is as it was, the level
-/// of the log too.
+/// A directory for files, also HOME, and an environment without the variables of the tests' user;
+/// RLOCK_CONFIG names an empty file there. In the end all is as it was, the level of the log too.
 class Surroundings {
  public:
   Surroundings() {
@@ -69,7 +68,7 @@ class Surroundings {
     ::chmod(path.c_str(), mode);
     return path;
   }
-  /// What a file has.
+  /// The contents of a file.
   [[nodiscard]] std::string read(const std::string& name) const {
     return *os::contents_of(*this / name);
   }
@@ -113,7 +112,7 @@ Refusal refusal_of(const Act& act) {
   return {0, ""};
 }
 
-/// What rlock says on stderr meanwhile. One at a time.
+/// rlock's output on stderr meanwhile. One at a time.
 class Said {
  public:
   Said() : at_once_{take} { said().clear(); }

@@ -1,4 +1,4 @@
-// What ZooKeeper's nodes tell of runs and slots.
+// The record of runs and slots in ZooKeeper's nodes.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What follows from the length of a ZooKeeper session.
+// The consequences of a ZooKeeper session's length.
 #include <doctest/doctest.h>
 
 #include "store/zookeeper/session_time.hpp"
