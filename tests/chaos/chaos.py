@@ -17,7 +17,7 @@ SIZE = 24
 
 
 def processes_of(directory):
-    """Whoever still has our mark in its environment."""
+    """The processes that still have our mark in their environment."""
     mark = f"CHAOS={directory}".encode()
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):

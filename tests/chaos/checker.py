@@ -60,7 +60,7 @@ def frozen(run, moment):
 
 
 def check_trees(history, _counts):
-    """Nothing of the job is there any more when rlock is gone; if it was killed, soon."""
+    """The job is gone when rlock is; if rlock was killed, soon after."""
     for run in history.runs.values():
         if not run.section or run.end is None:
             continue

@@ -143,8 +143,8 @@ class Crowd:
 
 
     def hanging_job(self, name, rng):
-        """A copy that hangs while it is loaded, as if its file server was silent: whoever opens the file waits until
-        the lease on it is given back (fcntl(2), F_SETLEASE)."""
+        """A copy that hangs while it is loaded, as if its file server was silent: a process that opens the file waits
+        until the lease on it is given back (fcntl(2), F_SETLEASE)."""
         path = f"{self.directory}/slow/{name}"
         shutil.copy(self.job, path)
         file = os.open(path, os.O_RDONLY)

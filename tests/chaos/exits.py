@@ -5,7 +5,7 @@ from history import SECOND
 
 # A fault's end is noted when it is over for all; who asked just before was not answered.
 SLACK = SECOND
-# A lock that nobody was near to for so long is free: the longest lease, and the claims of the dead.
+# A lock without users for that long is free: the longest lease, and the claims of the dead.
 RECENT = 31 * SECOND
 
 

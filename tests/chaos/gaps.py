@@ -26,9 +26,9 @@ SERVER_FAULTS = ("server-paused", "majority-paused", "restart", "wipe", "failove
 ONE_AWAY = ("server-away", "server-cut-off", "server-unheard")
 # And who had it has found another one long ago.
 FOUND = 8_000 * MS
-# Of a holder or a waiter; the end of a job, or of a guardian, is noticed at once. Who is slow to begin holds the lock.
+# Of a holder or a waiter; the end of a job, or of a guardian, is noticed at once. A slow starter holds the lock.
 DELAYS = ("kill-rlock", "pause-rlock", "pause-tree", "slow-exec")
-# What is past this long ago cannot have delayed anybody any more.
+# An event this long ago cannot have delayed a process.
 MEMORY = 15_000 * MS
 # But for a waiter that was killed: its place outlives it (30 s from the last sign of life), and when the lock comes to
 # it, a claim is waited out.
@@ -76,7 +76,7 @@ def waited_through(history, key, begin, end):
 
 
 def judge(history, run, start, stop):
-    """What the gap is to be excused with, and how long it was without the excuse's own time."""
+    """The excuse for the gap, and the gap's length without the excuse's own time."""
     near = [fault for fault in history.faults if fault.overlaps(start - MEMORY, stop)]
     server = [fault for fault in near if fault.kind in SERVER_FAULTS]
     if any(fault.reaches(run) for fault in server):

@@ -1,4 +1,4 @@
-"""What happened, put together from the records: runs, their sections, faults."""
+"""The history, assembled from the records: runs, their sections, faults."""
 
 from dataclasses import dataclass, field
 
@@ -32,7 +32,7 @@ class Fault:
     keys: list[str] | None = None  # that the server had
 
     def reaches(self, run):
-        """Whether it can have been in the way. Who looks for a key's server may ask another one first."""
+        """Whether it can have been in the way. A client that looks for a key's server may ask another one first."""
         return self.run in (None, run.name) and self.via in (None, run.via)
 
     def befalls(self, run):
@@ -79,7 +79,7 @@ class Write:
 
 @dataclass
 class Look:
-    """What rlock log said at a moment, of one key."""
+    """The output of rlock log at a moment, for one key."""
 
     key: str
     begin: int

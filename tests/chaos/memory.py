@@ -1,4 +1,4 @@
-"""What the server remembers of runs: looked at all the while, and compared with what their jobs recorded."""
+"""The server's record of runs: read all the time, and compared with the records of the jobs."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What befalls the processes and the servers of a chaos run, one seed one sequence of choices."""
+"""Faults of the processes and the servers of a chaos run: a seed is a sequence of choices."""
 
 import contextlib
 import os
@@ -69,7 +69,7 @@ class Nemesis(threading.Thread):
             self.hit(client, "kill-rlock", client.process.pid, signal.SIGKILL)
 
     def kill_head(self, client):
-        """It and whoever has waited longest for the same key, as when a host dies."""
+        """The holder and the longest waiter for the same key, as when a host dies."""
         with self.picking:
             waiters = [other for other in self.crowd.clients()
                        if other.key == client.key and not other.holds_still and not other.job()]
@@ -80,7 +80,7 @@ class Nemesis(threading.Thread):
             self.kill_rlock(each)
 
     def time_out(self, client):
-        """What timeout(1) does: TERM for the process, and at once for its group."""
+        """As timeout(1) does: TERM for the process, and at once for its group."""
         if client.process.poll() is None:
             self.hit(client, "time-out", client.process.pid, signal.SIGTERM)
             with contextlib.suppress(ProcessLookupError):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from history import MS, SECOND, Section
 
-# What a process needs to act on what it knows, when dozens of others want the same two processors.
+# The time that a process needs to act, when dozens of others want the same two processors.
 REACTION = SECOND
 # From the grant to the job's first word: the grant may have come before a fault, the word after.
 START = 1500 * MS
@@ -12,7 +12,8 @@ START = 1500 * MS
 
 @dataclass
 class Excuse:
-    """What no lock with a lease can help (README, "What it does not promise"), and in which order the two were granted."""
+    """The excuse, if no lock with a lease can prevent it (README, "What it does not promise"), and the order of the two
+    grants."""
 
     kind: str
     earlier: Section

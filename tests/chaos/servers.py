@@ -78,7 +78,7 @@ class Redis(Server):
         until(lambda: self.ask("ping") == "PONG", "for a server to come up")
 
     def program(self):
-        """redis-tools alone has the server, too, as the program that checks its files (see tests/lib/server.bash)."""
+        """redis-tools alone also has the server, as the program that checks its files (see tests/lib/server.bash)."""
         program = shutil.which("redis-server")
         if not program:
             program = f"{self.directory}/redis-server"
@@ -193,7 +193,7 @@ class Postgres(Server):
 
 
 class ZooKeeper(Server):
-    """What it was told outlives it on the disk, in time: nobody takes the machine away."""
+    """Its data survives it on disk, in time: the machine stays up."""
 
     def __init__(self, directory, number, members):
         super().__init__(directory)

@@ -1,11 +1,11 @@
-"""Slots: each done once, by whoever it was; none that was missed; attempts that are counted."""
+"""Slots: each done once, by any run; none missed; attempts counted."""
 
 from history import MS, SECOND
 from exits import exit_code_of
 from gaps import SERVER_FAULTS
 from overlaps import START
 
-# What a server forgets, or a replica that never heard of it.
+# A slot that a server lost, or a replica never received.
 FORGETTING = ("wipe", "failover", "down", "restart", "minority-down")
 PAUSES = ("pause-tree", "pause-rlock")
 
@@ -85,7 +85,7 @@ def forgotten(faults, run, begin, end):
 
 
 def found_done(history, counts, name, runs):
-    """Whoever ran nothing tells of a run that did end so; and all that share a slot of the same."""
+    """A run that did nothing reports one that did end so; and all that share a slot report the same one."""
     by_token = {run.section.token if run.section else run.status["token"]: run for run in runs
                 if run.section or ended(run)}
     told = {}

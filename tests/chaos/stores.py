@@ -46,10 +46,10 @@ class Store:
         return None
 
     def sweep(self, rlock, keys):
-        """What the dead left goes with whoever comes next, if it does not end by itself."""
+        """Leftovers of the dead go with the next user, if they do not expire."""
 
     def leftovers(self):
-        """What the server still has, when nobody is there any more, apart from fences, which end by themselves."""
+        """The leftovers on the server after all clients have gone, without fences, which expire."""
         return []
 
     def stop(self):
@@ -59,8 +59,8 @@ class Store:
 
 
 def companions(redis):
-    """What a server has that nobody needs any more: all but fences, which end by themselves within a day, and the memory of
-    runs and the slots, which take eight."""
+    """Unneeded keys on a server: all but fences, which expire within a day, and the record of runs and slots, which
+    takes eight."""
     if redis.ask("ping") != "PONG":
         return [f"no answer from {redis.path}"]
     day = 86_400_000
@@ -84,7 +84,7 @@ def lost_packets(rng, port, both_ways, one_way, **more):
 
 
 def on_the_way(rng, proxy, grant):
-    """What befalls those who go through a proxy; grant: a text that stands in the requests for one."""
+    """Faults of clients behind a proxy; grant: a text in requests for one."""
     def trouble(kind, seconds, mode):
         return Trouble(kind, seconds, lambda: proxy.switch(mode), lambda: proxy.switch("pass"), via="proxy")
 
@@ -204,7 +204,7 @@ class Sentinels(Replicated):
 
 
 class Cluster(Replicated):
-    """What befalls one master does not concern the keys of the others."""
+    """Faults of one master do not concern the keys of the others."""
 
     modes = ("x", "x", "x", "s")
     count = 3
@@ -330,7 +330,7 @@ class Ensemble(Store):
         ])
 
     def away(self, node, seconds):
-        """Who leads is missed by all, until the others choose another one."""
+        """All miss the leader, until the others elect another one."""
         kind = "leader-away" if node.mode() == "leader" else "server-away"
         return pause(kind, seconds, [node], self.await_order)
 
@@ -339,7 +339,7 @@ class Ensemble(Store):
         self.await_order()
 
     def await_order(self):
-        """Who was away believes for a moment that nothing has changed."""
+        """A server that was away believes for a moment that nothing has changed."""
         for _ in range(2):
             time.sleep(0.3)
             until(self.is_whole, "for the ensemble to be whole again", 60)

@@ -188,7 +188,7 @@ token_of_waiter() {
   [[ ! -e $T/ran ]]
 }
 
-@test "a waiter for a permit, for one of some names, or among readers is found, too" {
+@test "cancel also finds a waiter for a permit, for one of some names, or among readers" {
   local how key=$K
   local -a options
   own_server

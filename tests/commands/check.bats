@@ -17,7 +17,7 @@ load ../lib/rlock
   assert_one_stderr_line "the lease of '$K' ends in"
 }
 
-@test "not any more once it is gone or another's" {
+@test "check fails once the lock is gone or another's" {
   attempt -k "$K" -- sh -c 'redis-cli -s "$SERVER/redis.sock" del "$RLOCK_KEY" >/dev/null; "$RLOCK_BIN" check'
   assert_equal "$status" 76
   assert_stderr_line "this token does not hold '$K' (any more): it is free"

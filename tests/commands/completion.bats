@@ -96,7 +96,7 @@ fish_offers() {
   let_go holder
 }
 
-@test "a word with quotes is completed, too, and the quotes stay" {
+@test "a word with quotes is also completed, and the quotes stay" {
   hold holder -k 'tick:tock tack'
   hold other -k "it's"
   in_bash "send rlock inspect 'tick:to\\t" "expect ck tack' " 'send --js\t' 'expect on ' 'send \r' 'expect "state": "held"' \

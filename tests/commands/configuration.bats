@@ -118,7 +118,7 @@ build_root() {
   use_server "$T/root/srv"
 }
 
-# in_root ARG...: rlock there. With /proc, which the sanitizers need; in a mount namespace where one can be had.
+# in_root ARG...: rlock there. With /proc, which the sanitizers need; in a mount namespace if the system allows one.
 in_root() {
   local inside=()
   if ((EUID != 0)); then

@@ -110,7 +110,7 @@ not_executable() {
     as_nobody=(setpriv --reuid=65534 --clear-groups --inh-caps=+dac_override --ambient-caps=+dac_override)
   fi
   redis set "$K" other px 60000
-  # the leak check of a sanitizer forks, too
+  # the leak check of a sanitizer also forks
   launch waiter "${as_nobody[@]}" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$RLOCK_BIN" -q -k "$K" -w 60s -- touch "$T/ran"
   wait_queued "$K" 1
   "${as_nobody[@]}" prlimit --pid "${PIDS[waiter]}" --nproc=1:1

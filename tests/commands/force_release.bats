@@ -65,7 +65,7 @@ load ../lib/rlock
   free "$K"
 }
 
-@test "a foreign holder is removed, too" {
+@test "a foreign holder is also removed" {
   redis set "$K" redlock-token px 60000
   run rlock force-release "$K" --yes --wait 100ms
   assert_success
@@ -121,7 +121,7 @@ load ../lib/rlock
 pgrep_own() {
   local text=$1 pid
   for pid in $(marked_processes); do
-    # One that ends meanwhile has no command line any more.
+    # A process that ends meanwhile has no command line.
     if [[ $pid != "${PIDS[holder]}" ]] && { tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | grep -qF -e "$text"; then
       echo "$pid"
     fi

@@ -142,7 +142,7 @@ load ../lib/rlock
   start waiter -k "$K" -w 60s -- true
   wait_until says "$T/waiter.err" waiting
   [[ $(<"$T/waiter.err") != *' for '[0-9]* ]]
-  # The waiter, too, has come after now.
+  # The waiter has also come after now.
   redis zadd "$(companion "$K" queue)" "$(($(now_us) + 3600000000))" "$(redis zrange "$(companion "$K" queue)" 0 0)" >/dev/null
   attempt inspect "$K"
   assert_line --regexp "^ +1 .*, since unknown: the server's clock has gone back"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What the server remembers: rlock log, overdue, the last run of inspect, --history.
+# The server's record of runs: rlock log, overdue, the last run of inspect, --history.
 load ../lib/rlock
 load ../lib/quorum
 
@@ -137,7 +137,7 @@ outcomes() {
   assert_output released
 }
 
-@test "a claim that came to nothing leaves no run" {
+@test "a failed claim leaves no run" {
   hold holder -k "$K"
   attempt -k "$K" -- true
   attempt -k "$K" -w 200ms -- true
@@ -178,7 +178,7 @@ outcomes() {
   assert_less "$(redis pttl "$(companion "$K" runs)")" 691200001
 }
 
-@test "several locks, by a pattern; all without one; a name with letters of a glob, too" {
+@test "several locks, by a pattern; all without one; also a name with letters of a glob" {
   own_server
   attempt -k job:a -- true
   attempt -k job:b -- true
@@ -280,7 +280,7 @@ outcomes() {
   assert_equal "$(json 'str(d["locks"][0]["runs"][1]["fence"])' log --json "$K")" "$fence"
   attempt overdue "$K" --within 1h
   assert_success
-  # What one server alone has, and which never ended: a claim that it never heard was taken back.
+  # A run without an end that only one server has: it never heard that the claim was withdrawn.
   node 1 lpush "{$K}:rlock:runs" $'9\tu@h:1/x#1\t9\t0\t\t' >/dev/null
   run outcomes "$K"
   assert_output 'exited 0 exited 5'

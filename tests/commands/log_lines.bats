@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What rlock says of a run in a log: -v, -vv, --log-json, the journal, the label of a CI job.
+# rlock's log lines about a run: -v, -vv, --log-json, the journal, the label of a CI job.
 load ../lib/rlock
 load ../lib/namespaces
 
@@ -75,7 +75,7 @@ logged() {
   logged "$T/waiter.err" released '.outcome == "exited" and .number == 0 and .held_ms >= 0'
 }
 
-@test "--log-json: errors of usage and of servers, from a variable or a file, too" {
+@test "--log-json: errors of usage and of servers, also from a variable or a file" {
   RLOCK_LOG_JSON=1 attempt -k "$K" -t 1ms -- true
   assert_equal "$status" 64
   jq -e '.level == "error" and .event == "message" and (.message | contains("--ttl"))' "$T/attempt.err"
@@ -147,7 +147,7 @@ PYTHON
   assert_success
 }
 
-# remember MS: that the last three runs under $K took so long.
+# remember MS: records three runs under $K of that length.
 remember() {
   local now
   now=$(date +%s%3N)
@@ -157,7 +157,7 @@ remember() {
   done
 }
 
-@test "whoever waits is told how long: in a log and by inspect; nothing where the holder is far over that" {
+@test "a waiter sees how long: in a log and by inspect; nothing if the holder is far over that" {
   hold holder -k "$K"
   remember 60000
   start first -k "$K" -w 60s -- true

@@ -291,7 +291,7 @@ os.execv(sys.argv[2], sys.argv[2:])' "$SOMEBODY" "$OTHERS_RLOCK" --status-file "
   assert_equal "$(status_of 'd["server"]')" "$RLOCK_SERVER"
 }
 
-@test "a lock that was lost before its job ended is said there, too" {
+@test "it also reports a lock that was lost before its job ended" {
   with_status --ttl 60s -- sh -c 'redis-cli -s "$SERVER/redis.sock" set "$RLOCK_KEY" thief >/dev/null'
   assert_success
   assert_one_stderr_line 'had lost the lock'

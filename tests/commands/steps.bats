@@ -58,7 +58,7 @@ acquire() {
   assert_less $((output / 1000000 - before)) 3000
 }
 
-@test "what has ended is not ours any more" {
+@test "an expired lock is not ours" {
   attempt acquire -k "$K" -w 5s --ttl 100ms
   TOKEN=$output
   wait_free "$K"

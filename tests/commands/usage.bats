@@ -140,7 +140,7 @@ refuses_option() {
   refuses 78 'try redis://lock1' -S lock1 -k "$K" -- touch "$T/ran"
   refuses 78 'try unix:///run/redis.sock for the socket of a Redis, file:/run/redis.sock for a directory' \
     -S /run/redis.sock -k "$K" -- touch "$T/ran"
-  # What could be user:password whose @host is missing is not shown.
+  # A text that may be user:password without its @host is not shown.
   for url in redis://x:y redis://:6379:1; do
     refuses 78 "'redis://…' is not valid" -S "$url" -k "$K" -- touch "$T/ran"
   done

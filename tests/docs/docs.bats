@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What --help, the man pages, the README and the source say is the same.
+# Agreement of --help, the man pages, the README and the source.
 load ../lib/rlock
 
 # Every subcommand, a line each, as --help lists them.

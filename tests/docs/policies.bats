@@ -38,7 +38,7 @@ policy() {
   done < <(lines_of)
 }
 
-# What a line can do. Each takes the line from COMMAND.
+# The abilities of a line. Each takes the line from COMMAND.
 
 queues_in_order() {
   local each
@@ -223,7 +223,7 @@ until [ -e $T/work/job.go ]; do sleep 0.02; done"
   is_skipped
 }
 
-@test "ShedLock, lockAtMostFor: so long the lock outlives its host, and no longer" {
+@test "ShedLock, lockAtMostFor: the lock outlives its host by that time, and no longer" {
   policy 'ShedLock' 'lockAtMostFor'
   is_skipped
   rm "$T/work/job.go"

@@ -511,7 +511,7 @@ echo \"\$HOST \$*\" >>$T/reboots"
   assert_equal "$(paste -sd , "$T/reboots")" 'one reboot,two reboot'
 }
 
-@test "a licence pool: three at once and no more" {
+@test "a licence pool: three at once, not four" {
   local each
   at_home
   recipe 'A licence pool' >"$T/line"

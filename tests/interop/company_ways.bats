@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What only one other client does, or only some of rlock's ways to hold: see company_clients.bats for all the rest.
+# Cases of only one other client, or of only some of rlock's ways to hold; company_clients.bats has all others.
 load ../lib/rlock
 load ../lib/company
 load ../lib/quorum

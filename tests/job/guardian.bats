@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Whatever dies, is stopped or hangs: the job's whole tree is gone before its lease can pass to another.
+# If any process dies, stops or hangs, the job's whole tree is gone before its lease can pass to another run.
 load ../lib/rlock
 
 # family: a job with a child, an orphan, a daemon, and a daemon that has nothing of its parents' but its birth. Each notes
@@ -232,7 +232,7 @@ has_threads() {
   ((${#tasks[@]} >= count))
 }
 
-@test "a debugger stops rlock's main thread: the job ends before the lease, which is not refreshed any more" {
+@test "a debugger stops rlock's main thread: the job ends before the lease, which is no longer refreshed" {
   hold_family holder --ttl 2s
   stop_main_thread holder
   wait_free "$K"
@@ -364,7 +364,7 @@ only_child() {
   [[ $(<"/proc/$parent/task/$parent/children") == "$child " ]]
 }
 
-@test "rlock leaves no zombie of its guardian to whoever started it" {
+@test "rlock leaves no zombie of its guardian to its parent" {
   # With a subreaper as the parent, for nobody would see what init reaps.
   run "$PYTHON" -c '
 import ctypes, os, sys
@@ -398,7 +398,7 @@ storm() {
   exec {turn}>"${TESTS_TMPDIR:-$BATS_RUN_TMPDIR}/storm"
   flock "$turn"
   start "$name" -k "$K" "$@" -- "$T/storm" 10 8 "$T/last"
-  exec {turn}>&- # the job has it, too: the turn ends when the last of it has
+  exec {turn}>&- # the job also has it: the turn ends with the job's last process
   wait_until test -s "$T/last"
   sleep 0.5 # the storm is on its height
 }
@@ -419,7 +419,7 @@ calm() {
   [[ $before == "$(last_beat)" ]]
 }
 
-@test "kill -9 of rlock: a job that forks and exits as fast as it can is gone soon, too" {
+@test "kill -9 of rlock: even a job that forks and exits as fast as it can is gone soon" {
   local killed
   storm holder --ttl 60s
   launch bystander sleep 60
@@ -433,7 +433,7 @@ calm() {
   signal KILL bystander
 }
 
-@test "INT after TERM: a job that forks and exits as fast as it can is gone soon, too" {
+@test "INT after TERM: even a job that forks and exits as fast as it can is gone soon" {
   local killed
   storm holder --ttl 60s
   signal TERM holder

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What is remembered of runs that are killed. KILLS=1000 scripts/test kills: so many, which takes some minutes.
+# The record of killed runs. KILLS=1000 scripts/test kills: so many, which takes some minutes.
 # stores: redis postgres local
 load ../lib/rlock
 load ../lib/stores

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# What a machine may lack: a reader of stderr, threads, descriptors, a file server, name servers.
+# Resources that a machine may lack: a reader of stderr, threads, descriptors, a file server, name servers.
 load ../lib/rlock
 load ../lib/loading
 load ../lib/hostile
 load ../lib/quorum
 
-# full_pipe: $T/pipe takes nothing any more, and its reader does not read, until `let_go_pipe`. It is descriptor 8.
+# full_pipe: $T/pipe is full, and its reader does not read, until `let_go_pipe`. It is descriptor 8.
 full_pipe() {
   mkfifo "$T/pipe"
   launch reader "$PYTHON" -c 'import os, sys, time; end = os.open(sys.argv[1], os.O_RDONLY); time.sleep(60)' "$T/pipe"
@@ -194,7 +194,7 @@ as_somebody() {
   fi
 }
 
-@test "no thread to be had for the refresh: the job runs on, and is refreshed when there is one" {
+@test "no thread for the refresh: the job runs on, and the lock is refreshed when there is one" {
   as_somebody
   rm -f "$T/go"
   launch holder "${SOMEBODY[@]}" "$RLOCK_BIN" -k "$K" --ttl 6s -- "$LIB/until-file" "$T/go" 4
@@ -210,9 +210,9 @@ as_somebody() {
   assert_one_stderr_line 'cannot refresh the lease: starting a thread: Resource temporarily unavailable; trying again'
 }
 
-@test "no thread to be had for the refresh at all: the line that tells of the loss says why" {
+@test "no thread for the refresh at all: the line about the loss says why" {
   as_somebody
-  export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # the leak check of a sanitizer needs a thread, too
+  export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # the leak check of a sanitizer also needs a thread
   launch holder "${SOMEBODY[@]}" "$RLOCK_BIN" -k "$K" --ttl 3s -- "$LIB/until-file" "$T/go" 4
   wait_until says "$T/holder.out" started
   "${SOMEBODY[@]}" prlimit --pid "${PIDS[holder]}" --nproc=1:
@@ -221,7 +221,7 @@ as_somebody() {
   assert_stderr_line 'could not be refreshed in time (cannot refresh the lease: starting a thread: Resource'
 }
 
-@test "no thread to be had for the look-up of a name: that is the reason" {
+@test "no thread for the look-up of a name: that is the reason given" {
   as_somebody
   export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
   attempt_as_somebody prlimit --nproc=1 "$RLOCK_BIN" -S redis://one.example:6379 -k "$K" -- touch "$T/ran"
@@ -277,11 +277,11 @@ attempt_as_somebody() {
   assert_success
 }
 
-@test "no thread to be had for the servers of a quorum: they are asked one after the other" {
+@test "no thread for the servers of a quorum: they are asked one after the other" {
   start_quorum
   as_somebody
   rm -f "$T/go"
-  # the leak check of a sanitizer needs a thread, too
+  # the leak check of a sanitizer also needs a thread
   launch holder "${SOMEBODY[@]}" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$RLOCK_BIN" -k "$K" --ttl 4s -- "$LIB/until-file" "$T/go" 4
   wait_until says "$T/holder.out" started
   sleep 1.5 # now it has its thread

@@ -127,7 +127,7 @@ forwards() {
   assert_equal "$status" 5
 }
 
-@test "nohup rlock survives a hangup while it waits, too" {
+@test "nohup rlock also survives a hangup while it waits" {
   redis set "$K" other px 60000
   launch waiter env --ignore-signal=HUP "$RLOCK_BIN" -k "$K" -w 60s -- echo ran
   wait_queued "$K" 1
@@ -182,7 +182,7 @@ with_alarm() {
   queued "$K" 0
 }
 
-@test "a stderr that may not grow any more does not take the exit code away" {
+@test "a stderr that may not grow does not take the exit code away" {
   head -c 2000 /dev/zero >"$T/full"
   # shellcheck disable=SC2016
   launch holder bash -c 'ulimit -f 1; exec "$RLOCK_BIN" -k "$K" -t 2s -- "$LIB/until-file" "$T/never" 2>>"$T/full"'
@@ -246,7 +246,7 @@ one_term() {
   done
 }
 
-@test "TERM to the group: what a shell has started gets it once, and what has left the group gets it, too" {
+@test "TERM to the group: a shell's children get it once, and processes that have left the group also get it" {
   launch holder setsid --wait "$RLOCK_BIN" -k "$K" --grace 20s --ttl 60s -- sh -c "
     '$LIB/log-signals' '$T/job.log' '$T/job.end' 7 & setsid '$LIB/log-signals' '$T/far.log' '$T/job.end' 7 & wait"
   wait_until says "$T/job.log" started
@@ -277,7 +277,7 @@ has_witness() {
   assert_equal "$status" 5
 }
 
-@test "a job that signals its group with kill -- -PGID from a child goes on, too" {
+@test "a job that signals its group with kill -- -PGID from a child also goes on" {
   launch holder setsid --wait "$RLOCK_BIN" -k "$K" -- bash -c 'trap "" TERM; group=$(ps -o pgid= -p $$)
     for round in 1 2; do "$PYTHON" -c "import os, sys; os.kill(-int(sys.argv[1]), 15)" "$group"; sleep 1.2; done; exit 5'
   finish holder

@@ -329,7 +329,7 @@ sys.exit(len(columns) != 1)' "$output" || fail "$output"
   finish holder
 }
 
-@test "--watch goes on while the server is away, and TERM ends it cleanly, too" {
+@test "--watch goes on while the server is away, and TERM also ends it cleanly" {
   own_server
   hold holder -k "$K"
   run in_terminal "expect $K" "run kill -STOP \$(cat '$SERVER/pid')" 'expect no answer' "run kill -CONT \$(cat '$SERVER/pid')" "expect $K" \

@@ -65,7 +65,7 @@ load ../lib/namespaces
   assert_success
 }
 
-@test "a lost lock ends a stopped job, too" {
+@test "a lost lock also ends a stopped job" {
   start holder -k "$K" -t 600ms -- "$LIB/until-file" "$T/never"
   wait_until says "$T/holder.out" started
   kill -STOP "$(job_of holder)"

@@ -6,7 +6,7 @@
 readonly STOPPING='15 2'
 readonly OTHERS='1 3 4 5 6 7 8 10 11 12 13 14 16 18 20 21 22 23 24 25 26 27 28 29 30 31 34 37 50 64'
 
-# counting COMMAND...: COMMAND is in front of the job that counts; returns when the job runs. What it reads from $T/in has
+# counting COMMAND...: COMMAND is in front of the job that counts; returns when the job runs. Each line from $T/in makes
 # it signal its own group.
 counting() {
   ulimit -c 0

@@ -89,7 +89,7 @@ job_of() {
   first_child "$(guardian_of "$name")"
 }
 
-# What stands between the two.
+# The text between the two.
 guardian_of() {
   local name=$1
   first_child "${PIDS[$name]}"

@@ -112,7 +112,7 @@ companion() {
   fi
 }
 
-# What is left of KEY when nobody uses it any more, and of all that is on the server: its fence, and the memory of its runs.
+# The leftovers of an unused KEY, and of everything on the server: its fence, and the record of its runs.
 only_left() {
   local key=$1
   diff <(redis --raw keys '*' | sort) <(printf '%s\n' "$(companion "$key" fence)" "$(companion "$key" runs)" | sort)

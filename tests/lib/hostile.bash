@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Servers that mean no good, and what every question to them has to cost.
 
-# What rlock may take of memory, in KiB. One answer: 16 MiB in hiredis' buffer, at worst 16 MiB more for what is made
+# rlock's limit of memory, in KiB. One answer: 16 MiB in hiredis' buffer, at worst 16 MiB more for what is made
 # of it, 26 MiB of elements; a list: 64 MiB. Sanitizers keep freed memory, up to 256 MiB, and shadow the rest.
 memory_bar() {
   if sanitized; then

@@ -94,7 +94,7 @@ def holder(number, who, kind):
     return [b"kind", kind, b"token", who, b"left", number, b"held", number, b"more", number]
 
 
-# What a script of rlock's answers to who wants a lock, inspects one and scans for them.
+# The answers of rlock's scripts to a claim, an inspection and a scan.
 def busy(number, who=b"somebody", kind=b"holder"):
     return wire([b"busy", b"holder", holder(number, who, kind), b"waiting", number])
 

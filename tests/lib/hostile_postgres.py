@@ -49,7 +49,7 @@ NUMBER = struct.pack(">q", 1)
 
 
 def answers(kind):
-    """What is sent, again and again where it never ends."""
+    """Sends this, repeatedly if it never ends."""
     if kind == "nothing":
         return
     if kind == "endless":
@@ -78,7 +78,7 @@ def answers(kind):
 
 
 def welcomes(kind):
-    """What never ends, in place of a welcome."""
+    """An endless message instead of a welcome."""
     if kind == "early-notices":
         yield ACCEPTED
         while True:

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 WORKERS = 10  # most of the time they wait for leases to end
 TTL = 2000  # ms
 LEASE = 0 if sys.argv[2].startswith("file:") else TTL  # what a lock outlives its holder by
-# What is remembered of one lock is 50 runs; more would hide what a later one did to an earlier one.
+# The server records 50 runs of a lock; with more, the effect of a later one on an earlier one would be hidden.
 RUNS_OF_A_KEY = 40
 
 # A tree: a child, and a daemon in a session of its own. It says how it ends, as the last thing before it does.
@@ -33,8 +33,8 @@ exit "$2"
 
 
 def host():
-    """What makes a run the first process of a PID namespace, where that is allowed: the kernel kills all of one at an
-    instant."""
+    """The command that makes a run the first process of a PID namespace, if allowed: the kernel kills all of one at
+    once."""
     for user in [], ["--map-root-user"]:
         command = ["unshare", *user, "--pid", "--fork", "--mount-proc"]
         with contextlib.suppress(OSError):

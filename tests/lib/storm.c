@@ -32,7 +32,7 @@ int main(int count, char** words) {
     for (;;) {
       *beat = now();
       if (*beat > end) _exit(0);
-      if (fork() != 0) _exit(0);  // also where there is no process to be had
+      if (fork() != 0) _exit(0);  // also if no process can be created
     }
   }
   sleep((unsigned)seconds);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What a lock cannot prevent, and a resource that remembers the fence can.
+# Accidents that a lock cannot prevent, but a resource that checks the fence can.
 load ../lib/rlock
 
 new_database() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --max-hold: the job is gone so long after the grant.
+# --max-hold: the job is gone that long after the grant.
 load ../lib/rlock
 
 @test "the job is stopped in time for that, 76, and the lock is free" {

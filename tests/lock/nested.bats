@@ -92,7 +92,7 @@ $K:b=$(fence "$K:b")"
   [[ ! -e $T/ran ]]
 }
 
-@test "a lock that is not the outer run's any more is not relied on" {
+@test "a nested run does not rely on a lock that the outer run has lost" {
   attempt -k "$K" --on-lost warn -- sh -c \
     'redis-cli -s "$SERVER/redis.sock" set "$K" thief >/dev/null; "$RLOCK_BIN" -k "$K" --reentrant -- touch "$T/ran"'
   assert_equal "$status" 76

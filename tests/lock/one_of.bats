@@ -65,11 +65,11 @@ holds_one() {
   assert_equal "$status" 78
   let_go one
   [[ ! -e $T/ran ]]
-  attempt -k "$K" --one-of b,a -- true # nobody uses it any more
+  attempt -k "$K" --one-of b,a -- true # the key is unused now
   assert_success
 }
 
-@test "a step is told, too" {
+@test "a step also gets it" {
   attempt acquire -k "$K" --one-of 'gpu 0,gpu 1' --ttl 60s --export
   assert_success
   eval "$output"

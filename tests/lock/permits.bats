@@ -86,7 +86,7 @@ permit() {
   finish dead
 }
 
-@test "another number of permits is an error, with whoever holds" {
+@test "another number of permits is an error that names the holder" {
   permit one
   attempt -k "$K" --permits 3 -w 10s -- touch "$T/ran"
   assert_equal "$status" 78
@@ -115,7 +115,7 @@ permit() {
   finish waiter
 }
 
-@test "once nobody uses the key any more, it may be used in another way" {
+@test "once the key is unused, it may be used in another mode" {
   attempt -k "$K" --permits 2 -- true
   assert_success
   attempt -k "$K" --permits 3 -- true

@@ -5,7 +5,7 @@ load ../lib/rlock
 # told: what a job is told of its slot.
 told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
 
-@test "the first one runs it, whoever comes later finds it done and exits 0 without a word" {
+@test "the first run does it, later ones find it done and exit 0 silently" {
   attempt -k "$K" --slot 2026-11-24 -- sh -c "$told"
   assert_success
   assert_output '2026-11-24 1'
@@ -20,7 +20,7 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   assert_output '2026-11-25 1'
 }
 
-@test "a run that failed is an end, too; with --share the others exit as it did" {
+@test "a failed run also ends it; with --share the others exit as it did" {
   attempt -k "$K" --slot one -- sh -c 'exit 7'
   assert_equal "$status" 7
   attempt -k "$K" --slot one -- touch "$T/ran"
@@ -85,7 +85,7 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   watch_wire "$T/wire"
   hold holder -k "$K" --slot s
   for i in 1 2 3; do queue_up "spare$i" "$K" "$i" --slot s -- touch "$T/ran"; done
-  wait_until listening 4 # the holder, too, after a second
+  wait_until listening 4 # also the holder, after a second
   wire_mark "$T/wire" one
   let_go holder
   for i in 1 2 3; do finish "spare$i"; done
@@ -196,7 +196,7 @@ slot_is_done() { [[ $(redis get "$(companion "$K" "slot:$1")") == done* ]]; }
   assert_output 's 2'
 }
 
-@test "whoever cancels it does not want a spare to begin it again" {
+@test "after a cancel no spare begins it again" {
   hold holder -k "$K" --slot s
   queue_up spare "$K" 1 --slot s -- touch "$T/ran"
   queue_up sharing "$K" 2 --slot s --share -- touch "$T/ran"

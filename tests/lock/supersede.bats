@@ -145,7 +145,7 @@ older_is_sent_away() {
   [[ ! -e $T/ran ]]
 }
 
-@test "the next word is the command, not whom to supersede; a variable says it, too" {
+@test "the next word is the command, not the argument; a variable also sets it" {
   own_server
   attempt -k "$K" --supersede echo waiting
   assert_success
@@ -248,7 +248,7 @@ older_is_sent_away() {
   [[ ! -e $T/ran ]]
 }
 
-@test "it cannot be had without waiting" {
+@test "it cannot be acquired without waiting" {
   attempt -k "$K" --supersede -n -- touch "$T/ran"
   assert_equal "$status" 64
   assert_one_stderr_line --supersede

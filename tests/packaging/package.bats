@@ -17,7 +17,7 @@ setup_file() {
 teardown_file() { :; }
 use_server() { :; }
 
-# What is packaged is a release of two programs (tests/packaging/static.bats).
+# The packages contain a release of two programs (tests/packaging/static.bats).
 is_released() {
   grep -qx 'CMAKE_BUILD_TYPE:STRING=Release' "$BUILD/CMakeCache.txt" &&
     [[ $(readelf --wide --program-headers "$RLOCK_BIN") != *INTERP* ]]
@@ -197,7 +197,7 @@ members() { ar p "$DEB" data.tar.xz control.tar.gz | sha256sum; }
   assert_equal "$(od -An -tu4 -j4 -N4 "$FILE_T/root/usr/share/man/man1/rlock.1.gz" | tr -d ' ')" 0
 }
 
-@test "cpack by itself makes a tarball, too, which keeps the licences and pages as they are" {
+@test "cpack alone also makes a tarball, which keeps the licences and pages as they are" {
   is_released || return 0
   run tar -tf "$FILE_T/made/rlock-$VERSION-linux-$(uname -m).tar.xz"
   assert_line --regexp '/share/doc/rlock/LICENSE$'

@@ -216,7 +216,7 @@ C
   touch "$T/end"
   finish holder
   assert_success
-  # What a run on a plain server gives its job.
+  # The environment of a job that runs on a plain server.
   exec 8<"$T/ca.crt"
   launch plain "$RLOCK_BIN" -S "unix://:secret@$SERVER/redis.sock" -k "$K" -- sh -c 'env; ls -l /proc/self/fd; echo "$PPID"'
   exec 8<&-

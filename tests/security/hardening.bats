@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What stands between a mistake with memory and its use: facts about the program that was built.
+# The barriers between a memory error and its exploit: facts about the built program.
 load ../lib/rlock
 
 setup_file() { :; }
@@ -76,7 +76,7 @@ assert_flag() {
     run elf --section-headers
     refute_output --partial '.got.plt' # it would be what stays writable
     is_release || continue
-    # What was made read-only lies between the constants and what is written to.
+    # The data made read-only lies between the constants and the writable data.
     run maps
     assert_success
     assert_equal "$(grep -F " $program" <<<"$output" | awk '{ print $2 }' | paste -sd' ')" 'r--p r-xp r--p r--p rw-p'

@@ -32,7 +32,7 @@ for path in sys.argv[1:]:
     text = open(path, "rb").read()
     assert text.isascii(), path
     json.loads(text)' "$T/json.out" "$T/list-json.out" "$T/status.json"
-  # People are not shown a novel: a line is at most so long.
+  # A line has a limit, so that nobody has to read a novel.
   run awk 'length($0) > 5000 { print FILENAME ": " length($0) }' "$T"/{busy,wait,inspect,list,cancel,verbose,check}.{out,err}
   assert_output ''
 }
@@ -68,7 +68,7 @@ for path in sys.argv[1:]:
   assert_equal "$(redis dbsize)" 7
   assert_equal "$(json '[l["key"] for l in d["locks"]]' list --json)" "[\"$K\"]"
   ask_everything
-  finish holder # it was asked to stop, too
+  finish holder # it was also asked to stop
 }
 
 @test "who waits, and what the companions say" {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What rlock makes is for its user alone, whatever the umask is, and nobody's trap in a shared directory catches it.
+# rlock's files are for its user alone, with any umask, and it avoids other users' traps in a shared directory.
 load ../lib/rlock
 load ../lib/others
 
@@ -94,7 +94,7 @@ kinds() { find "$1" -mindepth 1 -printf '%y\n' | sort | uniq -c | tr -s ' \n' ' 
   assert_output --partial "held by $(id -un)@"
   signal KILL holder
   finish holder
-  # What root's dead process left does not keep the group out.
+  # Leftovers of root's dead process do not keep the group out.
   umask 077
   run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" -w 10s -- echo ran
   assert_output --partial ran

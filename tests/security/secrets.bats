@@ -37,7 +37,7 @@ assert_nothing_told() {
   return 0
 }
 
-# What the job sees of rlock and of itself: its environment but for RLOCK_SERVER, and process lists.
+# The job's view of rlock and of itself: its environment without RLOCK_SERVER, and process lists.
 write_looker() {
   cat >"$T/look" <<'LOOK'
 #!/bin/sh
@@ -131,7 +131,7 @@ every_refusal() {
   assert_nothing_told
 }
 
-@test "a server behind TLS, whose certificate is refused, too" {
+@test "also a server behind TLS whose certificate is refused" {
   tls_server --requirepass "$PASSWORD"
   export RLOCK_SERVER="rediss://:$IN_URL@127.0.0.1:$TLS_PORT?cacert=$T/ca.crt"
   every_command

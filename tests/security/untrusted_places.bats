@@ -135,7 +135,7 @@ asks_all() {
       *) plant "$what" ;;
     esac
     code=0
-    # What has no end would take all memory before it takes all time.
+    # An endless file would exhaust memory before time.
     # shellcheck disable=SC2086
     (limit_memory && "$@" timeout -s KILL 20 "$OTHERS_RLOCK" $command) >"$T/said" 2>&1 </dev/null || code=$?
     if ((code > 100)) || [[ $(state_of_precious) != "$PRECIOUS_STATE" ]]; then
@@ -260,7 +260,7 @@ named_ends() {
     put_named "$what"
     named_ends 0 --status-file "$NAMED" -k "$K" -- true
   done
-  # While the job runs, too.
+  # Also while the job runs.
   for what in link dangling-link link-to-zero; do
     put_named others-file
     # shellcheck disable=SC2016

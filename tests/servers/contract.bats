@@ -211,7 +211,7 @@ cancelled() {
   assert_output 'my turn'
 }
 
-@test "permits: so many and no more" {
+@test "permits: exactly that many at once" {
   if ! can --permits; then
     refused --permits 2
     return 0
@@ -510,7 +510,7 @@ begin_failing() {
   wait_until says "$T/$name.out" started
 }
 
-# second_failure_is_the_last: the run named second fails, and there is no more.
+# second_failure_is_the_last: the run named second fails, and it is the last.
 second_failure_is_the_last() {
   touch "$T/second.go"
   finish second

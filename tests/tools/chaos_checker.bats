@@ -380,7 +380,7 @@ a_good_history() {
   condemned_for 'k lay idle for 7100 ms (clean) while somebody waited'
 }
 
-@test "a waiter that nobody lets in any more, and one that nobody ever let in" {
+@test "a waiter that is no longer let in, and one that never was" {
   a_good_history
   a_run r3 k 2500 9000 75
   condemned_for 'k lay idle for 6100 ms (clean) while somebody waited'
@@ -452,7 +452,7 @@ a_good_history() {
   condemned_for "r3, exit 0"
 }
 
-@test "a lock that was not had, but whose job ran; one that was lost, but says ran; a status that says something else" {
+@test "a lock that was not acquired, but whose job ran; one that was lost, but says ran; a status that says something else" {
   a_good_history
   a_run r3 k 3000 3500 75
   section r3 k 3100 3200 30 0
@@ -699,7 +699,7 @@ looks() {
   assert_output --partial 'the log says of r9: exited 0; there was no such run'
 }
 
-@test "a run that the log does not know any more, and one that a server forgot" {
+@test "a run that the log has lost, and one that a server forgot" {
   a_good_history
   looks 3100 3110 '"r2"'
   condemned_for 'the log of k does not know r1, which ended before'

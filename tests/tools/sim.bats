@@ -35,8 +35,8 @@ simulate() {
   ((BASH_REMATCH[1] >= 30))
 }
 
-# What it has found so far: the seed is the history.
-@test "a lock that is kept for --min-hold is had in time although the first waiter died" {
+# Its findings so far: the seed is the history.
+@test "a lock that is kept for --min-hold is acquired in time although the first waiter died" {
   local seed
   for seed in 85 279 282 713; do
     run -0 simulate --seed "$seed" --seeds 1 --shape min-hold
@@ -71,7 +71,7 @@ simulate() {
   run -0 simulate --seed 376730030 --seeds 1 --shape shared
 }
 
-@test "several locks on a quorum are had although a server is slow" {
+@test "several locks on a quorum are acquired although a server is slow" {
   run -0 simulate --seed 500074380 --seeds 1 --shape quorum-several
 }
 

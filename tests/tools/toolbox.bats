@@ -94,7 +94,7 @@ through_proxy() {
   assert_equal "$status" 129
 }
 
-@test "a terminal can be had where no devpts is mounted" {
+@test "a terminal is available even if no devpts is mounted" {
   local hide=()
   ((EUID == 0)) || skip 'only root can take /dev/pts away, and mount another: run the tests as root'
   if mountpoint -q /dev/pts; then

@@ -43,7 +43,7 @@ hands_on() {
   each_way hands_on
 }
 
-@test "who waits is served in the order of arrival, and fences grow, whoever is of which version" {
+@test "waiters are served in the order of arrival, and fences grow, in any mix of versions" {
   local number version last=0 fence
   as old hold holder -k "$K"
   for number in {1..8}; do
@@ -272,7 +272,7 @@ remembers() {
   done
 }
 
-@test "the memory of runs tells the truth of both, whoever asks" {
+@test "the record of runs is right for both versions" {
   each_way remembers
 }
 

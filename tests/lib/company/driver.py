@@ -1,4 +1,4 @@
-"""What the clients here that are written in Python share: a lock, driven line by line.
+"""Shared by the clients written in Python: a lock, driven line by line.
 
 usage of each: CLIENT.py NAME SOCKET
   NAME    what the client calls the lock; its key is the client's matter
@@ -6,7 +6,7 @@ usage of each: CLIENT.py NAME SOCKET
 
 Each line of the standard input is a command, each is answered by one line:
   acquire TTL [WAIT]    ms; TTL 0 is no expiry    yes TOKEN | no
-  extend TTL            so long from now          yes | no
+  extend TTL            ms from now                yes | no
   release                                         yes | no
   count FILE LOG STOP                             done | lost the lock
   end

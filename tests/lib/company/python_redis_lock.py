@@ -1,4 +1,4 @@
-"""What python-redis-lock (the package, module redis_lock) sends, replayed.
+"""Replays the commands of python-redis-lock (the package, module redis_lock).
 
 Facts from its source, src/redis_lock/__init__.py (3.7 and 4.0):
   key       lock:NAME, and a list lock-signal:NAME that wakes one waiter
@@ -57,7 +57,7 @@ class PythonRedisLock:
         give_up = time.monotonic() + wait / 1000
         while not self.connection.set(self.keys[0], self.id, nx=True, ex=expire):
             # It asks for whole seconds, no more than the expiry, and gives up after the first
-            # wait; to wait for longer is to call it again, as whoever uses it would.
+            # wait; a longer wait needs another call, as its users do.
             left = give_up - time.monotonic()
             if left <= 0:
                 return "no"

@@ -1,4 +1,4 @@
-"""What Redisson's RLock (plain, not fair) sends, replayed. It keeps a hash where others keep a string.
+"""Replays the commands of Redisson's RLock (plain, not fair). It keeps a hash where others keep a string.
 
 Facts from its source, RedissonLock.java and RedissonBaseLock.java (3.45):
   key       the name: a hash, field UUID:THREAD -> how often that thread has entered

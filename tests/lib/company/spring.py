@@ -1,4 +1,4 @@
-"""What Spring Integration's RedisLockRegistry sends, replayed.
+"""Replays the commands of Spring Integration's RedisLockRegistry.
 
 Facts from its source, RedisLockRegistry.java (7.0; servers older than 8.4 get these scripts):
   key       registryKey:lockKey

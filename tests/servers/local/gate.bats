@@ -21,7 +21,7 @@ wait_at_server() {
   wait_queued "$K" 1
 }
 
-# wait_at_gate NAME COMMAND...: NAME waits behind whoever has passed it.
+# wait_at_gate NAME COMMAND...: NAME waits behind the run that has passed it.
 wait_at_gate() {
   local name=$1
   shift
@@ -263,7 +263,7 @@ in_own_run() {
 }
 
 @test "whatever stands in the place of the gate's directories and files, a waiter goes without, and touches nothing else" {
-  # What the directory of this server's gates is called: FNV-1a.
+  # The name of the directory of this server's gates: FNV-1a.
   GATES=$("$PYTHON" -c 'import os; h = 0xcbf29ce484222325
 for c in os.environ["RLOCK_SERVER"].encode(): h = (h ^ c) * 0x100000001b3 % 2**64
 print("%016x" % h)')

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What many runs leave in the tables.
+# The leftovers of many runs in the tables.
 load ../../lib/rlock
 load ../../lib/postgres
 
@@ -23,7 +23,7 @@ use_server() { :; }
   done
   # Ten records of 50 runs, and 1,000 of a fence, in pages that are half empty by intent.
   assert_less "$(sql "select pg_total_relation_size('rlock.lock')")" 3000000
-  # What is over is swept by new keys.
+  # New keys sweep expired rows.
   sql "update rlock.lock set ends = now() - interval '2 days'"
   before=$(sql 'select count(*) from rlock.lock')
   for ((i = 0; i < 200; i++)); do

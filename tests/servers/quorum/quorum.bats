@@ -238,7 +238,7 @@ fence_is_confirmed() {
     for number in 1 2 3; do
       start "w$number" -q -k "$K:$round" -- sh -c "echo x >>'$T/ran$round'; exec '$LIB/until-file' '$T/go$round'"
     done
-    wait_until two_are_gone # whoever has it, has it as long as they ask
+    wait_until two_are_gone # the holder keeps it for as long as they ask
     touch "$T/go$round"
     for number in 1 2 3; do
       finish "w$number"
@@ -368,8 +368,8 @@ quickest_run() {
   done | sort -n | head -n 1
 }
 
-# silent_costs_little OF: whichever of the servers it is; scripts/bench quorum has the exact figure. What slows one of
-# the two measurements for a while is no silence, which slows each of three.
+# silent_costs_little OF: for any of the servers; scripts/bench quorum has the exact figure. A slowdown of one
+# measurement is not silence, which slows each of three.
 silent_costs_little() {
   local number healthy silent tries
   start_quorum "$1"

@@ -18,7 +18,7 @@ fence_of_job() {
   tr '\0' '\n' <"/proc/$(job_of holder)/environ" | sed -n 's/^RLOCK_FENCE=//p'
 }
 
-# one_fence: the job's, a nested run's and that of inspect are the same, with one server gone, too.
+# one_fence: the job's, a nested run's and that of inspect are the same, also with one server gone.
 one_fence() {
   local fence
   fence=$(fence_of_job)
@@ -29,7 +29,7 @@ one_fence() {
   assert_output --partial "nested $fence"
 }
 
-@test "the fence is one, whoever is asked: the late one's number was higher" {
+@test "all servers give one fence: the late one's number was higher" {
   start_quorum
   node 3 set "{$K}:rlock:fence" '9000000000000000 x' >/dev/null
   slow_third 15
@@ -38,7 +38,7 @@ one_fence() {
   stop_proxy
 }
 
-@test "the fence is one, whoever is asked: the late one's number was lower" {
+@test "all servers give one fence: the late one's number was lower" {
   start_quorum
   node 1 set "{$K}:rlock:fence" '9000000000000000 x' >/dev/null
   node 2 set "{$K}:rlock:fence" '9000000000000000 x' >/dev/null
@@ -134,7 +134,7 @@ not_asked_again() {
   # Now the third one would make two.
   node 1 del "$K:a" >/dev/null
   sleep 1
-  # On a busy machine another one may have been late, too; then all are asked, with another token.
+  # On a busy machine another one may also have been late; then all are asked, with another token.
   [[ ! -e $T/ran || $(<"$T/ran") != "$unheard" ]]
   node 2 del "$K:a" >/dev/null
   finish waiter
@@ -150,7 +150,7 @@ not_asked_again() {
   not_asked_again swallow-reply
 }
 
-@test "a lock that is not had leaves nothing at a server that is late" {
+@test "a failed claim leaves nothing at a late server" {
   start_quorum
   kill_redis "${NODES[0]}"
   kill_redis "${NODES[1]}"

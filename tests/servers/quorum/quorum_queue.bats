@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Who waits at a quorum: in the order they came, told and not asking, seen by operators.
+# Waiters at a quorum: served in order of arrival, woken without polling, visible to operators.
 load ../../lib/rlock
 load ../../lib/quorum
 

@@ -24,7 +24,7 @@ slot_at_is() {
   [[ $(slot_at "$number") == "$state"$'\t'"$attempt"$'\t'* ]]
 }
 
-@test "a slot is done for whoever comes later, whichever server is silent then" {
+@test "a slot is done for later runs, whichever server is silent then" {
   local number
   start_quorum
   attempt -k "$K" --slot s -- sh -c "$told; exit 3"
@@ -179,8 +179,8 @@ line_of_node_says_attempt() {
   assert_success
 }
 
-# fails NAME ARG...: a run for the slot, with one retry or RETRIES, that goes on until it is let go and then fails. What the first
-# server is told of it comes into $T/wire.
+# fails NAME ARG...: a run for the slot, with one retry or RETRIES, that goes on until it is let go and then fails. The
+# first server's traffic about it goes to $T/wire.
 fails() {
   local name=$1
   shift

@@ -166,7 +166,7 @@ everything() {
   [[ ! -e $T/ran ]]
 }
 
-@test "it is enough on each server of a quorum, too" {
+@test "it is also enough on each server of a quorum" {
   local number urls=''
   K=batch:quorum
   start_quorum
@@ -192,7 +192,7 @@ everything() {
   assert_success
 }
 
-@test "it is enough in a Cluster, too" {
+@test "it is also enough in a Cluster" {
   local dir
   K=batch:cluster
   start_cluster

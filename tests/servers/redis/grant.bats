@@ -29,7 +29,7 @@ nothing_held() {
   proxy delay 1600
   start waiter -k "$K" -t 3s --grace 1500ms -w 60s -- echo ran
   wait_until two_questions
-  # What takes the first grant back may be late itself, and is not to take the second.
+  # The withdrawal of the first grant may itself be late, and must not affect the second.
   wait_until tokens_on_wire "$T/wire" 2
   end_watching
   [[ ! -s $T/waiter.out ]]
@@ -50,7 +50,7 @@ two_questions() {
   proxy delay 700
   hold_stubborn holder -t 4s --grace 100ms
   proxy stall
-  lease_end=$(redis pexpiretime "$K") # nothing reaches the server any more
+  lease_end=$(redis pexpiretime "$K") # nothing reaches the server now
   finish holder
   assert_equal "$status" 76
   assert_less $(($(tail -n 2 "$T/beat" | head -n 1) / 1000)) "$lease_end"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A server that answers with anything: an error, in time, and never all of the memory. What it can answer stands in
-# lib/hostile.py, what it is asked in lib/survey.py.
+# A server that answers with anything: an error, in time, and never all of the memory. lib/hostile.py has its answers,
+# lib/survey.py the requests.
 load ../../lib/rlock
 load ../../lib/hostile
 load ../../lib/quorum
@@ -83,7 +83,7 @@ load ../../lib/quorum
 }
 
 
-# What is tried on somebody who has already been served well.
+# The attacks on a client that has already been served well.
 BLOWS=(http line-without-end deep-for-good wide-and-full silent drip ok granted-nothing busy-largest error-without-end)
 
 later() {
@@ -173,7 +173,7 @@ turn_on_waiters() {
   stop_hostile
 }
 
-@test "while it waits, and nothing that is an answer comes: it waits on, so long as it wants to" {
+@test "while it waits and no valid answer comes: it waits on until its limit" {
   local name
   local -a blows=(silent drip half-silent half-closed)
   turn_on_waiters 6s "${blows[@]}"

@@ -29,7 +29,7 @@ last_beat() {
   start_proxy
   hold_stubborn holder -t 4s --grace 200ms
   proxy stall
-  lease_end=$(redis pexpiretime "$K") # nothing reaches the server any more
+  lease_end=$(redis pexpiretime "$K") # nothing reaches the server now
   finish holder
   assert_equal "$status" 76
   assert_less $(($(last_beat) / 1000)) "$lease_end"

@@ -8,7 +8,7 @@ load ../../lib/tls
 fails_with() {
   local code=$1 url=${*: -1}
   attempt -S "$url" -k "$K" -- touch "$T/ran"
-  # wait_until asks this, too, and there a line of its own would not count.
+  # wait_until also calls this, where a line of its own would not count.
   assert_equal "$status" "$code" && assert_one_stderr_line "${@:2:$#-3}" && [[ ! -e $T/ran ]]
 }
 
@@ -86,7 +86,7 @@ fails_with() {
   launch several bash -c 'exec 9<>"$T/input"; exec openssl s_server "$@" <&9' - -accept "127.0.0.1:$PORT" \
     -cert "$T/usual.crt" -key "$T/usual.key" -servername lock.test -cert2 "$T/named.crt" -key2 "$T/named.key"
   wait_until says "$T/several.out" ACCEPT
-  # Whoever is behind it, it is no Redis: what counts is that the certificate is not what is wrong.
+  # The peer is not a Redis server; the test is only that the certificate is accepted.
   attempt -S "rediss://127.0.0.1:$PORT?cacert=$T/ca.crt&sni=lock.test" -k "$K" --ttl 1s -- true
   assert_equal "$status" 69
   [[ $stderr != *certificate* ]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What crosses the wire: how many commands, and how the scripts behave when played by hand.
+# The traffic: how many commands, and the scripts' answers when called by hand.
 load ../../lib/rlock
 
 # commands_of_run RLOCK ARG...: client commands of one run on a server that knows the scripts.

@@ -102,7 +102,7 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   assert_output --regexp '^\["force-released by .*: three in the morning", ".*--max-hold 500ms", "cancelled by .*: wrong branch"\]$'
 }
 
-@test "a claim that came to nothing leaves no run" {
+@test "a failed claim leaves no run" {
   hold holder -k "$K"
   attempt -k "$K" -- true
   attempt -k "$K" -w 200ms -- true
@@ -237,7 +237,7 @@ packets() { four_letters "$ZK_PORT" srvr | sed -n 's/^Received: //p'; }
 
 # ---- slots --------------------------------------------------------------------------------------------------------
 
-@test "a slot: the first one runs it, whoever comes later finds it done" {
+@test "a slot: the first run does it, later ones find it done" {
   attempt -k "$K" --slot 2026-11-24 -- sh -c "$told; exit 7"
   assert_equal "$status" 7
   assert_output '2026-11-24 1'
