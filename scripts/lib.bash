@@ -5,7 +5,7 @@ set -euo pipefail
 script=$(realpath "$0")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# All talk goes to stderr, so that the output of a job that a script runs stays the job's own.
+# Messages go to stderr, so that stdout stays that of the job.
 say() { printf '%s\n' "$*" >&2; }
 
 die() {

@@ -21,8 +21,8 @@
 
 namespace os {
 
-/// The users who may use files made in a directory: those who may write to the directory, so its
-/// owner, or its group as well. umask(2) does not apply.
+/// The users of files made in a directory: those with write permission there, so its owner, or its
+/// group as well. umask(2) does not apply.
 struct Sharing {
   enum class With { nobody, group };
   With with = With::nobody;

@@ -252,8 +252,8 @@ std::optional<Change> Guardian::take() {
     } else if (change->pid == guardian_) {
       forget_guardian(*change);
     } else if (change->pid == job_) {
-      // The job is our child now, so its guardian is gone. Of several threads, which a sanitizer
-      // starts, the last may not have closed the line yet.
+      // The job is our child now, so its guardian is gone. A sanitizer starts several threads, and
+      // the last may not have closed the line yet.
       (void)hear();
       hang_up();
       return over(*change);

@@ -253,8 +253,8 @@ class RecordStore final : public LockStore {
   std::unique_ptr<Records> records_;
   Changes changes_{*records_};
 
-  // Of the queue: our ticket, the last version of the record with us in it, and the time of the
-  // next look.
+  // Our ticket in the queue, the last version of the record with us in it, and the next look's
+  // time.
   std::optional<std::uint64_t> ticket_{};
   std::uint64_t seen_version_ = 0;
   std::size_t ahead_ = 0;

@@ -262,7 +262,7 @@ class RedisStore final : public QuorumNode {
   unsigned sync_replicas_ = 0;
   std::string confirmed_at_;
 
-  // Of the queue: our ticket, and the server's last answer.
+  // Our ticket in the queue, and the server's last answer.
   BlockingWait wait_{client_};
   std::string ticket_;
   std::optional<Moment>
