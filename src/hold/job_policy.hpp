@@ -43,8 +43,8 @@ struct Say {
 using Action = std::variant<ToJob, ToTree, ToOthers, ResumeTree, Follow, Say>;
 using Actions = std::vector<Action>;
 
-/// The rules of rlock-limits(7), SIGNALS and TIMING. It knows the lease's validity but not the store, the
-/// job's state but not its pid, and the time only as a parameter.
+/// The rules of rlock-limits(7), SIGNALS and TIMING. It knows the lease's validity but not the
+/// store, the job's state but not its pid, and the time only as a parameter.
 class JobPolicy {
  public:
   struct Terms {
