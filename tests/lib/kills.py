@@ -104,9 +104,13 @@ class Trial:
     def judge(self, number, killed, status, code, ends):
         """The server's word on the lock says whether the release came to it: while the lease lasts, nobody else gives it
         back."""
-        holders = json.loads(ask("inspect", "--json", self.key))["holders"]
-        held = any(holder["label"] == str(number) for holder in holders)
-        mine = [run for run in self.log() if run["label"] == str(number)]
+        held, mine = self.look(number)
+        # A server may still be carrying out the last request of the killed process: judge what has come to rest.
+        before = None
+        while (held, mine and outcome(mine[0])) != before:
+            before = held, mine and outcome(mine[0])
+            time.sleep(0.1)
+            held, mine = self.look(number)
         ended = int(read(ends)) if os.path.exists(ends) else None
         what = "never granted"
         if mine:
@@ -126,6 +130,12 @@ class Trial:
         name = f"{killed} killed" if status not in (0, 3) else "ended before it was killed"
         name += f": {what.split()[0]}"
         self.seen[name] = self.seen.get(name, 0) + 1
+
+    def look(self, number):
+        """Whether the run holds the lock, and what the log says of it."""
+        holders = json.loads(ask("inspect", "--json", self.key))["holders"]
+        held = any(holder["label"] == str(number) for holder in holders)
+        return held, [run for run in self.log() if run["label"] == str(number)]
 
     def log(self):
         locks = json.loads(ask("log", "--json", self.key))["locks"]
