@@ -143,14 +143,14 @@ std::string unknown_command(const std::string& word) {
                      meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant));
 }
 
-void require_key(const Settings& settings, const Operands& typed) {
-  const std::vector<std::string>& operands = typed.words;
+void require_key(const Settings& settings, const Operands& operands) {
+  const std::vector<std::string>& words = operands.words;
   if (settings.on_command_line("key")) return;
-  if (operands.empty()) {
+  if (words.empty()) {
     throw UsageError{ExitCode::usage,
                      "nothing to do; to run a program: rlock -k KEY -- COMMAND (see rlock --help)"};
   }
-  const std::string& word = operands.front();
+  const std::string& word = words.front();
   if (!settings.given().empty() && settings.given().back().option->name == "supersede" &&
       (word == "all" || word == "waiting")) {
     throw UsageError{ExitCode::usage,
@@ -168,21 +168,21 @@ void require_key(const Settings& settings, const Operands& typed) {
                                  shown, claim_as_flock(settings, "KEY"),
                                  settings.on_command_line("ttl") ? "" : " --ttl 30m")};
   }
-  const bool has_command = operands.size() > 1 && operands.back() != "--";
+  const bool has_command = words.size() > 1 && words.back() != "--";
   const bool is_file = word.find('/') != word.npos || word.ends_with(".lock");
   if (has_command && (is_file || os::is_regular_file(word))) {
     throw UsageError{ExitCode::usage,
                      fmt::format("no -k KEY given; to lock {} as flock does: rlock{}{}{}", shown,
                                  settings.on_command_line("server") ? "" : " -S file:",
-                                 claim_as_flock(settings, shown), command_as_flock(operands))};
+                                 claim_as_flock(settings, shown), command_as_flock(words))};
   }
-  if (typed.ended) {
+  if (operands.ended) {
     throw UsageError{ExitCode::usage,
                      fmt::format("no -k KEY given; to run a program: rlock{} -k KEY --{}",
-                                 options_of(settings), to_type(operands))};
+                                 options_of(settings), to_type(words))};
   }
   throw UsageError{ExitCode::usage, fmt::format("unknown command '{}'{}", shown_word(word),
-                                                proposal(settings, operands))};
+                                                proposal(settings, words))};
 }
 
 }  // namespace cmd

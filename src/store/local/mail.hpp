@@ -18,7 +18,7 @@ inline constexpr const char* look = "look";
 /// nullopt for a post that only wakes.
 std::optional<std::string> line_of(const rules::Post& post);
 /// "done" and the record of the slot.
-std::string line_of(const rules::RememberedSlot& done);
+std::string line_of(const rules::RememberedSlot& slot);
 
 /// The notice or the slot that a line carries; nullopt for any other line.
 std::optional<Notice> notice_in(std::string_view line);
