@@ -84,15 +84,10 @@ if(ZOOKEEPER_LINKS)
   list(JOIN zookeeper_version "." zookeeper_version)
   set(built_zookeeper "yes, client ${zookeeper_version}")
   set(zookeeper_sources
-    store/zookeeper/admin.cpp
     store/zookeeper/client.cpp
-    store/zookeeper/contender.cpp
-    store/zookeeper/enter.cpp
-    store/zookeeper/grant.cpp
+    store/zookeeper/places.cpp
     store/zookeeper/questions.cpp
-    store/zookeeper/queue.cpp
-    store/zookeeper/release.cpp
-    store/zookeeper/store.cpp)
+    store/zookeeper/zookeeper.cpp)
 else()
   leave_out("ZooKeeper (zk://)" "install its single-threaded C client (libzookeeper-st-dev)")
   set(zookeeper_sources store/zookeeper/without_zookeeper.cpp)

@@ -1,26 +1,30 @@
-// ZooKeeper's nodes: their names, one a queue, and their content.
+// The nodes of a queue: their names and their texts.
 #include "property.hpp"
-#include "store/zookeeper/queue_order.hpp"
+#include "store/sessions/queue.hpp"
+#include "store/zookeeper/numbers.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace store::zookeeper;
+  using namespace store::sessions;
   auto text = fuzz::text_of(data, size);
   std::vector<std::string> children;
   while (!text.empty()) children.emplace_back(fuzz::next(text, '\n'));
-  const LockQueue queue = queue_of(children);
+  const auto nodes = store::zookeeper::in_order(children);
+  std::vector<std::string> names;
+  for (const auto& each : nodes) names.push_back(each.name);
+  const LockQueue queue = queue_of(names);
   fuzz::promise(queue.size() <= children.size(), "nobody who is not there");
   const auto holders = holders_in(queue);
   fuzz::promise(holders <= queue.size() && (queue.empty() || holders > 0), "the first holds");
   for (std::size_t i = 0; i < queue.size(); ++i) {
-    fuzz::promise(i == 0 || queue[i - 1].number <= queue[i].number, "in the order of arrival");
+    fuzz::promise(i == 0 || nodes[i - 1].number <= nodes[i].number, "in the order of arrival");
     const auto before = predecessor_of(queue, i);
     fuzz::promise(!before || *before < i, "one waits for those before");
     fuzz::promise(before.has_value() == (i >= holders), "who waits does not hold");
   }
   const std::string content{fuzz::text_of(data, size)};
-  const auto [token, stop] = data_in(content);
+  const auto [token, stop] = text_in(content);
   fuzz::promise(content.starts_with(token.text()), "the token comes first");
-  if (stop) fuzz::promise(data_of(token, *stop) == content, "a message is read back");
+  if (stop) fuzz::promise(text_of(token, *stop) == content, "a message is read back");
   (void)position_of(queue, token);
   return 0;
 }

@@ -95,10 +95,16 @@ struct Transaction {
   }
 };
 
-struct Committed {
-  std::vector<std::string> paths{};  // of the nodes that were created, at the places of their steps
+/// A node that a step created.
+struct Made {
+  std::string path{};
+  std::optional<Stat> stat{};  // where the server tells it with the answer
 };
-/// The transaction was not carried out, or the answer was lost: then `error` is Fault::Kind::silent.
+struct Committed {
+  std::vector<Made> made{};  // at the places of the steps
+};
+/// The transaction was not carried out, or the answer was lost: then `error` is
+/// Fault::Kind::silent.
 struct Rejected {
   Error error;
   std::optional<std::size_t> at{};  // the step that failed; nothing: it was none of them

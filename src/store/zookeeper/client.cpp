@@ -41,10 +41,10 @@ void ReceiveLimit::enforce(int socket) {
   if (received - before_ > most_bytes) os::hang_up(socket);
 }
 
-Result<std::unique_ptr<Session>> Session::open(const ZooKeeper& ensemble, Millis timeout,
-                                               const CallLimit& limit) {
+Result<std::shared_ptr<Client>> Client::open(const ZooKeeper& ensemble, Millis timeout,
+                                             const CallLimit& limit) {
   zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // it would write to our stderr
-  std::unique_ptr<Session> session{new Session{!ensemble.user.empty()}};
+  std::shared_ptr<Client> session{new Client{ensemble}};
   const std::string not_asked = os::leave_plugins_out();
   constexpr Millis::rep most = 1'000'000'000;
   zhandle_t* const handle =
@@ -66,23 +66,18 @@ Result<std::unique_ptr<Session>> Session::open(const ZooKeeper& ensemble, Millis
   return session;
 }
 
-Session::~Session() {
+Client::~Client() {
   if (handle_ != nullptr) zookeeper_close(handle_);
 }
 
-void Session::on_event(zhandle_t* /*handle*/, int type, int state, const char* path,
-                       void* context) {
-  auto& session = *static_cast<Session*>(context);
+void Client::on_event(zhandle_t* /*handle*/, int type, int state, const char* path, void* context) {
+  auto& session = *static_cast<Client*>(context);
   if (state == ZOO_AUTH_FAILED_STATE) session.refused_ = true;
   if (type == ZOO_SESSION_EVENT || path == nullptr) return;
   session.changed_[path] = type == ZOO_DELETED_EVENT ? Change::gone : Change::written;
 }
 
-bool Session::is_ours(const Stat& stat) const {
-  return stat.ephemeralOwner == zoo_client_id(handle_)->client_id;
-}
-
-Session::Change Session::change_of(const std::string& path) {
+Client::Change Client::change_of(const std::string& path) {
   const auto found = changed_.find(path);
   if (found == changed_.end()) return Change::none;
   const Change change = found->second;
@@ -92,7 +87,7 @@ Session::Change Session::change_of(const std::string& path) {
 
 // ---- the connection ----
 
-Result<base::Done> Session::await_connection(const CallLimit& limit) {
+Result<base::Done> Client::await_connection(const CallLimit& limit) {
   // If the connection has ended, better to read that now than to ask in vain: the library would
   // forget neither the question nor that it is to be answered first.
   if (is_connected()) step({Deadline::at(base::now()), limit.interrupt});
@@ -103,11 +98,11 @@ Result<base::Done> Session::await_connection(const CallLimit& limit) {
   return Fault{Fault::Kind::unreachable, "no server answers"};
 }
 
-void Session::leave_server() {
+void Client::leave_server() {
   if (is_connected()) hang_up();
 }
 
-void Session::hang_up() {
+void Client::hang_up() {
   os::hang_up(socket_);
   // What has come is read first, and then the end; but nothing from what is no ZooKeeper.
   int processed = ZOK;
@@ -116,7 +111,7 @@ void Session::hang_up() {
   }
 }
 
-bool Session::process(const CallLimit& limit, const std::function<bool()>& done) {
+bool Client::process(const CallLimit& limit, const std::function<bool()>& done) {
   for (;;) {
     step(limit);
     if (done()) return true;
@@ -124,7 +119,7 @@ bool Session::process(const CallLimit& limit, const std::function<bool()>& done)
   }
 }
 
-void Session::step(const CallLimit& limit) {
+void Client::step(const CallLimit& limit) {
   if (has_no_server()) pass_over();
   int interest = 0;
   timeval wait{};
@@ -156,7 +151,7 @@ void Session::step(const CallLimit& limit) {
 }
 
 /// Not even on the way to a server. Which state the library names then depends on how it lost one.
-bool Session::has_no_server() const {
+bool Client::has_no_server() const {
   const int state = zoo_state(handle_);
   return !is_connected() && state != ZOO_CONNECTING_STATE && state != ZOO_ASSOCIATING_STATE &&
          state != ZOO_READONLY_STATE;
@@ -164,12 +159,12 @@ bool Session::has_no_server() const {
 
 /// The library believes any answer. For a session of less than no time it would send signs of life
 /// without end; and we have not asked to be let in for reading only.
-bool Session::is_no_zookeeper() const {
+bool Client::is_no_zookeeper() const {
   return (is_connected() && timeout() <= Millis{0}) || zoo_state(handle_) == ZOO_READONLY_STATE;
 }
 
 /// Left to itself, the library comes back to the first server first, or leaves out every other one.
-void Session::pass_over() {
+void Client::pass_over() {
   if (server_.empty()) return;
   for (int i = 0; i < most_servers; ++i) {
     zoo_cycle_next_server(handle_);

@@ -1,5 +1,4 @@
-// A session with an ensemble: what it can be asked, and the way to one server after the other. The
-// client library is made bounded in time and interruptible here.
+// A session with a ZooKeeper ensemble: the client library, made bounded in time and interruptible.
 #pragma once
 
 #include <zookeeper/zookeeper.h>
@@ -9,86 +8,34 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "store/lock_store.hpp"
+#include "store/sessions/session.hpp"
 #include "store/zookeeper/ensemble.hpp"
 #include "store/zookeeper/session_time.hpp"
 
 namespace store::zookeeper {
 
-/// Why a question came to nothing: what the code steers by, and what it is to the other rooms.
-struct Error {
-  enum class Kind {
-    no_such_node,
-    node_exists,
-    node_changed,  // its version is another
-    other
-  } kind;
-  Fault fault;
-};
-
 /// What an error code of the library means.
-Error error_of(int code);
+sessions::Error error_of(int code);
 
-/// A node's content.
-struct Node {
-  std::string data;
-  Stat stat;
+/// A node, and the session that it ends with, if any.
+struct OwnedNode {
+  sessions::Node node;
+  std::int64_t owner = 0;
 };
 
-/// The names below a node.
-struct Children {
+/// The names below a node, and the node's own numbers.
+struct Below {
   std::vector<std::string> names;
-  Stat stat;  // of the node itself
+  ::Stat stat;
 };
 
-/// A node that was made.
-struct Made {
-  std::string path;  // with its number, if it was to have one
-  Stat stat;
-};
-
-inline constexpr int any_version = -1;
-
-/// What is done to several nodes at once, or not at all.
-class Transaction {
- public:
-  /// Each says the operation's place.
-  std::size_t create(std::string path, std::string data, int flags);
-  std::size_t set(std::string path, std::string data, int version);
-  std::size_t erase(std::string path, int version = any_version);
-  /// That the node is there.
-  std::size_t check(std::string path);
-
- private:
-  friend class Session;
-  enum class Kind { create, set, erase, check };
-  struct Operation {
-    Kind kind;
-    std::string path;
-    std::string data;
-    int flags_or_version;
-  };
-  std::size_t add(Operation operation);
-  std::vector<Operation> operations_;
-};
-
-/// A transaction that was carried out.
-struct Committed {
-  std::vector<std::string> paths;  // of the nodes made, at the places of their operations
-};
-
-/// One that was not, or of which that is not known.
-struct Rejected {
-  Error error;
-  std::optional<std::size_t> at;  // the operation that did not work; nothing: it was none of them
-};
-
-/// A question under way. Several can be sent before the first is waited for: a server answers in
-/// order. Its own reference keeps it alive until the library answers, which it does exactly once,
-/// at the latest when the session is closed.
+/// A question under way. Its own reference keeps it alive until the library answers, which it does
+/// exactly once, at the latest when the session is closed.
 template <class Answer>
 struct Call {
   std::optional<int> code;
@@ -116,86 +63,82 @@ class ReceiveLimit {
   std::uint64_t before_ = 0;  // what it had brought when the question was asked
 };
 
-/// Outlives the connections to single servers; what a call did when one broke is unknown (silent).
-/// It connects again by itself, and not to the server that was just lost. The library is the
-/// single-threaded one: nothing happens but in these calls, so none of its threads is there when
-/// the job is forked. One thread at a time.
-class Session {
+/// The client library's session. The library is the single-threaded one: everything happens in
+/// these calls, and no thread of it is there when the job is forked. It connects again by itself,
+/// and not to the server that was just lost.
+class Client final : public sessions::Session {
  public:
   /// `timeout` is how long the ensemble is to keep the session without a sign of life.
-  static Result<std::unique_ptr<Session>> open(const ZooKeeper& ensemble, Millis timeout,
-                                               const CallLimit& limit);
+  static Result<std::shared_ptr<Client>> open(const ZooKeeper& ensemble, Millis timeout,
+                                              const CallLimit& limit);
   /// Says goodbye to the server, if there is one: the session ends at once.
-  ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  ~Client() override;
 
-  /// Whether the ensemble has ended it: every ephemeral node of it is gone.
-  [[nodiscard]] bool expired() const { return zoo_state(handle_) == ZOO_EXPIRED_SESSION_STATE; }
   /// What was agreed on.
   [[nodiscard]] Millis timeout() const { return Millis{zoo_recv_timeout(handle_)}; }
-  /// Whether this session made the ephemeral node.
-  [[nodiscard]] bool is_ours(const Stat& stat) const;
 
-  // ---- questions; each is asked of the server that we are connected to ----
+  [[nodiscard]] bool expired() const override {
+    return zoo_state(handle_) == ZOO_EXPIRED_SESSION_STATE;
+  }
+  [[nodiscard]] Ttl lease_within(Ttl wanted) const override {
+    return zookeeper::lease_within(timeout(), wanted);
+  }
+  [[nodiscard]] sessions::Places places_of(const LockName& name) const override;
+  [[nodiscard]] std::string last_word_of(std::string_view nonce) const override;
+  Result<std::vector<LockName>> names(const std::string& pattern, const CallLimit& limit) override;
+  std::int64_t now_ms(const CallLimit& limit) override;
 
-  /// Nothing if there is no such node. With `watch`, change_of(path) tells of changes.
-  enum class Watch { no, yes };
-  Result<std::optional<Node>> get(const std::string& path, Watch watch, const CallLimit& limit);
-  base::Result<Made, Error> create(const std::string& path, const std::string& data, int flags,
-                                   const CallLimit& limit);
-  /// None if there is no such node.
-  Result<Children> children(const std::string& path, const CallLimit& limit);
-  /// False if there is no such node.
-  Result<bool> set(const std::string& path, const std::string& data, const CallLimit& limit);
-  Result<bool> exists(const std::string& path, Watch watch, const CallLimit& limit);
-  Result<bool> erase(const std::string& path, const CallLimit& limit);
-  /// As exists(), but asks a majority, which proves that the session lives. Any other reading is
-  /// answered by one server, which may be cut off from the others and not know yet.
-  Result<bool> confirm(const std::string& path, const CallLimit& limit);
-  base::Result<Committed, Rejected> commit(const Transaction& transaction, const CallLimit& limit);
+  sessions::Answers ask(const sessions::Round& round, const CallLimit& limit) override;
+  Result<bool> keep(const std::string& path, const CallLimit& limit) override;
 
-  // ---- several at once: ready(), then what is to be sent, then answers ----
-
-  Result<base::Done> ready(const CallLimit& limit);
-  Asked<Node> send_get(const std::string& path, Watch watch);
-  Asked<bool> send_exists(const std::string& path, Watch watch);
-  Asked<Made> send_create(const std::string& path, const std::string& data, int flags);
-  Asked<Children> send_children(const std::string& path);
-  Asked<bool> send_erase(const std::string& path, int version = any_version);
-  Asked<Committed> send(const Transaction& transaction);
-  Result<std::optional<Node>> answer(const Asked<Node>& call, const CallLimit& limit);
-  Result<bool> answer(const Asked<bool>& call, const CallLimit& limit);
-  base::Result<Made, Error> answer(const Asked<Made>& call, const CallLimit& limit);
-  Result<Children> answer(const Asked<Children>& call, const CallLimit& limit);
-  base::Result<Committed, Rejected> answer(const Asked<Committed>& call, const CallLimit& limit);
-
-  // ---- the connection ----
-
-  /// Waits until there is one.
-  Result<base::Done> await_connection(const CallLimit& limit);
-  /// Gives up a server that takes questions and does not answer; the session goes on at another.
-  void leave_server();
-  /// Lets the library work until the limit, or until `done()`. Whether it is done.
-  bool process(const CallLimit& limit, const std::function<bool()>& done);
-  /// Readable when process() has something to do; -1 while there is no connection.
-  [[nodiscard]] int descriptor() const { return socket_; }
-  /// What has become of a watched node since this was last called.
-  enum class Change { none, written, gone };
-  Change change_of(const std::string& path);
-  bool changed(const std::string& path) { return change_of(path) != Change::none; }
+  Result<base::Done> await_connection(const CallLimit& limit) override;
+  void leave_server() override;
+  bool process(const CallLimit& limit, const std::function<bool()>& done) override;
+  [[nodiscard]] int descriptor() const override { return socket_; }
+  Change change_of(const std::string& path) override;
 
  private:
-  explicit Session(bool secured) : secured_{secured} {}
+  explicit Client(const ZooKeeper& ensemble)
+      : base_{ensemble.base}, secured_{!ensemble.user.empty()} {}
   static void on_event(zhandle_t* handle, int type, int state, const char* path, void* context);
 
-  /// `start` hands the question to the library; `question` is kept until the library has answered,
-  /// which may be after this call has returned.
+  // ---- questions (questions.cpp) ----
+
+  /// Several can be sent before the first is waited for: a server answers in order. `start` hands
+  /// the question to the library; `question` is kept until the library has answered, which may be
+  /// after this call has returned.
   template <class Answer>
   Asked<Answer> send(const std::function<int(void*)>& start,
                      const std::shared_ptr<const void>& question = nullptr);
   template <class Answer>
-  base::Result<Answer, Error> await(const Asked<Answer>& call, const CallLimit& limit);
+  base::Result<Answer, sessions::Error> await(const Asked<Answer>& call, const CallLimit& limit);
+
+  Result<base::Done> ready(const CallLimit& limit);
+  Asked<OwnedNode> send_get(const std::string& path);
+  Asked<bool> send_exists(const std::string& path, sessions::Watch watch);
+  Asked<sessions::Made> send_create(const std::string& path, const std::string& text, int flags);
+  Asked<Below> send_children(const std::string& path);
+  Asked<bool> send_erase(const std::string& path, std::int64_t version);
+  Asked<sessions::Committed> send(const sessions::Transaction& transaction);
+
+  using Outcome = base::Result<sessions::Committed, sessions::Rejected>;
+  Outcome outcome_of(const Asked<sessions::Committed>& call, const CallLimit& limit);
+  Outcome outcome_of(const Asked<sessions::Made>& call, const CallLimit& limit);
+  Result<std::optional<sessions::Node>> node_of(const Asked<OwnedNode>& call,
+                                                const CallLimit& limit);
+  Result<sessions::Children> children_of(const std::string& path, const Asked<Below>& call,
+                                         bool is_queue, const CallLimit& limit);
+  sessions::Answers ask_once(const sessions::Round& round, const CallLimit& limit);
+  void erase_leftovers(const sessions::Transaction& change);
+
+  // ---- the nodes on the way to others (way.cpp) ----
+
+  /// Creates the nodes that are known to be missing above `path`, without waiting for it.
+  void send_way_to(const std::string& path);
+  /// Creates those that were missing after all. False: it may not, or cannot.
+  bool make_way_to(const std::string& path, const CallLimit& limit);
+
+  // ---- the connection (client.cpp) ----
 
   [[nodiscard]] const ACL_vector* acl() const;
   [[nodiscard]] bool is_connected() const { return zoo_state(handle_) == ZOO_CONNECTED_STATE; }
@@ -205,7 +148,8 @@ class Session {
   void hang_up();
   void pass_over();
 
-  bool secured_;  // the nodes that we make belong to us
+  std::string base_;  // the node below which the locks are
+  bool secured_;      // the nodes that we make belong to us
   zhandle_t* handle_ = nullptr;
   int socket_ = -1;
   ReceiveLimit receive_limit_;
@@ -215,6 +159,8 @@ class Session {
   std::string server_;    // connected to last; empty once it has been passed over
   bool refused_ = false;  // our credentials
   std::map<std::string, Change> changed_;
+  std::set<std::string> missing_;            // nodes that were not there when they were asked for
+  std::optional<std::int64_t> clock_ahead_;  // ms by which the servers' clock is ahead of ours
 };
 
 }  // namespace store::zookeeper

@@ -1,11 +1,35 @@
-// What a session can be asked, one question after the other or several at once, and the answers of
-// the client library.
+// Asks the questions of a round behind each other, and collects the answers of the client library.
 #include <zookeeper/zookeeper.h>
 
+#include <algorithm>
+
 #include "store/zookeeper/client.hpp"
+#include "store/zookeeper/numbers.hpp"
 
 namespace store::zookeeper {
 namespace {
+
+using sessions::any_version;
+using sessions::Committed;
+using sessions::Error;
+using sessions::Node;
+using sessions::Rejected;
+using sessions::Round;
+using sessions::Transaction;
+using sessions::Watch;
+using Made = sessions::Made;
+
+// A lock's node goes by itself when nothing is below it: it may be gone again when we come.
+constexpr int most_tries = 4;
+
+sessions::Stat stat_of(const ::Stat& stat) {
+  sessions::Stat all;
+  all.created_by = static_cast<std::uint64_t>(stat.czxid);
+  all.created_ms = stat.ctime;
+  all.written_ms = stat.mtime;
+  all.version = stat.version;
+  return all;
+}
 
 template <class Answer>
 Asked<Answer> claimed(const void* data) {
@@ -19,7 +43,7 @@ void on_done(int code, const void* data) {
   claimed<bool>(data)->code = code;
 }
 
-void on_stat(int code, const Stat* /*stat*/, const void* data) {
+void on_stat(int code, const ::Stat* /*stat*/, const void* data) {
   claimed<bool>(data)->code = code;
 }
 
@@ -27,22 +51,28 @@ void on_committed(int code, const void* data) {
   claimed<Committed>(data)->code = code;
 }
 
-void on_made(int code, const char* path, const Stat* stat, const void* data) {
+void on_made(int code, const char* path, const ::Stat* stat, const void* data) {
   const auto call = claimed<Made>(data);
   call->code = code;
   if (path != nullptr) call->answer.path = path;
-  if (stat != nullptr) call->answer.stat = *stat;
+  if (stat == nullptr) return;
+  call->answer.stat = stat_of(*stat);
+  call->answer.stat->is_ours = true;
 }
 
-void on_node(int code, const char* text, int size, const Stat* stat, const void* data) {
-  const auto call = claimed<Node>(data);
+void on_node(int code, const char* text, int size, const ::Stat* stat, const void* data) {
+  const auto call = claimed<OwnedNode>(data);
   call->code = code;
-  if (text != nullptr && size > 0) call->answer.data.assign(text, static_cast<std::size_t>(size));
-  if (stat != nullptr) call->answer.stat = *stat;
+  if (text != nullptr && size > 0) {
+    call->answer.node.text.assign(text, static_cast<std::size_t>(size));
+  }
+  if (stat == nullptr) return;
+  call->answer.node.stat = stat_of(*stat);
+  call->answer.owner = stat->ephemeralOwner;
 }
 
-void on_names(int code, const String_vector* names, const Stat* stat, const void* data) {
-  const auto call = claimed<Children>(data);
+void on_names(int code, const String_vector* names, const ::Stat* stat, const void* data) {
+  const auto call = claimed<Below>(data);
   call->code = code;
   if (stat != nullptr) call->answer.stat = *stat;
   for (int i = 0; names != nullptr && i < names->count; ++i) {
@@ -59,8 +89,25 @@ bool is_missing(const base::Result<Answer, Error>& answer) {
   return !answer && answer.error().kind == Error::Kind::no_such_node;
 }
 
-int watching(Session::Watch watch) {
-  return watch == Session::Watch::yes ? 1 : 0;
+int watching(Watch watch) {
+  return watch == Watch::yes ? 1 : 0;
+}
+
+int version_of(std::int64_t version) {
+  return static_cast<int>(std::clamp<std::int64_t>(version, any_version, INT32_MAX));
+}
+
+bool creates(Transaction::Kind kind) {
+  return kind == Transaction::Kind::queue || kind == Transaction::Kind::ephemeral ||
+         kind == Transaction::Kind::lasting;
+}
+
+int flags_of(Transaction::Kind kind) {
+  switch (kind) {
+    case Transaction::Kind::queue: return ZOO_EPHEMERAL_SEQUENTIAL;
+    case Transaction::Kind::ephemeral: return ZOO_EPHEMERAL;
+    default: return ZOO_PERSISTENT;
+  }
 }
 
 /// A transaction while it is under way: the library keeps pointers to all of this until it answers.
@@ -98,28 +145,13 @@ Error error_of(int code) {
   }
 }
 
-const ACL_vector* Session::acl() const {
+const ACL_vector* Client::acl() const {
   return secured_ ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
 }
 
-std::size_t Transaction::add(Operation operation) {
-  operations_.push_back(std::move(operation));
-  return operations_.size() - 1;
-}
-std::size_t Transaction::create(std::string path, std::string data, int flags) {
-  return add({Kind::create, std::move(path), std::move(data), flags});
-}
-std::size_t Transaction::set(std::string path, std::string data, int version) {
-  return add({Kind::set, std::move(path), std::move(data), version});
-}
-std::size_t Transaction::erase(std::string path, int version) {
-  return add({Kind::erase, std::move(path), "", version});
-}
-std::size_t Transaction::check(std::string path) {
-  return add({Kind::check, std::move(path), "", any_version});
-}
+// ---- questions ----
 
-Result<base::Done> Session::ready(const CallLimit& limit) {
+Result<base::Done> Client::ready(const CallLimit& limit) {
   if (auto connected = await_connection(limit); !connected) return std::move(connected).error();
   if (expired()) {  // of which the library loses what it was given
     return error_of(ZSESSIONEXPIRED).fault;
@@ -129,8 +161,8 @@ Result<base::Done> Session::ready(const CallLimit& limit) {
 }
 
 template <class Answer>
-Asked<Answer> Session::send(const std::function<int(void*)>& start,
-                            const std::shared_ptr<const void>& question) {
+Asked<Answer> Client::send(const std::function<int(void*)>& start,
+                           const std::shared_ptr<const void>& question) {
   auto call = std::make_shared<Call<Answer>>();
   call->question = question;
   auto reference = std::make_unique<Asked<Answer>>(call);
@@ -143,7 +175,7 @@ Asked<Answer> Session::send(const std::function<int(void*)>& start,
 }
 
 template <class Answer>
-base::Result<Answer, Error> Session::await(const Asked<Answer>& call, const CallLimit& limit) {
+base::Result<Answer, Error> Client::await(const Asked<Answer>& call, const CallLimit& limit) {
   if (!call->code && !process(limit, [&] { return call->code.has_value(); })) {
     return Error{Error::Kind::other, {Fault::Kind::silent, "no answer in time"}};
   }
@@ -151,60 +183,60 @@ base::Result<Answer, Error> Session::await(const Asked<Answer>& call, const Call
   return std::move(call->answer);
 }
 
-Asked<Node> Session::send_get(const std::string& path, Watch watch) {
-  return send<Node>(
-      [&](void* call) { return zoo_aget(handle_, path.c_str(), watching(watch), on_node, call); });
+Asked<OwnedNode> Client::send_get(const std::string& path) {
+  return send<OwnedNode>(
+      [&](void* call) { return zoo_aget(handle_, path.c_str(), 0, on_node, call); });
 }
-Asked<bool> Session::send_exists(const std::string& path, Watch watch) {
+Asked<bool> Client::send_exists(const std::string& path, Watch watch) {
   return send<bool>([&](void* call) {
     return zoo_aexists(handle_, path.c_str(), watching(watch), on_stat, call);
   });
 }
-Asked<Made> Session::send_create(const std::string& path, const std::string& data, int flags) {
+Asked<Made> Client::send_create(const std::string& path, const std::string& text, int flags) {
   return send<Made>([&](void* call) {
-    return zoo_acreate2(handle_, path.c_str(), data.data(), static_cast<int>(data.size()), acl(),
+    return zoo_acreate2(handle_, path.c_str(), text.data(), static_cast<int>(text.size()), acl(),
                         flags, on_made, call);
   });
 }
-Asked<Children> Session::send_children(const std::string& path) {
-  return send<Children>(
+Asked<Below> Client::send_children(const std::string& path) {
+  return send<Below>(
       [&](void* call) { return zoo_aget_children2(handle_, path.c_str(), 0, on_names, call); });
 }
-Asked<bool> Session::send_erase(const std::string& path, int version) {
-  return send<bool>(
-      [&](void* call) { return zoo_adelete(handle_, path.c_str(), version, on_done, call); });
+Asked<bool> Client::send_erase(const std::string& path, std::int64_t version) {
+  return send<bool>([&](void* call) {
+    return zoo_adelete(handle_, path.c_str(), version_of(version), on_done, call);
+  });
 }
 
-Asked<Committed> Session::send(const Transaction& transaction) {
+Asked<Committed> Client::send(const Transaction& transaction) {
   const auto question = std::make_shared<Question>();
-  const auto count = transaction.operations_.size();
+  const auto count = transaction.steps.size();
   question->operations.resize(count);
   question->outcomes.resize(count);
   question->paths.reserve(count);  // so that none of these strings moves any more
   question->texts.reserve(count);
   question->made.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto& each = transaction.operations_[i];
+    const auto& each = transaction.steps[i];
     const char* const path = question->paths.emplace_back(each.path).c_str();
-    const std::string& text = question->texts.emplace_back(each.data);
+    const std::string& text = question->texts.emplace_back(each.text);
     std::string& made = question->made.emplace_back();
     const auto size = static_cast<int>(text.size());
+    const int version = version_of(each.before.version);
     zoo_op_t* const operation = &question->operations[i];
     switch (each.kind) {
-      case Transaction::Kind::create:
+      case Transaction::Kind::queue:
+      case Transaction::Kind::ephemeral:
+      case Transaction::Kind::lasting:
         made.resize(each.path.size() + room_for_number);
-        zoo_create_op_init(operation, path, text.data(), size, acl(), each.flags_or_version,
+        zoo_create_op_init(operation, path, text.data(), size, acl(), flags_of(each.kind),
                            made.data(), static_cast<int>(made.size()));
         break;
       case Transaction::Kind::set:
-        zoo_set_op_init(operation, path, text.data(), size, each.flags_or_version, nullptr);
+        zoo_set_op_init(operation, path, text.data(), size, version, nullptr);
         break;
-      case Transaction::Kind::erase:
-        zoo_delete_op_init(operation, path, each.flags_or_version);
-        break;
-      case Transaction::Kind::check:
-        zoo_check_op_init(operation, path, each.flags_or_version);
-        break;
+      case Transaction::Kind::erase: zoo_delete_op_init(operation, path, version); break;
+      case Transaction::Kind::check: zoo_check_op_init(operation, path, version); break;
     }
   }
   return send<Committed>(
@@ -217,39 +249,14 @@ Asked<Committed> Session::send(const Transaction& transaction) {
 
 // ---- their answers ----
 
-Result<std::optional<Node>> Session::answer(const Asked<Node>& call, const CallLimit& limit) {
-  auto answer = await(call, limit);
-  if (is_missing(answer)) return std::optional<Node>{};
-  if (!answer) return std::move(answer).error().fault;
-  return std::optional{*std::move(answer)};
-}
-
-Result<bool> Session::answer(const Asked<bool>& call, const CallLimit& limit) {
-  auto answer = await(call, limit);
-  if (is_missing(answer)) return false;
-  if (!answer) return std::move(answer).error().fault;
-  return true;
-}
-
-base::Result<Made, Error> Session::answer(const Asked<Made>& call, const CallLimit& limit) {
-  return await(call, limit);
-}
-
-Result<Children> Session::answer(const Asked<Children>& call, const CallLimit& limit) {
-  auto answer = await(call, limit);
-  if (is_missing(answer)) return Children{};
-  if (!answer) return std::move(answer).error().fault;
-  return *std::move(answer);
-}
-
-base::Result<Committed, Rejected> Session::answer(const Asked<Committed>& call,
-                                                  const CallLimit& limit) {
+base::Result<Committed, Rejected> Client::outcome_of(const Asked<Committed>& call,
+                                                     const CallLimit& limit) {
   auto answer = await(call, limit);
   const auto& question = *static_cast<const Question*>(call->question.get());
   if (answer) {
     Committed committed;
     // Each is a string with an end in a buffer that is longer.
-    for (const auto& made : question.made) committed.paths.emplace_back(made.c_str());
+    for (const auto& made : question.made) committed.made.push_back({made.c_str(), std::nullopt});
     return committed;
   }
   Rejected rejected{std::move(answer).error(), std::nullopt};
@@ -263,63 +270,117 @@ base::Result<Committed, Rejected> Session::answer(const Asked<Committed>& call,
   return rejected;
 }
 
-// ---- one at a time ----
-
-Result<std::optional<Node>> Session::get(const std::string& path, Watch watch,
-                                         const CallLimit& limit) {
-  if (auto there = ready(limit); !there) return std::move(there).error();
-  return answer(send_get(path, watch), limit);
+base::Result<Committed, Rejected> Client::outcome_of(const Asked<Made>& call,
+                                                     const CallLimit& limit) {
+  auto made = await(call, limit);
+  if (made) return Committed{{*std::move(made)}};
+  const bool heard = made.error().fault.kind != Fault::Kind::silent;
+  return Rejected{std::move(made).error(), heard ? std::optional<std::size_t>{0} : std::nullopt};
 }
 
-base::Result<Made, Error> Session::create(const std::string& path, const std::string& data,
-                                          int flags, const CallLimit& limit) {
-  if (auto there = ready(limit); !there) {
-    return Error{Error::Kind::other, std::move(there).error()};
+Result<std::optional<Node>> Client::node_of(const Asked<OwnedNode>& call, const CallLimit& limit) {
+  auto answer = await(call, limit);
+  if (is_missing(answer)) return std::optional<Node>{};
+  if (!answer) return std::move(answer).error().fault;
+  answer->node.stat.is_ours = answer->owner == zoo_client_id(handle_)->client_id;
+  return std::optional{std::move(answer->node)};
+}
+
+Result<sessions::Children> Client::children_of(const std::string& path, const Asked<Below>& call,
+                                               bool is_queue, const CallLimit& limit) {
+  auto answer = await(call, limit);
+  if (is_missing(answer)) {
+    missing_.insert(path);
+    return sessions::Children{};
   }
-  return answer(send_create(path, data, flags), limit);
-}
-
-Result<Children> Session::children(const std::string& path, const CallLimit& limit) {
-  if (auto there = ready(limit); !there) return std::move(there).error();
-  return answer(send_children(path), limit);
-}
-
-Result<bool> Session::set(const std::string& path, const std::string& data,
-                          const CallLimit& limit) {
-  if (auto there = ready(limit); !there) return std::move(there).error();
-  return answer(send<bool>([&](void* call) {
-                  return zoo_aset(handle_, path.c_str(), data.data(), static_cast<int>(data.size()),
-                                  any_version, on_stat, call);
-                }),
-                limit);
-}
-
-Result<bool> Session::exists(const std::string& path, Watch watch, const CallLimit& limit) {
-  if (auto there = ready(limit); !there) return std::move(there).error();
-  return answer(send_exists(path, watch), limit);
-}
-
-Result<bool> Session::erase(const std::string& path, const CallLimit& limit) {
-  if (auto there = ready(limit); !there) return std::move(there).error();
-  return answer(send_erase(path), limit);
-}
-
-base::Result<Committed, Rejected> Session::commit(const Transaction& transaction,
-                                                  const CallLimit& limit) {
-  if (auto there = ready(limit); !there) {
-    return Rejected{{Error::Kind::other, std::move(there).error()}, std::nullopt};
+  if (!answer) return std::move(answer).error().fault;
+  const auto change = static_cast<std::uint64_t>(answer->stat.pzxid);
+  if (!is_queue) return sessions::Children{std::move(answer->names), change};
+  sessions::Children children{{}, change};
+  const auto nodes = in_order(answer->names);
+  if (has_a_tie(nodes)) {
+    return Fault{Fault::Kind::unusable,
+                 "two nodes of the queue have the same number: delete the lock's node"};
   }
-  return answer(send(transaction), limit);
+  for (const auto& each : nodes) children.names.push_back(each.name);
+  return children;
 }
 
-Result<bool> Session::confirm(const std::string& path, const CallLimit& limit) {
-  Transaction transaction;
-  transaction.check(path);
-  auto committed = commit(transaction, limit);
-  if (committed) return true;
-  Error error = std::move(committed).error().error;
+// ---- a round ----
+
+sessions::Answers Client::ask(const Round& round, const CallLimit& limit) {
+  auto answers = ask_once(round, limit);
+  for (int tries = 1; tries < most_tries && !answers.change; ++tries) {
+    const Rejected& rejected = answers.change.error();
+    if (rejected.error.kind != Error::Kind::no_such_node || !rejected.at) break;
+    const auto& step = round.change.steps[*rejected.at];
+    if (!creates(step.kind) || !make_way_to(step.path, limit)) break;
+    answers = ask_once(round, limit);
+  }
+  return answers;
+}
+
+sessions::Answers Client::ask_once(const Round& round, const CallLimit& limit) {
+  sessions::Answers answers;
+  const auto& steps = round.change.steps;
+  if (auto there = ready(limit); !there) {
+    const Fault fault = std::move(there).error();
+    if (!steps.empty()) answers.change = Rejected{{Error::Kind::other, fault}, std::nullopt};
+    answers.nodes.assign(round.gets.size(), fault);
+    answers.queues.assign(round.queues.size(), fault);
+    answers.children.assign(round.children.size(), fault);
+    return answers;
+  }
+  for (const auto& each : steps) {
+    if (creates(each.kind)) send_way_to(each.path);
+  }
+  // The answer to a single creation has the node's numbers, that to a transaction has not.
+  const bool alone = steps.size() == 1 && creates(steps.front().kind);
+  Asked<Made> made;
+  Asked<Committed> changed;
+  if (alone) {
+    made = send_create(steps.front().path, steps.front().text, flags_of(steps.front().kind));
+  } else if (!steps.empty()) {
+    changed = send(round.change);
+  }
+  if (steps.empty()) erase_leftovers(round.change);
+  std::vector<Asked<OwnedNode>> nodes;
+  std::vector<Asked<Below>> queues;
+  std::vector<Asked<Below>> children;
+  for (const auto& each : round.gets) {
+    // Only this question watches a node that is not there.
+    if (each.watch == Watch::yes) (void)send_exists(each.path, Watch::yes);
+    nodes.push_back(send_get(each.path));
+  }
+  for (const auto& each : round.queues) queues.push_back(send_children(each));
+  for (const auto& each : round.children) children.push_back(send_children(each));
+
+  if (alone) answers.change = outcome_of(made, limit);
+  if (changed) answers.change = outcome_of(changed, limit);
+  for (const auto& each : nodes) answers.nodes.push_back(node_of(each, limit));
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    answers.queues.push_back(children_of(round.queues[i], queues[i], true, limit));
+  }
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    answers.children.push_back(children_of(round.children[i], children[i], false, limit));
+  }
+  if (!steps.empty() && answers.change) erase_leftovers(round.change);
+  return answers;
+}
+
+/// Nobody waits for the answers.
+void Client::erase_leftovers(const Transaction& change) {
+  for (const auto& [path, version] : change.leftovers) (void)send_erase(path, version);
+}
+
+Result<bool> Client::keep(const std::string& path, const CallLimit& limit) {
+  Round round;
+  round.change.check(path);
+  const auto answers = ask(round, limit);
+  if (answers.change) return true;
+  const Error& error = answers.change.error().error;
   if (error.kind == Error::Kind::no_such_node) return false;
-  return std::move(error.fault);
+  return error.fault;
 }
 
 }  // namespace store::zookeeper

@@ -1,9 +1,9 @@
 // How a claim that nobody is before becomes a grant: in the queue, in the memory and in the slot.
 #include "base/log.hpp"
 #include "store/rules/granted.hpp"
-#include "store/zookeeper/claim_try.hpp"
+#include "store/sessions/claim_try.hpp"
 
-namespace store::zookeeper {
+namespace store::sessions {
 
 Fault place_lost() {
   return {Fault::Kind::unavailable, "our place in the line was taken away"};
@@ -13,9 +13,9 @@ Fault place_lost() {
 Attempt ClaimTry::take() {
   contender_.predecessor = {};
   if (!contender_.own.made) {
-    auto node = session_.get(contender_.own.path, Session::Watch::no, limit_);
-    if (!node) return std::move(node).error();
-    if (!*node || !session_.is_ours((*node)->stat)) return place_lost();
+    const auto node = get(session_, contender_.own.path, Watch::no, limit_);
+    if (!node) return node.error();
+    if (!*node || !(*node)->stat.is_ours) return place_lost();
     contender_.own.made = (*node)->stat;
   }
   if (is_new_ && !contender_.run.node.empty()) return granted();  // it has been written
@@ -31,23 +31,28 @@ std::optional<Attempt> ClaimTry::write_grant() {
     if (is_new_) return granted();
     // What we have read may be old, if the server is cut off from the others: the session could
     // have ended, and another client could hold the lock.
-    auto there = session_.confirm(contender_.own.path, limit_);
+    auto there = session_.keep(contender_.own.path, limit_);
     if (!there) return std::move(there).error();
     if (!*there) return place_lost();
     return granted();
   }
   const Grant grant = grant_to_write();
   contender_.grant_is_unheard = true;
-  auto committed = session_.commit(grant.steps, limit_);
-  if (committed) {
-    contender_.grant_is_unheard = false;
+  Round round;
+  round.change = grant.steps;
+  if (claim_.slot) round.get(contender_.slot.node);
+  const Answers answers = session_.ask(round, limit_);
+  if (answers.change) {
     if (claim_.slot) {
+      const auto& slot = answers.nodes.front();
+      if (!slot) return slot.error();
+      contender_.slot.note(*slot);
       contender_.slot.record = grant.slot;
-      ++contender_.slot.version;
     }
+    contender_.grant_is_unheard = false;
     return granted();
   }
-  const Rejected& rejected = committed.error();
+  const Rejected& rejected = answers.change.error();
   const Refusal refusal = refusal_of(rejected, grant);
   contender_.grant_is_unheard = refusal == Refusal::unheard;
   switch (refusal) {
@@ -56,17 +61,12 @@ std::optional<Attempt> ClaimTry::write_grant() {
     case Refusal::lost_node: return place_lost();
     case Refusal::full_memory: give_up_memory(rejected.error.fault); return std::nullopt;
     case Refusal::granted_before:
-    case Refusal::missing_way:
     case Refusal::written_slot: break;
   }
-  if (refusal != Refusal::granted_before) {
-    if (auto there = session_.ready(limit_); !there) return std::move(there).error();
-    if (refusal == Refusal::missing_way) send_way();
-  }
   if (claim_.slot) {
-    if (auto there = read_slot(session_, contender_, limit_); !there) {
-      return std::move(there).error();
-    }
+    const auto& slot = answers.nodes.front();
+    if (!slot) return slot.error();
+    contender_.slot.note(*slot);
   }
   if (refusal == Refusal::granted_before) return granted();
   return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<Attempt> ClaimTry::write_grant() {
 
 ClaimTry::Grant ClaimTry::grant_to_write() {
   if (contender_.run.node.empty() && remembers()) {
-    contender_.run.node = run_node_of(contender_.lock, contender_.change, claim_.token);
+    contender_.run.node = run_node_of(contender_.places.runs, contender_.change, claim_.token);
   }
   const std::string& token = claim_.token.text();
   const auto before = contender_.slot_state();
@@ -82,42 +82,39 @@ ClaimTry::Grant ClaimTry::grant_to_write() {
   grant.slot = {rules::with_run(before, token, rules::next_run(before, token)), claim_.history};
   grant.node = grant.steps.check(contender_.own.path);
   if (remembers()) {
-    const auto fence = static_cast<Fence>(contender_.own.made->czxid);
+    const Fence fence = contender_.own.made->created_by;
     const auto attempt = claim_.slot ? grant.slot.state.runs.attempt : 0;
     contender_.run.text = text_of_run(fence, claim_, attempt);
-    grant.run = grant.steps.create(contender_.run.node, contender_.run.text, ZOO_PERSISTENT);
+    grant.run =
+        grant.steps.create(Transaction::Kind::lasting, contender_.run.node, contender_.run.text);
   }
   if (!claim_.slot) return grant;
   const auto& slot = contender_.slot;
-  if (slot.version < 0) {
-    grant.steps.create(slot.node, text_of_slot(grant.slot), ZOO_PERSISTENT);
+  if (slot.stat) {
+    grant.steps.set(slot.node, text_of_slot(grant.slot), *slot.stat);
   } else {
-    grant.steps.set(slot.node, text_of_slot(grant.slot), slot.version);
+    grant.steps.create(Transaction::Kind::lasting, slot.node, text_of_slot(grant.slot));
   }
   return grant;
 }
 
-ClaimTry::Refusal ClaimTry::refusal_of(const Rejected& rejected, const Grant& grant) const {
+ClaimTry::Refusal ClaimTry::refusal_of(const Rejected& rejected, const Grant& grant) {
   if (!rejected.at) return Refusal::unheard;
   const auto kind = rejected.error.kind;
   const bool missing = kind == Error::Kind::no_such_node;
   if (*rejected.at == grant.node) return missing ? Refusal::lost_node : Refusal::failed;
   const bool by_run = rejected.at == grant.run;
   if (by_run && kind == Error::Kind::node_exists) return Refusal::granted_before;
-  if (missing && !way_was_made_) return Refusal::missing_way;
   if (by_run) return Refusal::full_memory;
   if (missing || kind == Error::Kind::other) return Refusal::failed;
   return Refusal::written_slot;
 }
 
 Granted ClaimTry::granted() {
-  const Ttl lease = lease_within(session_.timeout(), claim_.ttl);
-  Lease given{claim_.name,
-              claim_.token,
-              lease,
-              validity(asked_at_, lease),
-              static_cast<Fence>(contender_.own.made->czxid),
-              asked_at_};
+  const Ttl lease = session_.lease_within(claim_.ttl);
+  Lease given{
+      claim_.name, claim_.token, lease, validity(asked_at_, lease), contender_.own.made->created_by,
+      asked_at_};
   if (claim_.slot) {
     given.attempt = contender_.slot.record.state.runs.attempt;
     given.failures = contender_.slot.record.state.runs.failures;
@@ -127,19 +124,31 @@ Granted ClaimTry::granted() {
 
 Attempt ClaimTry::find_done() {
   if (!contender_.own.path.empty()) {
-    auto erased = session_.erase(contender_.own.path, limit_);
-    if (!erased) return std::move(erased).error();
-    contender_.own.path.clear();
+    if (auto erased = erase_own_node(); !erased) return std::move(erased).error();
   }
-  const rules::SlotState& state = contender_.slot.record.state;
-  const Millis ago{std::max<std::int64_t>(contender_.server_ms() - contender_.slot.written_ms, 0)};
-  return rules::answer_of(state, ago);
+  const auto& slot = contender_.slot;
+  const Millis ago{std::max<std::int64_t>(contender_.server_ms() - slot.written_ms(), 0)};
+  return rules::answer_of(slot.record.state, ago);
+}
+
+Result<base::Done> ClaimTry::erase_own_node() {
+  Round round;
+  round.change.erase(contender_.own.path);
+  const auto answers = session_.ask(round, limit_);
+  if (!answers.change) {
+    const Error& error = answers.change.error().error;
+    if (error.kind != Error::Kind::no_such_node) return error.fault;
+  }
+  contender_.own.path.clear();
+  return base::Done{};
 }
 
 /// What was written of a run that did not begin. That it is gone need not be waited for.
 void ClaimTry::forget_run() {
   if (contender_.run.node.empty()) return;
-  (void)session_.send_erase(contender_.run.node);
+  Round round;
+  round.change.leftovers.emplace_back(contender_.run.node, any_version);
+  (void)session_.ask(round, limit_);
   contender_.run.node.clear();
 }
 
@@ -150,4 +159,4 @@ void ClaimTry::give_up_memory(const Fault& fault) {
   contender_.run.node.clear();
 }
 
-}  // namespace store::zookeeper
+}  // namespace store::sessions

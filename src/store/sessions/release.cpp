@@ -4,10 +4,9 @@
 #include <utility>
 
 #include "store/rules/runs.hpp"
-#include "store/zookeeper/contender.hpp"
-#include "store/zookeeper/queue.hpp"
+#include "store/sessions/contender.hpp"
 
-namespace store::zookeeper {
+namespace store::sessions {
 namespace {
 
 // Of the oldest runs, and of the slots, so many are looked at by each run, whether they are over.
@@ -17,71 +16,77 @@ constexpr std::size_t looked_at = 2;
 /// those that are kept, and some of what is older than its --history.
 class Sweep {
  public:
-  Sweep(Session& session, const Contender& contender) : session_{session}, contender_{contender} {}
+  explicit Sweep(const Contender& contender) : contender_{contender} {}
 
-  /// Questions that go out with the release.
-  void ask();
+  /// Adds to the release the removal of surplus runs, and questions after what may be over.
+  void add_to(Round& release);
   /// Takes the answers, and has removed what is over. Nobody waits for that.
-  void finish(const CallLimit& limit);
+  void finish(Session& session, const Answers& answers, const CallLimit& limit) const;
 
  private:
-  void look_at(const std::string& path) {
-    asked_.push_back({path, session_.send_get(path, Session::Watch::no)});
+  void look_at(Round& release, const std::string& path) {
+    asked_.push_back({path, release.get(path)});
   }
 
-  Session& session_;
   const Contender& contender_;
   struct Doubtful {
     std::string path;
-    Asked<Node> node;
+    std::size_t answer;
   };
   std::vector<Doubtful> asked_;
 };
 
-void Sweep::ask() {
-  if (contender_.run.others && contender_.run.others->code == ZOK) {
-    std::vector<std::string> paths;
-    for (const auto& name : contender_.run.others->answer.names) {
-      auto path = runs_of(contender_.lock) + "/" + name;
-      if (path != contender_.run.node) paths.push_back(std::move(path));
-    }
-    std::sort(paths.begin(), paths.end());
-    const auto kept = rules::remembered_runs - 1;  // and ours
-    const std::size_t surplus = paths.size() > kept ? paths.size() - kept : 0;
-    for (std::size_t i = 0; i < surplus; ++i) (void)session_.send_erase(paths[i]);
-    for (std::size_t i = surplus; i < std::min(paths.size(), surplus + looked_at); ++i) {
-      look_at(paths[i]);
-    }
+void Sweep::add_to(Round& release) {
+  const Places& places = contender_.places;
+  std::vector<std::string> paths;
+  for (const auto& name : contender_.run.others) {
+    auto path = places.runs + "/" + name;
+    if (path != contender_.run.node) paths.push_back(std::move(path));
   }
-  if (contender_.slot.others && contender_.slot.others->code == ZOK) {
-    const auto& names = contender_.slot.others->answer.names;
-    if (names.size() <= tolerated_slots) return;
-    const auto start = static_cast<std::size_t>(contender_.change) % names.size();
-    for (std::size_t i = 0; i < looked_at; ++i) {
-      const std::string path = slots_of(contender_.lock) + "/" + names[(start + i) % names.size()];
-      if (path != contender_.slot.node) look_at(path);
-    }
+  std::sort(paths.begin(), paths.end());
+  const auto kept = rules::remembered_runs - 1;  // and ours
+  const std::size_t surplus = paths.size() > kept ? paths.size() - kept : 0;
+  for (std::size_t i = 0; i < surplus; ++i) {
+    release.change.leftovers.emplace_back(paths[i], any_version);
+  }
+  for (std::size_t i = surplus; i < std::min(paths.size(), surplus + looked_at); ++i) {
+    look_at(release, paths[i]);
+  }
+  const auto& names = contender_.slot.others;
+  if (names.size() <= tolerated_slots) return;
+  const auto start = contender_.change % names.size();
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    const std::string path = places.slots + "/" + names[(start + i) % names.size()];
+    if (path != contender_.slot.node) look_at(release, path);
   }
 }
 
-void Sweep::finish(const CallLimit& limit) {
+void Sweep::finish(Session& session, const Answers& answers, const CallLimit& limit) const {
   const auto now = contender_.server_ms();  // of the claim: what was over then is over
-  for (const auto& [path, asked] : asked_) {
-    auto node = session_.answer(asked, limit);
-    if (!node) return;
-    if (!*node) continue;
-    const bool is_run = path.starts_with(runs_of(contender_.lock) + "/");
-    const bool over = is_run ? is_forgotten(record_of(**node), now)
-                             : is_forgotten(slot_in((*node)->data), (*node)->stat.mtime, now);
-    if (over) (void)session_.send_erase(path, (*node)->stat.version);
+  Round removal;
+  for (const auto& [path, place] : asked_) {
+    const auto& node = answers.nodes[place];
+    if (!node || !*node) continue;
+    const bool is_run = path.starts_with(contender_.places.runs + "/");
+    const bool over = is_run ? is_forgotten(**node, now)
+                             : is_forgotten(slot_in((*node)->text), (*node)->stat.written_ms, now);
+    if (over) removal.change.leftovers.emplace_back(path, (*node)->stat.version);
   }
+  if (!removal.change.leftovers.empty()) (void)session.ask(removal, limit);
 }
 
 /// Of a run that took so long that fifty others were remembered since, and its node is gone.
 std::string text_of_forgotten(const Contender& contender, const RunEnd& end) {
   if (!contender.own.made) return text_of_ended(contender.run.text, end);
-  return text_of_ended_anew(contender.run.text, end, static_cast<Fence>(contender.own.made->czxid),
-                            contender.own.made->ctime);
+  return text_of_ended_anew(contender.run.text, end, contender.own.made->created_by,
+                            contender.own.made->created_ms);
+}
+
+/// The run's node as the grant wrote it, whatever has become of it.
+Stat as_created(const std::optional<Stat>& own) {
+  Stat before = own.value_or(Stat{});
+  before.version = any_version;
+  return before;
 }
 
 /// What the end of our run, or that there was none, makes of its slot; nothing if it stays as it
@@ -90,7 +95,7 @@ std::optional<SlotRecord> slot_after(const Contender& contender, const Token& to
                                      const Parting& parting) {
   if (contender.slot.node.empty()) return std::nullopt;
   const auto& before = contender.slot.record.state;
-  const Fence fence = contender.own.made ? static_cast<Fence>(contender.own.made->czxid) : 0;
+  const Fence fence = contender.own.made ? contender.own.made->created_by : 0;
   SlotRecord after = contender.slot.record;
   if (parting.end && parting.slot) {
     after.state = rules::after_run(before, rules::end_of_run(token, parting, fence, 0));
@@ -112,49 +117,46 @@ Release leave(Session& session, Contender& contender, const Token& token, const 
     if (auto there = read_slot(session, contender, limit); !there) return std::move(there).error();
   }
   for (int tries = 0; tries < most_tries && !gone; ++tries) {
-    Transaction goodbye;
+    Round round;
+    Transaction& goodbye = round.change;
     std::optional<std::size_t> node;
     std::optional<std::size_t> run;
     std::optional<std::size_t> slot;
     if (!contender.own.path.empty()) node = goodbye.erase(contender.own.path);
     if (!contender.run.node.empty() && forgotten) {
-      run = goodbye.create(contender.run.node, text_of_forgotten(contender, *parting.end),
-                           ZOO_PERSISTENT);
+      run = goodbye.create(Transaction::Kind::lasting, contender.run.node,
+                           text_of_forgotten(contender, *parting.end));
     } else if (!contender.run.node.empty()) {
-      run = parting.end ? goodbye.set(contender.run.node,
-                                      text_of_ended(contender.run.text, *parting.end), any_version)
-                        : goodbye.erase(contender.run.node);
+      run = parting.end
+                ? goodbye.set(contender.run.node, text_of_ended(contender.run.text, *parting.end),
+                              as_created(contender.own.made))
+                : goodbye.erase(contender.run.node);
     }
     const auto after = slot_after(contender, token, parting);
     if (after) {
-      if (contender.slot.version < 0) {
-        slot = goodbye.create(contender.slot.node, text_of_slot(*after), ZOO_PERSISTENT);
+      if (!contender.slot.stat) {
+        slot =
+            goodbye.create(Transaction::Kind::lasting, contender.slot.node, text_of_slot(*after));
       } else if (after->state.kind == rules::SlotState::Kind::none) {
-        slot = goodbye.erase(contender.slot.node, contender.slot.version);
+        slot = goodbye.erase(contender.slot.node, contender.slot.stat->version);
       } else {
-        slot = goodbye.set(contender.slot.node, text_of_slot(*after), contender.slot.version);
+        slot = goodbye.set(contender.slot.node, text_of_slot(*after), *contender.slot.stat);
       }
     }
     gone = !node && !run && !slot;
     if (gone) break;
-    if (auto there = session.ready(limit); !there) return std::move(there).error();
-    // A container goes by itself with the last slot in it.
-    if (slot && contender.slot.version < 0) {
-      (void)session.send_create(slots_of(contender.lock), "", ZOO_CONTAINER);
-    }
-    const auto asked = session.send(goodbye);
-    Sweep sweep{session, contender};
-    if (parting.end) sweep.ask();
-    auto committed = session.answer(asked, limit);
-    if (committed) {
-      sweep.finish(limit);
+    Sweep sweep{contender};
+    if (parting.end) sweep.add_to(round);
+    const Answers answers = session.ask(round, limit);
+    if (answers.change) {
+      sweep.finish(session, answers, limit);
       contender.own.path.clear();
       contender.run.node.clear();
       if (after) contender.slot.record = *after;
       gone = true;
       break;
     }
-    const Rejected& rejected = committed.error();
+    const Rejected& rejected = answers.change.error();
     if (!rejected.at) return rejected.error.fault;
     if (rejected.at == node) {
       if (rejected.error.kind != Error::Kind::no_such_node) return rejected.error.fault;
@@ -167,9 +169,11 @@ Release leave(Session& session, Contender& contender, const Token& token, const 
       contender.run.node.clear();  // there is no room for it any more, or nobody wants it
       if (!is_gone || !parting.end || std::exchange(forgotten, true)) continue;
       // Behind the names of those that were remembered since.
-      const auto runs = session.get(runs_of(contender.lock), Session::Watch::no, limit);
+      Round newest;
+      newest.children_of(contender.places.runs);
+      const auto runs = std::move(session.ask(newest, limit).children.front());
       if (!runs) return runs.error();
-      if (*runs) contender.run.node = run_node_of(contender.lock, (*runs)->stat.pzxid, token);
+      contender.run.node = run_node_of(contender.places.runs, runs->change, token);
     } else {
       if (auto there = read_slot(session, contender, limit); !there) {
         return std::move(there).error();
@@ -181,4 +185,4 @@ Release leave(Session& session, Contender& contender, const Token& token, const 
   return Released{};
 }
 
-}  // namespace store::zookeeper
+}  // namespace store::sessions

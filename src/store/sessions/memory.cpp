@@ -1,4 +1,4 @@
-#include "store/zookeeper/memory.hpp"
+#include "store/sessions/memory.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 
 #include "base/fields.hpp"
 #include "store/rules/runs.hpp"
+#include "store/sessions/queue.hpp"
 #include "store/url.hpp"
-#include "store/zookeeper/queue_order.hpp"
 
-namespace store::zookeeper {
+namespace store::sessions {
 namespace {
 
 using Kind = rules::SlotState::Kind;
@@ -40,19 +40,20 @@ bool has(const std::vector<Token>& tokens, const Token& token) {
 }
 
 /// The run of a record; nothing if that makes no sense.
-std::optional<Run> run_of(const Record& record, bool holds, std::int64_t now_ms) {
+std::optional<Run> run_of(const Node& record, bool holds, std::int64_t now_ms) {
   const auto fields = base::fields_of(record.text);
   if (fields.size() < claimed_fields) return std::nullopt;
   // As it would stand on a server that writes the times itself.
   const std::string fence =
-      fields[0] == "0" ? std::to_string(record.created_by) : std::string{fields[0]};
-  const auto granted_ms = fields.size() >= ended_anew_fields
-                              ? base::number_in<std::int64_t>(fields[9]).value_or(record.created_ms)
-                              : record.created_ms;
+      fields[0] == "0" ? std::to_string(record.stat.created_by) : std::string{fields[0]};
+  const auto granted_ms =
+      fields.size() >= ended_anew_fields
+          ? base::number_in<std::int64_t>(fields[9]).value_or(record.stat.created_ms)
+          : record.stat.created_ms;
   std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", fence, fields[1], granted_ms, fields[3],
                                  fields[4], fields[5]);
   if (fields.size() >= ended_fields) {
-    line += fmt::format("\t{}\t{}\t{}", record.written_ms, fields[7], fields[8]);
+    line += fmt::format("\t{}\t{}\t{}", record.stat.written_ms, fields[7], fields[8]);
   }
   line += fmt::format("\t{}", fields[6]);
   return run_in(line, now_ms, holds);
@@ -60,16 +61,8 @@ std::optional<Run> run_of(const Record& record, bool holds, std::int64_t now_ms)
 
 }  // namespace
 
-std::string runs_of(const std::string& lock) {
-  return lock + "/runs";
-}
-
-std::string slots_of(const std::string& lock) {
-  return lock + "/slots";
-}
-
-std::string run_node_of(const std::string& lock, std::int64_t change, const Token& token) {
-  return fmt::format("{}/{:016x}-{}", runs_of(lock), change, nonce_of(token));
+std::string run_node_of(const std::string& runs, std::uint64_t change, const Token& token) {
+  return fmt::format("{}/{:016x}-{}", runs, change, nonce_of(token));
 }
 
 bool is_run_of(std::string_view node, const Token& token) {
@@ -78,8 +71,8 @@ bool is_run_of(std::string_view node, const Token& token) {
          node[node.size() - nonce.size() - 1] == '-';
 }
 
-std::string slot_node_of(const std::string& lock, const Slot& slot) {
-  return slots_of(lock) + "/" + percent_encoded(slot.id);
+std::string slot_node_of(const std::string& slots, const Slot& slot) {
+  return slots + "/" + percent_encoded(slot.id);
 }
 
 // ---- runs ----
@@ -104,21 +97,21 @@ std::string text_of_ended_anew(const std::string& text, const RunEnd& end, Fence
                      came_ms + waited);
 }
 
-std::vector<Run> runs_in(std::vector<Record> records, const std::vector<Token>& holders,
+std::vector<Run> runs_in(std::vector<Node> records, const std::vector<Token>& holders,
                          const std::vector<Token>& waiters, std::int64_t now_ms) {
   std::sort(records.begin(), records.end(),
-            [](const Record& a, const Record& b) { return a.created_by > b.created_by; });
+            [](const Node& a, const Node& b) { return a.stat.created_by > b.stat.created_by; });
   std::vector<Run> runs;
   std::int64_t next_began = now_ms;
-  for (const Record& record : records) {
+  for (const Node& record : records) {
     const auto fields = base::fields_of(record.text);
     const Token token = Token::foreign(fields.size() > 1 ? std::string{fields[1]} : "");
     const bool open = fields.size() < ended_fields;
     const bool holds = has(holders, token);
     if (open && !holds && has(waiters, token)) continue;
     // Nobody saw when a lost run ended: at the latest, when the next one began.
-    const auto ended_ms = open ? next_began : record.written_ms;
-    next_began = record.created_ms;
+    const auto ended_ms = open ? next_began : record.stat.written_ms;
+    next_began = record.stat.created_ms;
     const bool goes_on = open && holds;
     const Millis history = fields.size() > 2 ? history_in(fields[2]) : Millis{0};
     if (!goes_on && now_ms - ended_ms > history.count()) continue;
@@ -127,9 +120,10 @@ std::vector<Run> runs_in(std::vector<Record> records, const std::vector<Token>& 
   return rules::newest_of(std::move(runs));
 }
 
-bool is_forgotten(const Record& run, std::int64_t now_ms) {
+bool is_forgotten(const Node& run, std::int64_t now_ms) {
   const auto fields = base::fields_of(run.text);
-  return fields.size() >= ended_fields && now_ms - run.written_ms > history_in(fields[2]).count();
+  return fields.size() >= ended_fields &&
+         now_ms - run.stat.written_ms > history_in(fields[2]).count();
 }
 
 // ---- slots ----
@@ -170,4 +164,4 @@ bool is_forgotten(const SlotRecord& slot, std::int64_t written_ms, std::int64_t 
   return now_ms - written_ms > rules::remembered_for(slot.state.kind, slot.history).count();
 }
 
-}  // namespace store::zookeeper
+}  // namespace store::sessions

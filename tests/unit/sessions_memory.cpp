@@ -1,16 +1,20 @@
+<<<<<<< HEAD:tests/unit/zookeeper_memory.cpp
 // The record of runs and slots in ZooKeeper's nodes.
+=======
+// Runs and slots in the texts of nodes.
+>>>>>>> eaf0f28 (WIP sessions: unit tests, judge of kills):tests/unit/sessions_memory.cpp
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 #include "store/rules/runs.hpp"
-#include "store/zookeeper/memory.hpp"
+#include "store/sessions/memory.hpp"
 
-namespace unit::zookeeper_memory {
+namespace unit::sessions_memory {
 namespace {
 
 using namespace store;
-using namespace store::zookeeper;
+using namespace store::sessions;
 using Kind = RunOutcome::Kind;
 
 Token token(const std::string& digits) {
@@ -24,16 +28,16 @@ Claim claim(const std::string& digits, Millis history) {
   return claim;
 }
 
-Record open_run(const std::string& digits, std::int64_t created_by, std::int64_t created_ms,
-                Millis history = Millis{10'000}) {
-  return {text_of_run(0, claim(digits, history), 0), created_by, created_ms, created_ms};
+Node open_run(const std::string& digits, std::uint64_t created_by, std::int64_t created_ms,
+              Millis history = Millis{10'000}) {
+  return {text_of_run(0, claim(digits, history), 0), {created_by, created_ms, created_ms}};
 }
 
-Record ended_run(const std::string& digits, std::int64_t created_by, std::int64_t created_ms,
-                 std::int64_t ended_ms, Millis history = Millis{10'000}) {
-  Record record = open_run(digits, created_by, created_ms, history);
+Node ended_run(const std::string& digits, std::uint64_t created_by, std::int64_t created_ms,
+               std::int64_t ended_ms, Millis history = Millis{10'000}) {
+  Node record = open_run(digits, created_by, created_ms, history);
   record.text = text_of_ended(record.text, {{Kind::exited, 3}, "a reason"});
-  record.written_ms = ended_ms;
+  record.stat.written_ms = ended_ms;
   return record;
 }
 
@@ -49,7 +53,7 @@ TEST_CASE("a run has its times from its node, and its fence where both nodes wer
   CHECK(runs[0].held == Millis{3000});
   CHECK(runs[0].outcome == RunOutcome{Kind::exited, 3});
   CHECK(runs[0].why == "a reason");
-  Record later = open_run("b", 77, 1000);
+  Node later = open_run("b", 77, 1000);
   later.text = text_of_run(5, claim("b", Millis{1000}), 2);
   const auto other = runs_in({later}, {token("b")}, {}, 5000);
   CHECK(other.at(0).fence == 5);
@@ -57,14 +61,14 @@ TEST_CASE("a run has its times from its node, and its fence where both nodes wer
 }
 
 TEST_CASE("a run without an end goes on, is lost, or never was") {
-  const std::vector<Record> one{open_run("a", 7, 1000)};
+  const std::vector<Node> one{open_run("a", 7, 1000)};
   CHECK(runs_in(one, {token("a")}, {}, 2000).at(0).outcome.kind == Kind::running);
   CHECK(runs_in(one, {token("b")}, {}, 2000).at(0).outcome.kind == Kind::lost);
   CHECK(runs_in(one, {}, {token("a")}, 2000).empty());
 }
 
 TEST_CASE("the newest first, and no more than are remembered") {
-  std::vector<Record> records;
+  std::vector<Node> records;
   for (int i = 1; i <= 60; ++i) records.push_back(ended_run("a", i * 37 % 61, 1000, 2000));
   const auto runs = runs_in(records, {}, {}, 3000);
   REQUIRE(runs.size() == rules::remembered_runs);
@@ -94,18 +98,18 @@ TEST_CASE("texts that no rlock wrote are no runs, and later fields are passed ov
     CAPTURE(text);
     CHECK(runs_in({{text, 1, 1000, 1000}}, {}, {}, 1000).empty());
   }
-  Record record = ended_run("a", 1, 1000, 2000);
+  Node record = ended_run("a", 1, 1000, 2000);
   record.text += "\tmore";
   CHECK(runs_in({record}, {}, {}, 2000).size() == 1);
 }
 
 TEST_CASE("names of runs are in the order of what their claims saw, and found by the token") {
-  CHECK(run_node_of("/l/k", 255, token("0a")) == "/l/k/runs/00000000000000ff-0a");
-  CHECK(run_node_of("/l/k", 9, token("ff")) < run_node_of("/l/k", 10, token("00")));
+  CHECK(run_node_of("/l/k/runs", 255, token("0a")) == "/l/k/runs/00000000000000ff-0a");
+  CHECK(run_node_of("/l/k/runs", 9, token("ff")) < run_node_of("/l/k/runs", 10, token("00")));
   CHECK(is_run_of("00000000000000ff-0a", token("0a")));
   CHECK_FALSE(is_run_of("00000000000000ff-0a", token("a")));
   CHECK_FALSE(is_run_of("00000000000000ff-0a", token("0b")));
-  CHECK(slot_node_of("/l/k", *Slot::from("a/b", 0)) == "/l/k/slots/a%2Fb");
+  CHECK(slot_node_of("/l/k/slots", *Slot::from("a/b", 0)) == "/l/k/slots/a%2Fb");
 }
 
 TEST_CASE("a slot is read as it was written") {
@@ -150,4 +154,4 @@ TEST_CASE("a slot is forgotten after its --history, one that goes on after a day
   CHECK(is_forgotten(running, 1000, 86'401'001));
 }
 
-}  // namespace unit::zookeeper_memory
+}  // namespace unit::sessions_memory

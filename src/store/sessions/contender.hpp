@@ -1,16 +1,17 @@
-// A client that wants or holds one lock on the ensemble: what it has written there and seen, and
-// how it comes and goes.
+// A client that wants or holds one lock: what it has written at the server and seen there, and how
+// it comes and goes.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "store/zookeeper/client.hpp"
-#include "store/zookeeper/memory.hpp"
-#include "store/zookeeper/queue_order.hpp"
+#include "store/sessions/memory.hpp"
+#include "store/sessions/queue.hpp"
+#include "store/sessions/session.hpp"
 
-namespace store::zookeeper {
+namespace store::sessions {
 
 struct Contender {
   /// Its node in the queue.
@@ -32,23 +33,24 @@ struct Contender {
   struct OwnRun {
     std::string node{};  // empty while there is none for certain
     std::string text{};
-    bool is_refused = false;   // we may not write the memory
-    Asked<Children> others{};  // what was remembered when we came; answered by and by
+    bool is_refused = false;            // we may not write the memory
+    std::vector<std::string> others{};  // the runs that were remembered when we came
   };
   /// The slot of its run, as it saw or wrote it last.
   struct OwnSlot {
     std::string node{};  // empty if it has none
     SlotRecord record{};
-    int version = -1;             // -1: there was no such node
-    std::int64_t written_ms = 0;  // when that was written
-    bool is_done = false;         // heard while we waited
-    Asked<Children> others{};
+    std::optional<Stat> stat{};         // nothing: there was no such node
+    bool is_done = false;               // heard while we waited
+    std::vector<std::string> others{};  // the slots that were remembered when we came
 
     void note(const std::optional<Node>& seen);
+    /// When it was written last, in ms since 1970; 0: never.
+    [[nodiscard]] std::int64_t written_ms() const { return stat ? stat->written_ms : 0; }
   };
 
-  std::string lock{};       // the lock's node
-  std::int64_t change = 0;  // the last one that we saw below it
+  Places places{};
+  std::uint64_t change = 0;  // the last one that we saw in the queue
   OwnNode own{};
   Predecessor predecessor{};
   OwnRun run{};
@@ -61,12 +63,13 @@ struct Contender {
   [[nodiscard]] rules::SlotState slot_state() const;
 };
 
-// A lock's node goes by itself when nothing is below it: it may be gone again when we come. And a
-// slot is written by whoever had the lock before.
+// The slot is written by the holder before us: it may change between our look and our write.
 inline constexpr int most_tries = 4;
 /// After so many.
 Fault restless();
 
+Result<std::optional<Node>> get(Session& session, const std::string& path, Watch watch,
+                                const CallLimit& limit);
 Result<base::Done> read_slot(Session& session, Contender& contender, const CallLimit& limit);
 /// Reads the slot that we wait for, and watches it. Whether it is done.
 Result<bool> look_at_slot(Session& session, Contender& contender, const CallLimit& limit);
@@ -81,4 +84,4 @@ Attempt enter(Session& session, const Claim& claim, Contender& contender, Moment
 Release leave(Session& session, Contender& contender, const Token& token, const Parting& parting,
               const CallLimit& limit);
 
-}  // namespace store::zookeeper
+}  // namespace store::sessions

@@ -1,21 +1,21 @@
-#include "store/zookeeper/zookeeper.hpp"
+#include "store/sessions/store.hpp"
 
 #include "base/text.hpp"
-#include "store/zookeeper/contender.hpp"
-#include "store/zookeeper/queue.hpp"
+#include "store/sessions/contender.hpp"
+#include "store/sessions/report.hpp"
 
-namespace store::zookeeper {
+namespace store::sessions {
 namespace {
 
-// While there is no connection, the library has to be given time to find another server.
+// While there is no connection, the session has to be given time to find another server.
 constexpr Millis retry{200};
 constexpr Millis for_an_answer{1'000};
 
 /// Hears what happens to a holder's node. Shares the session with the store, and its thread.
 /// `last_word` is the node to make when the job has stopped after `node` was taken away.
-class ZooKeeperListener final : public Listener {
+class SessionListener final : public Listener {
  public:
-  ZooKeeperListener(std::shared_ptr<Session> session, std::string node, std::string last_word)
+  SessionListener(std::shared_ptr<Session> session, std::string node, std::string last_word)
       : session_{std::move(session)},
         node_{std::move(node)},
         last_word_{std::move(last_word)},
@@ -26,7 +26,7 @@ class ZooKeeperListener final : public Listener {
 
   void listen(const CallLimit& limit) override {
     const auto until = std::min(limit.until, Deadline::after(base::now(), for_an_answer));
-    const auto node = session_->get(node_, Session::Watch::yes, {until, limit.interrupt});
+    const auto node = get(*session_, node_, Watch::yes, {until, limit.interrupt});
     if (!node) {
       due_ = Deadline::after(base::now(), retry);
       return;
@@ -34,8 +34,8 @@ class ZooKeeperListener final : public Listener {
     due_ = Deadline::never();
     if (!*node) {
       heard_ = Notice{Notice::Kind::lost, "its node was removed (force-released)", last_word_};
-    } else if (const auto data = data_in((*node)->data); data.stop) {
-      heard_ = Notice{Notice::Kind::stop, base::printable(*data.stop), ""};
+    } else if (const auto text = text_in((*node)->text); text.stop) {
+      heard_ = Notice{Notice::Kind::stop, base::printable(*text.stop), ""};
     }
   }
 
@@ -56,16 +56,15 @@ class ZooKeeperListener final : public Listener {
   std::optional<Notice> heard_;
 };
 
-class ZooKeeperStore final : public LockStore {
+class SessionStore final : public LockStore {
  public:
-  explicit ZooKeeperStore(ZooKeeper ensemble) : ensemble_{std::move(ensemble)} {}
+  explicit SessionStore(OpenSession open) : open_{std::move(open)} {}
 
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
-    if (auto there = connect(session_for(claim.ttl), limit); !there)
-      return std::move(there).error();
+    if (auto there = connect(claim.ttl, limit); !there) return std::move(there).error();
     const Moment asked_at = base::now();  // a first server that hangs costs nothing of the lease
-    contender_.lock = path_of(ensemble_, claim.name);
-    contender_.slot.node = claim.slot ? slot_node_of(contender_.lock, *claim.slot) : "";
+    contender_.places = session_->places_of(claim.name);
+    contender_.slot.node = claim.slot ? slot_node_of(contender_.places.slots, *claim.slot) : "";
     auto attempt = enter(*session_, claim, contender_, asked_at, limit);
     unheard_ = std::holds_alternative<Fault>(attempt);
     if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
@@ -112,7 +111,7 @@ class ZooKeeperStore final : public LockStore {
     if (!session_ || contender_.own.path.empty())
       return NotOurs{"it was not taken by this process"};
     const Moment asked_at = base::now();
-    auto there = session_->confirm(contender_.own.path, limit);
+    auto there = session_->keep(contender_.own.path, limit);
     if (session_->expired()) return NotOurs{"the session has expired"};
     if (!there) return after_silence(std::move(there).error(), limit);
     if (!*there) return NotOurs{"its node is gone"};
@@ -137,34 +136,34 @@ class ZooKeeperStore final : public LockStore {
   }
 
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
-    if (auto there = connect(session_for(*Ttl::from(Ttl::shortest)), limit); !there) {
+    if (auto there = connect(*Ttl::from(Ttl::shortest), limit); !there) {
       return std::move(there).error();
     }
-    const std::string lock = path_of(ensemble_, name);
-    auto queue = read_queue(*session_, lock, limit);
+    const Places places = session_->places_of(name);
+    auto queue = read_queue(*session_, places, limit);
     if (!queue) return std::move(queue).error();
     const auto position = position_of(*queue, token);
     if (!position || *position >= holders_in(*queue)) {
-      return Elsewhere{first_holder(*session_, lock, *queue, limit)};
+      return Elsewhere{first_holder(*session_, places, *queue, limit)};
     }
-    const std::string path = lock + "/" + (*queue)[*position].name;
-    auto node = session_->get(path, Session::Watch::no, limit);
+    const std::string path = places.queue + "/" + (*queue)[*position].name;
+    auto node = get(*session_, path, Watch::no, limit);
     if (!node) return std::move(node).error();
-    auto there = session_->confirm(path, limit);  // what was read may be old
+    auto there = session_->keep(path, limit);  // what was read may be old
     if (!there) return std::move(there).error();
     if (!*node || !*there) return Elsewhere{};
-    if (data_in((*node)->data).token != token) {  // a name carries only the end of a token
-      return Elsewhere{first_holder(*session_, lock, *queue, limit)};
+    if (text_in((*node)->text).token != token) {  // a name carries only the end of a token
+      return Elsewhere{first_holder(*session_, places, *queue, limit)};
     }
-    // Only the ensemble knows how long the session of another process lasts; that process stops the
+    // Only the servers know how long the session of another process lasts; that process stops the
     // job in time.
-    return StillOurs{Deadline::never(), static_cast<Fence>((*node)->stat.czxid)};
+    return StillOurs{Deadline::never(), (*node)->stat.created_by};
   }
 
   std::unique_ptr<Listener> listener(const LockName& /*name*/, const Token& token) override {
     if (!session_ || contender_.own.path.empty()) return nullptr;
-    return std::make_unique<ZooKeeperListener>(session_, contender_.own.path,
-                                               last_word_of(ensemble_, token));
+    return std::make_unique<SessionListener>(session_, contender_.own.path,
+                                             session_->last_word_of(nonce_of(token)));
   }
 
   void confirm_stopped(const LockName& /*name*/, const Notice& notice,
@@ -172,11 +171,13 @@ class ZooKeeperStore final : public LockStore {
     // A client that asked us to stop watches our node; one that took it away has to be told. The
     // word goes with the session, which ends soon.
     if (notice.kind != Notice::Kind::lost || !session_ || notice.reply_to.empty()) return;
-    (void)session_->create(notice.reply_to, "", ZOO_EPHEMERAL, limit);
+    Round round;
+    round.change.create(Transaction::Kind::ephemeral, notice.reply_to, "");
+    (void)session_->ask(round, limit);
   }
 
  private:
-  Result<base::Done> connect(Millis session, const CallLimit& limit) {
+  Result<base::Done> connect(Ttl ttl, const CallLimit& limit) {
     if (session_ && session_->expired()) {
       session_.reset();
       // What is left of us is the node of our run, if there is one.
@@ -186,7 +187,7 @@ class ZooKeeperStore final : public LockStore {
       contender_ = std::move(anew);
     }
     if (session_) return base::Done{};
-    auto opened = Session::open(ensemble_, session, limit);
+    auto opened = open_(ttl, limit);
     if (!opened) return std::move(opened).error();
     session_ = *std::move(opened);
     return base::Done{};
@@ -198,7 +199,7 @@ class ZooKeeperStore final : public LockStore {
     return fault;
   }
 
-  ZooKeeper ensemble_;
+  OpenSession open_;
   std::shared_ptr<Session> session_;
   Contender contender_;
   bool unheard_ = false;  // the outcome of the last claim
@@ -206,12 +207,8 @@ class ZooKeeperStore final : public LockStore {
 
 }  // namespace
 
-const char* unavailable() {
-  return nullptr;
+std::unique_ptr<LockStore> open_store(OpenSession open) {
+  return std::make_unique<SessionStore>(std::move(open));
 }
 
-std::unique_ptr<LockStore> open_store(const ZooKeeper& ensemble) {
-  return std::make_unique<ZooKeeperStore>(ensemble);
-}
-
-}  // namespace store::zookeeper
+}  // namespace store::sessions

@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "store/zookeeper/contender.hpp"
+#include "store/sessions/contender.hpp"
 
-namespace store::zookeeper {
+namespace store::sessions {
 
 /// One try of a claim.
 class ClaimTry {
@@ -25,15 +25,12 @@ class ClaimTry {
   [[nodiscard]] bool remembers() const {
     return claim_.history > Millis{0} && !contender_.run.is_refused;
   }
-  [[nodiscard]] bool is_shared() const { return claim_.mode.kind == Mode::Kind::shared; }
 
-  /// What is below the lock's node, and our slot.
+  /// Adds the questions after the lock's queue, and our slot.
+  void add_look(Round& round) const;
+  /// Takes their answers.
+  Result<LockQueue> note_look(const Answers& answers);
   Result<LockQueue> look();
-  void send_look();
-  Result<LockQueue> answer_look();
-  /// The nodes on the way to ours, of which the containers go again by themselves.
-  void send_way();
-  Result<base::Done> make_way();
 
   Attempt come(const LockQueue& queue);
   /// Makes our node, and the node of our run if the lock seems to be free. Nothing: once more.
@@ -43,6 +40,9 @@ class ClaimTry {
   Attempt turn_away(const LockQueue& queue, std::size_t at);
   /// Busy with the holders of the queue, and the waiters before position `at`.
   Busy busy(const LockQueue& queue, std::size_t at);
+  [[nodiscard]] std::string path_of(const QueueNode& node) const {
+    return contender_.places.queue + "/" + node.name;
+  }
 
   /// The transaction that writes a grant down.
   struct Grant {
@@ -57,7 +57,6 @@ class ClaimTry {
     lost_node,       // our node is gone
     granted_before,  // by a transaction whose answer was lost
     full_memory,     // there is no room for the run, or we may not write it
-    missing_way,     // nodes on the way to ours are not there
     written_slot,    // whoever had the lock has written the slot since
     failed
   };
@@ -65,9 +64,10 @@ class ClaimTry {
   /// The grant that is written down. Nothing: once more.
   std::optional<Attempt> write_grant();
   Grant grant_to_write();
-  [[nodiscard]] Refusal refusal_of(const Rejected& rejected, const Grant& grant) const;
+  [[nodiscard]] static Refusal refusal_of(const Rejected& rejected, const Grant& grant);
   Granted granted();
   Attempt find_done();
+  Result<base::Done> erase_own_node();
   void forget_run();
   void give_up_memory(const Fault& fault);
 
@@ -77,13 +77,9 @@ class ClaimTry {
   Moment asked_at_;
   const CallLimit& limit_;
   bool is_new_ = false;  // our node was made by this try, which proves that the session lives
-  bool way_is_there_ = true;
-  bool way_was_made_ = false;  // by this try, as far as we may
-  Asked<Children> children_{};
-  Asked<Node> slot_{};
 };
 
 /// Our node is gone.
 Fault place_lost();
 
-}  // namespace store::zookeeper
+}  // namespace store::sessions

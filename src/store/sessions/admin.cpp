@@ -1,0 +1,187 @@
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "store/sessions/contender.hpp"
+#include "store/sessions/report.hpp"
+#include "store/sessions/store.hpp"
+
+namespace store::sessions {
+namespace {
+
+// A list may take long, a connection not.
+constexpr Millis to_connect{5'000};
+
+// Long enough to look and to act.
+constexpr Millis lease_of_admin{5'000};
+
+class SessionAdmin final : public LockAdmin {
+ public:
+  explicit SessionAdmin(OpenSession open) : open_{std::move(open)} {}
+
+  Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override {
+    if (auto there = connect(limit); !there) return std::move(there).error();
+    return report_on(*session_, name, Listed::remembered, limit);
+  }
+
+  Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
+                       const CallLimit& limit) override {
+    const auto one = [&] { return limit.at_most(Deadline::after(base::now(), each_answer)); };
+    if (auto there = connect(one()); !there) return std::move(there).error();
+    auto found = session_->names(pattern, one());
+    if (!found) return std::move(found).error();
+    auto& names = *found;
+    std::sort(names.begin(), names.end());
+    Listing listing;
+    for (const LockName& name : names) {
+      auto report = report_on(*session_, name, which, one());
+      if (!report) {
+        // Another user's: no reason to hide the others.
+        const Fault fault = std::move(report).error();
+        if (fault.kind != Fault::Kind::denied || names.size() == 1) return fault;
+        base::log::error("'{}' is left out: {}", base::printable(name.text()), fault.why);
+        continue;
+      }
+      if (is_listed(*report, which)) listing.locks.push_back(*std::move(report));
+    }
+    return listing;
+  }
+
+  Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
+                                const std::string& by, const CallLimit& limit) override {
+    auto nodes = nodes_of(name, shown, limit);
+    if (!nodes) return std::move(nodes).error();
+    bool removed = false;
+    for (const HeldNode& held : *nodes) {
+      awaited_ = session_->last_word_of(nonce_of(held.token));
+      (void)get(*session_, awaited_, Watch::yes, limit);
+      auto erased = take_away(session_->places_of(name), held, by, limit);
+      if (!erased) return std::move(erased).error();
+      removed = removed || *erased;
+    }
+    if (removed) return Removal{Removed{}};
+    auto now = report_on(*session_, name, Listed::in_use, limit);
+    if (!now) return std::move(now).error();
+    if (now->holders.empty()) return Removal{Changed{}};
+    return Removal{Changed{now->holders.front().holder}};
+  }
+
+  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+                                  const std::string& why, const CallLimit& limit) override {
+    auto nodes = nodes_of(name, holders, limit);
+    if (!nodes) return std::move(nodes).error();
+    std::size_t asked = 0;
+    for (const HeldNode& held : *nodes) {
+      Round round;
+      Stat before = held.stat;
+      before.version = any_version;
+      round.change.set(held.path, text_of(held.token, why), before);
+      awaited_ = held.path;  // its holder removes it
+      round.get(awaited_, Watch::yes);
+      const auto answers = session_->ask(round, limit);
+      if (answers.change) {
+        ++asked;
+        continue;
+      }
+      const Error& error = answers.change.error().error;
+      if (error.kind != Error::Kind::no_such_node) return error.fault;
+    }
+    return asked;
+  }
+
+  LastWord await_last_word(const LockName& /*name*/, const CallLimit& limit) override {
+    if (!session_ || awaited_.empty()) return LastWord::silence;
+    const bool changed = session_->process(limit, [&] { return session_->changed(awaited_); });
+    return changed ? LastWord::stopped : LastWord::silence;
+  }
+
+ private:
+  Result<base::Done> connect(const CallLimit& limit) {
+    if (session_ && !session_->expired()) return base::Done{};
+    auto opened =
+        open_(*Ttl::from(lease_of_admin), limit.at_most(Deadline::after(base::now(), to_connect)));
+    if (!opened) return std::move(opened).error();
+    session_ = *std::move(opened);
+    return base::Done{};
+  }
+
+  struct HeldNode {
+    Token token;
+    std::string path;
+    Stat stat;
+  };
+
+  /// The nodes of those of the tokens that hold the lock.
+  Result<std::vector<HeldNode>> nodes_of(const LockName& name, const std::vector<Token>& tokens,
+                                         const CallLimit& limit) {
+    if (auto there = connect(limit); !there) return std::move(there).error();
+    const Places places = session_->places_of(name);
+    auto queue = read_queue(*session_, places, limit);
+    if (!queue) return std::move(queue).error();
+    std::vector<std::string> paths;
+    const auto holders = holders_in(*queue);
+    for (std::size_t i = 0; i < holders; ++i) {
+      paths.push_back(places.queue + "/" + (*queue)[i].name);
+    }
+    const auto read = read_all(*session_, paths, limit);
+    if (!read) return read.error();
+    std::vector<HeldNode> nodes;
+    for (std::size_t i = 0; i < holders; ++i) {
+      if (!(*read)[i]) continue;
+      const Node& node = *(*read)[i];
+      const Token token = text_in(node.text).token;
+      if (std::find(tokens.begin(), tokens.end(), token) != tokens.end()) {
+        nodes.push_back({token, paths[i], node.stat});
+      }
+    }
+    return nodes;
+  }
+
+  /// Takes a holder's node away, and writes into its run, if that is remembered, who did.
+  Result<bool> take_away(const Places& places, const HeldNode& held, const std::string& by,
+                         const CallLimit& limit) {
+    Round look;
+    look.children_of(places.runs);
+    const auto runs = std::move(session_->ask(look, limit).children.front());
+    if (!runs) return runs.error();
+    const auto& names = runs->names;
+    const auto name = std::find_if(names.begin(), names.end(),
+                                   [&](const auto& each) { return is_run_of(each, held.token); });
+    if (name != names.end()) {
+      const std::string path = places.runs + "/" + *name;
+      const auto run = get(*session_, path, Watch::no, limit);
+      if (!run) return run.error();
+      if (*run) {
+        const RunEnd end{{RunOutcome::Kind::lost}, "force-released by " + by};
+        Round both;
+        both.change.erase(held.path);
+        both.change.set(path, text_of_ended((*run)->text, end), (*run)->stat);
+        const auto outcome = session_->ask(both, limit).change;
+        if (outcome) return true;
+        const Fault& fault = outcome.error().error.fault;
+        if (fault.kind == Fault::Kind::silent) return fault;
+        // It may have ended in between; or there is no memory of it, which is no reason to leave
+        // it.
+      }
+    }
+    Round removal;
+    removal.change.erase(held.path);
+    const auto outcome = session_->ask(removal, limit).change;
+    if (outcome) return true;
+    const Error& error = outcome.error().error;
+    if (error.kind != Error::Kind::no_such_node) return error.fault;
+    return false;
+  }
+
+  OpenSession open_;
+  std::shared_ptr<Session> session_;
+  std::string awaited_;  // a node that changes when a job has stopped
+};
+
+}  // namespace
+
+std::unique_ptr<LockAdmin> open_admin(OpenSession open) {
+  return std::make_unique<SessionAdmin>(std::move(open));
+}
+
+}  // namespace store::sessions

@@ -1,0 +1,49 @@
+#include "store/sessions/contender.hpp"
+
+#include <chrono>
+
+namespace store::sessions {
+
+std::int64_t Contender::server_ms() const {
+  if (own.made) return own.made->created_ms;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<Millis>(now).count();
+}
+
+rules::SlotState Contender::slot_state() const {
+  const bool forgotten = is_forgotten(slot.record, slot.written_ms(), server_ms());
+  return forgotten ? rules::SlotState{} : slot.record.state;
+}
+
+void Contender::OwnSlot::note(const std::optional<Node>& seen) {
+  record = seen ? slot_in(seen->text) : SlotRecord{};
+  stat = seen ? std::optional{seen->stat} : std::nullopt;
+}
+
+Fault restless() {
+  return {Fault::Kind::unavailable, "the lock's nodes change too fast"};
+}
+
+Result<std::optional<Node>> get(Session& session, const std::string& path, Watch watch,
+                                const CallLimit& limit) {
+  Round round;
+  round.get(path, watch);
+  return std::move(session.ask(round, limit).nodes.front());
+}
+
+Result<base::Done> read_slot(Session& session, Contender& contender, const CallLimit& limit) {
+  const auto node = get(session, contender.slot.node, Watch::no, limit);
+  if (!node) return node.error();
+  contender.slot.note(*node);
+  return base::Done{};
+}
+
+Result<bool> look_at_slot(Session& session, Contender& contender, const CallLimit& limit) {
+  const auto node = get(session, contender.slot.node, Watch::yes, limit);
+  if (!node) return node.error();
+  contender.slot.note(*node);
+  contender.slot.is_done = contender.slot_state().is_done();
+  return contender.slot.is_done;
+}
+
+}  // namespace store::sessions

@@ -1,0 +1,17 @@
+// What other rooms know of this one: locks that are queues of nodes, each of which ends with its
+// owner's session. The session is the lease.
+#pragma once
+
+#include <memory>
+
+#include "store/lock_admin.hpp"
+#include "store/lock_store.hpp"
+#include "store/sessions/session.hpp"
+
+namespace store::sessions {
+
+/// Source: https://zookeeper.apache.org/doc/current/recipes.html, "Locks" and "Shared Locks".
+std::unique_ptr<LockStore> open_store(OpenSession open);
+std::unique_ptr<LockAdmin> open_admin(OpenSession open);
+
+}  // namespace store::sessions
