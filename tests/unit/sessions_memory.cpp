@@ -1,8 +1,4 @@
-<<<<<<< HEAD:tests/unit/zookeeper_memory.cpp
-// The record of runs and slots in ZooKeeper's nodes.
-=======
 // Runs and slots in the texts of nodes.
->>>>>>> eaf0f28 (WIP sessions: unit tests, judge of kills):tests/unit/sessions_memory.cpp
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -69,7 +65,8 @@ TEST_CASE("a run without an end goes on, is lost, or never was") {
 
 TEST_CASE("the newest first, and no more than are remembered") {
   std::vector<Node> records;
-  for (int i = 1; i <= 60; ++i) records.push_back(ended_run("a", i * 37 % 61, 1000, 2000));
+  for (int i = 1; i <= 60; ++i)
+    records.push_back(ended_run("a", static_cast<std::uint64_t>(i * 37 % 61), 1000, 2000));
   const auto runs = runs_in(records, {}, {}, 3000);
   REQUIRE(runs.size() == rules::remembered_runs);
   CHECK(runs.front().fence == 60);

@@ -57,7 +57,7 @@ class ClaimTry {
     lost_node,       // our node is gone
     granted_before,  // by a transaction whose answer was lost
     full_memory,     // there is no room for the run, or we may not write it
-    written_slot,    // whoever had the lock has written the slot since
+    written_slot,    // the previous holder has written the slot since
     failed
   };
   Attempt take();

@@ -59,7 +59,7 @@ struct Contender {
 
   /// The servers' time when our node was made, or else ours now.
   [[nodiscard]] std::int64_t server_ms() const;
-  /// What the slot is, as far as it is to be remembered.
+  /// The state of the slot, or none if its history is over.
   [[nodiscard]] rules::SlotState slot_state() const;
 };
 

@@ -1,4 +1,4 @@
-// How a claim that nobody is before becomes a grant: in the queue, in the memory and in the slot.
+// The grant of a claim that is first: in the queue, in the memory and in the slot.
 #include "base/log.hpp"
 #include "store/rules/granted.hpp"
 #include "store/sessions/claim_try.hpp"
@@ -9,7 +9,7 @@ Fault place_lost() {
   return {Fault::Kind::unavailable, "our place in the line was taken away"};
 }
 
-/// Nobody is before us, and nobody can come before us any more.
+/// No node is before ours, and none can come before it.
 Attempt ClaimTry::take() {
   contender_.predecessor = {};
   if (!contender_.own.made) {
@@ -29,8 +29,8 @@ std::optional<Attempt> ClaimTry::write_grant() {
   if (claim_.slot && contender_.slot_state().is_done()) return find_done();
   if (!remembers() && !claim_.slot) {
     if (is_new_) return granted();
-    // What we have read may be old, if the server is cut off from the others: the session could
-    // have ended, and another client could hold the lock.
+    // A server that is cut off from the others may tell an old state: the session could have ended,
+    // and another client could hold the lock.
     auto there = session_.keep(contender_.own.path, limit_);
     if (!there) return std::move(there).error();
     if (!*there) return place_lost();
@@ -143,7 +143,7 @@ Result<base::Done> ClaimTry::erase_own_node() {
   return base::Done{};
 }
 
-/// What was written of a run that did not begin. That it is gone need not be waited for.
+/// Removes the record of a run that did not begin, without waiting for the answer.
 void ClaimTry::forget_run() {
   if (contender_.run.node.empty()) return;
   Round round;

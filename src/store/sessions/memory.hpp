@@ -28,7 +28,7 @@ std::string slot_node_of(const std::string& slots, const Slot& slot);
 
 /// `fence` is 0 where the same transaction makes the node of the run and that of its lock.
 std::string text_of_run(Fence fence, const Claim& claim, unsigned attempt);
-/// What the release makes of it.
+/// The same text with the end of the run.
 std::string text_of_ended(const std::string& text, const RunEnd& end);
 /// The same for a node that is made anew with the end, so that its own times and transaction are
 /// not those of the grant: `came_ms` is when the claim came, in ms since 1970 by the servers'
@@ -44,7 +44,7 @@ std::vector<Run> runs_in(std::vector<Node> records, const std::vector<Token>& ho
 /// Whether an ended run is older than its --history.
 bool is_forgotten(const Node& run, std::int64_t now_ms);
 
-// ---- slots: written by whoever holds the lock, and by nobody else
+// ---- slots: only the holder of the lock writes them
 
 /// A slot, and how long it is remembered. Its end is the time at which its node was written.
 struct SlotRecord {

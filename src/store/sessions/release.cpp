@@ -89,8 +89,7 @@ Stat as_created(const std::optional<Stat>& own) {
   return before;
 }
 
-/// What the end of our run, or that there was none, makes of its slot; nothing if it stays as it
-/// is.
+/// The slot after the end of our run, or after a claim without a run; nothing: it does not change.
 std::optional<SlotRecord> slot_after(const Contender& contender, const Token& token,
                                      const Parting& parting) {
   if (contender.slot.node.empty()) return std::nullopt;
@@ -161,12 +160,12 @@ Release leave(Session& session, Contender& contender, const Token& token, const 
     if (rejected.at == node) {
       if (rejected.error.kind != Error::Kind::no_such_node) return rejected.error.fault;
       contender.own.path.clear();
-      // Whoever took the lock away may have said so; what says nothing says that it was lost.
+      // force-release has recorded the reason; a run without an end counts as lost.
       if (parting.end) return NotOurs{"its node is gone"};
       had_gone = true;
     } else if (rejected.at == run) {
       const bool is_gone = rejected.error.kind == Error::Kind::no_such_node;
-      contender.run.node.clear();  // there is no room for it any more, or nobody wants it
+      contender.run.node.clear();  // its node was removed, or the memory is full
       if (!is_gone || !parting.end || std::exchange(forgotten, true)) continue;
       // Behind the names of those that were remembered since.
       Round newest;

@@ -26,7 +26,7 @@ struct Error {
   Fault fault;
 };
 
-/// What the server knows of a node besides its text.
+/// The numbers and times of a node.
 struct Stat {
   /// The number of the transaction that created the node; each is greater than all earlier ones.
   std::uint64_t created_by = 0;
@@ -193,7 +193,7 @@ class Session {
   virtual bool process(const CallLimit& limit, const std::function<bool()>& done) = 0;
   /// Readable when process() has something to do; -1 while there is no connection.
   [[nodiscard]] virtual int descriptor() const = 0;
-  /// What has become of a watched node since this was last called. A change ends the watch.
+  /// The change of a watched node since the last call. A change ends the watch.
   enum class Change { none, written, gone };
   virtual Change change_of(const std::string& path) = 0;
   bool changed(const std::string& path) { return change_of(path) != Change::none; }

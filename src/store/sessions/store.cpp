@@ -42,7 +42,7 @@ class SessionListener final : public Listener {
   std::optional<Notice> take() override {
     session_->process({Deadline::at(base::now())}, [] { return false; });
     if (session_->expired()) return Notice{Notice::Kind::lost, "the session has expired", ""};
-    // What has changed is a question to the server: listen() asks it.
+    // Only the server knows the change: listen() asks.
     if (session_->changed(node_)) due_ = Deadline::at(base::now());
     if (session_->descriptor() < 0) due_ = std::min(due_, Deadline::after(base::now(), retry));
     return std::exchange(heard_, std::nullopt);
@@ -180,7 +180,7 @@ class SessionStore final : public LockStore {
   Result<base::Done> connect(Ttl ttl, const CallLimit& limit) {
     if (session_ && session_->expired()) {
       session_.reset();
-      // What is left of us is the node of our run, if there is one.
+      // Only the node of our run is left, if there is one.
       Contender anew;
       anew.run.node = std::move(contender_.run.node);
       anew.run.is_refused = contender_.run.is_refused;

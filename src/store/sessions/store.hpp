@@ -1,5 +1,5 @@
-// What other rooms know of this one: locks that are queues of nodes, each of which ends with its
-// owner's session. The session is the lease.
+// Interface to the other rooms: locks that are queues of nodes, each of which ends with its owner's
+// session. The session is the lease.
 #pragma once
 
 #include <memory>

@@ -104,7 +104,7 @@ void Client::leave_server() {
 
 void Client::hang_up() {
   os::hang_up(socket_);
-  // What has come is read first, and then the end; but nothing from what is no ZooKeeper.
+  // Read the data that has arrived, then the end; but nothing from a server that is no ZooKeeper.
   int processed = ZOK;
   for (int i = 0; i < most_messages && is_open(processed) && !is_no_zookeeper(); ++i) {
     processed = zookeeper_process(handle_, ZOOKEEPER_READ | ZOOKEEPER_WRITE);

@@ -19,7 +19,7 @@
 
 namespace store::zookeeper {
 
-/// What an error code of the library means.
+/// The error for a code of the library.
 sessions::Error error_of(int code);
 
 /// A node, and the session that it ends with, if any.
@@ -56,7 +56,7 @@ class ReceiveLimit {
   /// A question is about to be asked over this connection.
   void renew(int socket);
   /// Called before the library reads: ends a connection that has brought too much, which the
-  /// library takes for a lost one. What the kernel has of it by then (some MB) still counts.
+  /// library takes for a lost one. Data in the kernel by then (some MB) still counts.
   void enforce(int socket);
 
  private:
@@ -74,7 +74,7 @@ class Client final : public sessions::Session {
   /// Says goodbye to the server, if there is one: the session ends at once.
   ~Client() override;
 
-  /// What was agreed on.
+  /// The length that the ensemble agreed to.
   [[nodiscard]] Millis timeout() const { return Millis{zoo_recv_timeout(handle_)}; }
 
   [[nodiscard]] bool expired() const override {

@@ -21,7 +21,7 @@ namespace zookeeper {
 /// Why no ensemble can be used by this program; null if one can.
 const char* unavailable();
 
-/// What a zk: URL names.
+/// The ensemble of a zk: URL.
 base::Result<ZooKeeper, BadUrl> ensemble_in(const Url& url);
 
 }  // namespace zookeeper

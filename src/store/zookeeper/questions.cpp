@@ -213,7 +213,7 @@ Asked<Committed> Client::send(const Transaction& transaction) {
   const auto count = transaction.steps.size();
   question->operations.resize(count);
   question->outcomes.resize(count);
-  question->paths.reserve(count);  // so that none of these strings moves any more
+  question->paths.reserve(count);  // these strings must not move
   question->texts.reserve(count);
   question->made.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {

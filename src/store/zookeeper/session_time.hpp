@@ -1,5 +1,5 @@
-// What follows from the length of a session: how long a lease within it may be, and how long one
-// server is tried before the next. No socket, no clock: time is passed in.
+// The arithmetic of a session's length: how long a lease within it may be, and how long one server
+// is tried before the next. No socket, no clock: time is passed in.
 #pragma once
 
 #include <algorithm>

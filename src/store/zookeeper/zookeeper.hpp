@@ -1,4 +1,4 @@
-// What others know of this room: locks on ZooKeeper, a queue of ephemeral sequential nodes with the
+// Interface to the other rooms: locks on ZooKeeper, a queue of ephemeral sequential nodes with the
 // session as lease.
 #pragma once
 
