@@ -333,6 +333,15 @@ Result<Fd> Directory::open_pipe(const std::string& name, int flags) const {
   return checked(std::move(pipe), name, S_IFIFO, 0);
 }
 
+Result<Fd> Directory::open_any_pipe(const std::string& name) const {
+  Fd pipe{::openat(number(), name.c_str(), O_RDONLY | as_file)};
+  if (!pipe) return refusal(errno, name);
+  struct stat status {};
+  if (::fstat(pipe.number(), &status) != 0) return last_error();
+  if (!S_ISFIFO(status.st_mode)) return not_as_made(name, S_IFIFO);
+  return pipe;
+}
+
 Result<Fd> Directory::make_pipe(const std::string& name) const {
   if (!held_) return Error{ENOENT, {}};
   if (::mkfifoat(number(), name.c_str(), private_mode) != 0) return last_error();

@@ -63,6 +63,8 @@ class Directory {
   /// Overwrites or makes such a file with one write(2): texts of one length replace each other as a
   /// whole, even on a full disk.
   [[nodiscard]] Result<Done> write_contents(const std::string& name, const std::string& text) const;
+  /// Opens a named pipe of any owner and with any number of links, only to ask who locks it.
+  [[nodiscard]] Result<Fd> open_any_pipe(const std::string& name) const;
   /// Opens a named pipe with a single link; `flags` are those of open(2).
   [[nodiscard]] Result<Fd> open_pipe(const std::string& name, int flags) const;
   /// Makes a named pipe and opens it for both directions.

@@ -114,7 +114,8 @@ NamedPipe NamedPipe::duplicate() const {
 }
 
 bool is_owned(const PipeName& pipe) {
-  const auto fd = pipe.directory.open_pipe(pipe.name, O_RDONLY);
+  // A pipe that we would not write to, with a second name or of a stranger, may have a live owner.
+  const auto fd = pipe.directory.open_any_pipe(pipe.name);
   if (fd) return owner_lives(*fd);
   // If we may not open it, it belongs to another user; do not declare it dead. A missing pipe, or a
   // pipe that is not rlock's, has no owner.
@@ -123,7 +124,7 @@ bool is_owned(const PipeName& pipe) {
 }
 
 Fd watch_owner(const PipeName& pipe) {
-  auto fd = pipe.directory.open_pipe(pipe.name, O_RDONLY);
+  auto fd = pipe.directory.open_any_pipe(pipe.name);
   if (!fd || !owner_lives(*fd)) return {};
   return *std::move(fd);
 }

@@ -274,3 +274,19 @@ token_of() {
   assert_success
   assert_output ran
 }
+
+@test "a holder whose pipe got a second name, as a backup makes one, holds on" {
+  local pipe
+  hold holder -k "$K"
+  pipe=$(find "$T/locks" -type p)
+  ln "$pipe" "$T/backup"
+  attempt -k "$K" -q -- touch "$T/ran"
+  assert_equal "$status" 75
+  start waiter -k "$K" -w 60s -- echo 'my turn'
+  wait_until in_line 1
+  let_go holder
+  assert_success
+  finish waiter
+  assert_output 'my turn'
+  [[ ! -e $T/ran ]]
+}
