@@ -60,26 +60,27 @@ class LocalStore final : public LockStore {
     is_new_ = is_new_ || lock->is_new();
     if (claim.slot && lock->memory() == nullptr) return no_slots();
 
+    // Before the entry counts as removed: its pipe has the message of the process that removed it.
+    if (own_) hear();
     if (own_ && find(*lock, claim.token) == nullptr) own_.reset();  // it was removed
     rules::Enter enter{claim};
-    if (own_) {
-      hear();
-      // Once we are in the queue, those who came after us must not be sent away.
-      enter.claim.supersede.clear();
-    }
+    // A claim that has been in the queue must not dismiss those that came after it.
+    if (was_queued_) enter.claim.supersede.clear();
     const bool crowded =
         !own_ && claim.max_waiters && lock->queue().waiting() >= *claim.max_waiters;
     if (!crowded) enter.claim.max_waiters.reset();
     const bool all = crowded || !enter.claim.supersede.empty();
     auto view = LockView::of(*lock, all ? Waiters::all : Waiters::first, ticket(), slot_of(claim));
     if (!view) return std::move(view).error();
-    // Who was sent away as its turn came does not begin: nobody may be stopped for that any more.
-    if (sent_away_)
-      return queued(
-          {LockView::told(rules::holder_of(view->state(), view->facts())), 0, std::nullopt}, *lock);
+    // A claim that was dismissed as its turn came does not begin: its notice may not be lost.
+    if (sent_away_) {
+      Queued place{LockView::told(rules::holder_of(view->state(), view->facts())), 0, std::nullopt};
+      return own_ ? queued(std::move(place), *lock) : std::move(place);
+    }
 
     auto entered = view->change(enter);
     if (auto entry = view->take_entry()) own_.emplace(*std::move(entry));
+    was_queued_ = was_queued_ || own_.has_value();
     if (!entered) return std::move(entered).error();
     return base::match(
         std::move(*entered),
@@ -220,6 +221,7 @@ class LocalStore final : public LockStore {
   PredecessorWatch watch_;
   std::optional<rules::SlotState> done_;  // what we were told while we waited for this slot
   std::optional<Notice> sent_away_;       // as our turn had come
+  bool was_queued_ = false;               // our claim had an entry
   bool is_new_ = false;                   // the lock's directory: we have made it
   std::optional<Memory> memory_;          // of the lock that we hold, if it is to be remembered
 };

@@ -290,3 +290,31 @@ token_of() {
   assert_output 'my turn'
   [[ ! -e $T/ran ]]
 }
+
+@test "a superseded waiter that was about to look at the lock hears of it, and supersedes nobody" {
+  hold holder -k "$K"
+  start old -k "$K" -w 60s --supersede=waiting -- touch "$T/ran"
+  wait_until in_line 1
+  launch locker flock --no-fork "$T/locks/$K/ledger" sleep 60
+  wait_until stuck
+  printf '\nlook\n' >"$(find "$T/locks" -name '*2' -type p)"
+  sleep 0.5 # it waits for the ledger now
+  signal STOP old
+  signal TERM locker
+  wait_until free_ledger
+  start new -k "$K" -w 60s --supersede=waiting -- echo 'my turn'
+  wait_until says "$T/new.err" 'waiting for'
+  signal CONT old
+  finish old
+  assert_equal "$status" 75
+  assert_stderr_line 'superseded by'
+  let_go holder
+  finish new
+  assert_success
+  assert_output 'my turn'
+  [[ ! -e $T/ran ]]
+}
+
+free_ledger() {
+  ! stuck
+}
