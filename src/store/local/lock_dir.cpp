@@ -207,8 +207,9 @@ bool LockDir::answers(const QueueEntry& entry) const {
   return !silence || *silence < longest_silence;
 }
 
-const QueueEntry* LockDir::first_that_answers() {
-  return queue_.first_waiter([&](const QueueEntry& each) { return answers(each); });
+const QueueEntry* LockDir::first_that_answers(std::uint64_t from) {
+  return queue_.first_waiter(
+      [&](const QueueEntry& each) { return each.ticket >= from && answers(each); });
 }
 
 std::vector<QueueEntry> LockDir::holders() {

@@ -53,8 +53,8 @@ class LockDir {
   /// A waiter that has left unread for long what was posted to it was stopped, or hangs: others
   /// pass it.
   [[nodiscard]] bool answers(const QueueEntry& entry) const;
-  /// Null if there is none.
-  const QueueEntry* first_that_answers();
+  /// The first waiter with that ticket or a later one; null if there is none.
+  const QueueEntry* first_that_answers(std::uint64_t from = 0);
 
   /// An entry at the end of the queue.
   os::Result<OwnEntry> enqueue(const Token& token, const Mode& mode, const std::string& slot);

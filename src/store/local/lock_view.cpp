@@ -59,6 +59,12 @@ os::Result<os::Done> LockView::look(Waiters which) {
     }
   } else if (const QueueEntry* first = lock_->first_that_answers()) {
     add(*first);
+    // If the caller gets a lock that several may hold, the waiter behind it is woken.
+    const bool is_mine = first->ticket == mine_;
+    const bool shares = first->mode.kind != Mode::Kind::exclusive;
+    const QueueEntry* next =
+        is_mine && shares ? lock_->first_that_answers(first->ticket + 1) : nullptr;
+    if (next != nullptr) add(*next);
   }
   // The caller is a waiter behind the first one, or the holder of a gate that did not answer
   // before.

@@ -58,6 +58,25 @@ load ../../lib/local
   readers_and_writer_in_turn
 }
 
+@test "readers that waited begin together, however many they are" {
+  local number from
+  hold writer -k "$K"
+  for number in {1..5}; do
+    start_reader "r$number"
+    wait_until in_line "$number"
+  done
+  from=$(now_ms)
+  let_go writer
+  for number in {1..5}; do
+    wait_until says "$T/r$number.out" started
+  done
+  assert_less $(($(now_ms) - from)) 2000
+  for number in {1..5}; do
+    let_go "r$number"
+    assert_success
+  done
+}
+
 @test "a permit of a killed holder is given on" {
   hold one -k "$K" --permits 2
   hold two -k "$K" --permits 2
