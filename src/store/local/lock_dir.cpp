@@ -89,9 +89,11 @@ LockDir::~LockDir() {
   }
   file_.reset();
   // What is there and unread will wake it, and its age tells whether it answers.
-  if (woken_ && !os::unread_for(files().pipe_of(*woken_))) {
-    os::post(files().pipe_of(*woken_), look);
-  }
+  if (!woken_) return;
+  const auto pipe = files().pipe_of(*woken_);
+  // After the clock was set back, the time of the last post says nothing: start it anew.
+  const auto silence = os::unread_for(pipe);
+  if (!silence || *silence < Millis{0}) os::post(pipe, look);
 }
 
 LockDir::LockDir(const LocalDirectory& directory, bool remembers, QueueFiles files,

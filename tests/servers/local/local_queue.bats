@@ -337,3 +337,20 @@ token_of() {
 free_ledger() {
   ! stuck
 }
+
+@test "a stopped waiter is passed, also after the clock was set back" {
+  hold holder -k "$K"
+  start stuck -k "$K" -w 60s -- true
+  wait_until in_line 1
+  start waiter -k "$K" -w 60s -- true
+  wait_until in_line 2
+  signal STOP stuck
+  let_go holder
+  # The word for the stopped one was posted an hour from now.
+  touch -cd '+1 hour' "$(find "$T/locks" -name '*2' -type p)"
+  PATIENCE=10 wait_until gone "${PIDS[waiter]}"
+  finish waiter
+  assert_success
+  signal CONT stuck
+  finish stuck
+}
