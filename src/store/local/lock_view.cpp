@@ -144,11 +144,12 @@ os::Result<os::Done> LockView::keep(const LockState& after, const std::vector<ru
   if (auto written = keep_slot(state_, after); !written) return written;
   const bool is_grant = after.last_fence != state_.last_fence;
   if (memory != nullptr && !is_grant) memory->write_runs(runs_, state_, after);
-  const auto sent_away = deliver(after, posts);
-  if (auto written = keep_entries(after, sent_away); !written) {
+  // Then the entries, so that nobody is dismissed for a claim that could not be written.
+  if (auto written = keep_entries(after); !written) {
     if (is_grant) (void)keep_slot(after, state_);
     return written;
   }
+  remove_entries(after, deliver(after, posts));
   if (memory != nullptr && is_grant) memory->write_runs(runs_, state_, after);
   return os::Done{};
 }
@@ -185,24 +186,11 @@ std::vector<std::uint64_t> LockView::deliver(const LockState& after,
   return sent_away;
 }
 
-os::Result<os::Done> LockView::keep_entries(const LockState& after,
-                                            const std::vector<std::uint64_t>& sent_away) {
-  Queue& queue = lock_->queue();
+os::Result<os::Done> LockView::keep_entries(const LockState& after) {
   for (const QueueEntry& each : seen_) {
-    const Hold* hold = find_token(after.holders, each.token);
-    const bool is_told =
-        std::find(sent_away.begin(), sent_away.end(), each.ticket) != sent_away.end();
-    if (each.holds()) {
-      if (hold == nullptr) {
-        queue.remove(each.ticket);
-      } else if (hold->kept != each.kept_until.value_or(0)) {
-        if (auto kept = lock_->keep_until(each.ticket, hold->kept); !kept) return kept;
-      }
-    } else if (hold == nullptr && (is_told || each.ticket == mine_)) {
-      // A dismissed waiter that could not be told keeps its entry and finds out at its turn.
-      const bool waits = find_token(after.queue, each.token) != nullptr;
-      if (is_told || !waits) queue.remove(each.ticket);
-    }
+    const Hold* hold = each.holds() ? find_token(after.holders, each.token) : nullptr;
+    if (hold == nullptr || hold->kept == each.kept_until.value_or(0)) continue;
+    if (auto kept = lock_->keep_until(each.ticket, hold->kept); !kept) return kept;
   }
   for (const Wait& each : after.queue) {
     if (find_token(seen_, each.token) != nullptr) continue;
@@ -218,6 +206,17 @@ os::Result<os::Done> LockView::keep_entries(const LockState& after,
     if (auto written = lock_->grant(ticket, each.fence, each.permit); !written) return written;
   }
   return os::Done{};
+}
+
+void LockView::remove_entries(const LockState& after, const std::vector<std::uint64_t>& sent_away) {
+  for (const QueueEntry& each : seen_) {
+    if (find_token(after.holders, each.token) != nullptr) continue;
+    const bool is_told =
+        std::find(sent_away.begin(), sent_away.end(), each.ticket) != sent_away.end();
+    // A dismissed waiter that could not be told keeps its entry and finds out at its turn.
+    const bool leaves = each.ticket == mine_ && find_token(after.queue, each.token) == nullptr;
+    if (each.holds() || is_told || leaves) lock_->queue().remove(each.ticket);
+  }
 }
 
 os::Result<os::Done> LockView::enqueue(const Token& token, const Mode& mode) {

@@ -56,8 +56,8 @@ class LockView {
   /// Returns the tickets of the waiters that were dismissed and got the message.
   std::vector<std::uint64_t> deliver(const rules::LockState& after,
                                      const std::vector<rules::Post>& posts);
-  os::Result<os::Done> keep_entries(const rules::LockState& after,
-                                    const std::vector<std::uint64_t>& sent_away);
+  os::Result<os::Done> keep_entries(const rules::LockState& after);
+  void remove_entries(const rules::LockState& after, const std::vector<std::uint64_t>& sent_away);
   os::Result<os::Done> enqueue(const Token& token, const Mode& mode);
   [[nodiscard]] Fault not_written(const os::Error& error) const;
 

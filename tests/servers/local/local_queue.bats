@@ -2,6 +2,7 @@
 # The line at a lock of this host: who comes, who goes, and who dies in it.
 load ../../lib/rlock
 load ../../lib/local
+load ../../lib/namespaces
 
 @test "what killed processes left is taken away by the next one" {
   local number
@@ -353,4 +354,20 @@ free_ledger() {
   assert_success
   signal CONT stuck
   finish stuck
+}
+
+@test "on a full disk a newer claim supersedes nobody" {
+  own_mounts
+  mkdir "$T/locks"
+  # shellcheck disable=SC2016
+  run -0 "${INSIDE[@]}" bash -c '
+    mount -t tmpfs -o size=1m,nr_inodes=20,mode=700 tmpfs "$T/locks"
+    "$RLOCK_BIN" -k "$K" -- sh -c "echo started; exec sleep 3" >"$T/started" &
+    until [[ -s $T/started ]]; do sleep 0.1; done
+    for ((i = 0; i < 20; i++)); do : >"$T/locks/fill$i"; done 2>"$T/full"
+    "$RLOCK_BIN" -k "$K" -w 1s --supersede -- touch "$T/ran" || echo "superseder $?"
+    wait "$!" && echo "holder $?"' 3>&-
+  assert_output --partial 'superseder 69'
+  assert_output --partial 'holder 0'
+  [[ ! -e $T/ran ]]
 }
