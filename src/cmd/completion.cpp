@@ -152,7 +152,7 @@ Completion of_subcommand(const Command& command, Words before, const std::string
   if (auto option = typed.option()) return *std::move(option);
   if (command.bit == of::acquire) return {};
   if (command.bit == of::schema) return only({"postgresql"}, word);
-  const bool many = (command.bit & (of::steps | of::list | of::metrics)) != 0;
+  const bool many = (command.bit & (of::steps | of::list | of::log | of::metrics)) != 0;
   return many || operands.words.size() == 1 ? typed.key() : Completion{};
 }
 

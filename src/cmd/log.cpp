@@ -1,5 +1,7 @@
 // What ran, and whether it ran in time: rlock log and overdue, from what the server remembers.
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 
 #include "base/duration.hpp"
 #include "base/log.hpp"
@@ -7,6 +9,7 @@
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/present.hpp"
+#include "cmd/timeline.hpp"
 #include "store/backend.hpp"
 
 namespace cmd {
@@ -24,71 +27,130 @@ bool is_failure(const store::Run& run) {
 
 // ---- log --------------------------------------------------------------------------------------
 
-struct LogPlan {
-  ServerChoice server;
+struct Target {
   std::string pattern;
   std::optional<store::LockName> key;  // instead of the pattern
-  std::optional<unsigned> last;
-  bool failed;
-  bool json;
-  Look look;
 };
 
-store::Result<store::Listing> remembered(const LogPlan& plan, store::LockAdmin& admin) {
-  if (!plan.key) return plan.server.list(admin, plan.pattern, store::Listed::remembered);
-  auto report = plan.server.report_on(admin, *plan.key);
+struct LogPlan {
+  ServerChoice server;
+  std::vector<Target> targets;
+  std::optional<unsigned> last;
+  bool failed;
+  enum class Form { table, json, timeline } form;
+  Look look;
+  bool wide;
+
+  [[nodiscard]] KeyColumn key_column() const {
+    return targets.size() == 1 && targets.front().key ? KeyColumn::no : KeyColumn::yes;
+  }
+};
+
+store::Result<store::Listing> remembered(const ServerChoice& server, const Target& target,
+                                         store::LockAdmin& admin) {
+  if (!target.key) return server.list(admin, target.pattern, store::Listed::remembered);
+  auto report = server.report_on(admin, *target.key);
   if (!report) return std::move(report).error();
   return store::Listing{{*std::move(report)}};
 }
 
+/// Each lock once, in the order of the targets.
+store::Result<store::Listing> remembered(const LogPlan& plan, store::LockAdmin& admin) {
+  store::Listing all;
+  for (const Target& target : plan.targets) {
+    auto listing = remembered(plan.server, target, admin);
+    if (!listing) return std::move(listing).error();
+    for (auto& report : listing->locks) {
+      const bool is_there = std::any_of(all.locks.begin(), all.locks.end(),
+                                        [&](const auto& each) { return each.name == report.name; });
+      if (!is_there) all.locks.push_back(std::move(report));
+    }
+    if (listing->missing) all.missing = std::move(listing->missing);
+    if (!listing->doubt.empty()) all.doubt = std::move(listing->doubt);
+  }
+  return all;
+}
+
+Canvas canvas_of(const LogPlan& plan) {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::string_view{} : std::string_view{value};
+  };
+  Canvas canvas;
+  if (plan.look.columns) canvas.columns = plan.look.columns;
+  if (plan.wide) canvas.columns = std::nullopt;
+  canvas.charset = charset_of(variable("LC_ALL"), variable("LC_CTYPE"), variable("LANG"));
+  canvas.colour = plan.look.colour;
+  canvas.now = std::chrono::floor<base::Millis>(std::chrono::system_clock::now());
+  return canvas;
+}
+
 int execute(const LogPlan& plan) {
+  using Form = LogPlan::Form;
   const auto admin = store::open_admin(plan.server.spec);
   auto listing = remembered(plan, *admin);
   if (!listing) return report_fault(plan.server, listing.error());
   auto& reports = listing->locks;
   for (store::LockReport& report : reports) {
     if (plan.failed) std::erase_if(report.runs, std::not_fn(is_failure));
+    if (plan.failed || plan.form != Form::timeline) report.waiters.clear();
     if (plan.last && report.runs.size() > *plan.last) {
       report.runs.erase(report.runs.begin() + *plan.last, report.runs.end());
     }
   }
-  std::erase_if(reports, [](const auto& each) { return each.runs.empty(); });
-  if (plan.json) {
+  std::erase_if(reports,
+                [](const auto& each) { return each.runs.empty() && each.waiters.empty(); });
+  if (plan.form == Form::json) {
     print(log_json(reports));
   } else if (reports.empty()) {
-    base::log::notice("the server remembers no {}run of '{}'", plan.failed ? "failed " : "",
-                      shown_word(plan.pattern));
+    std::vector<std::string> names;
+    for (const Target& each : plan.targets) {
+      names.push_back(fmt::format("'{}'", shown_word(each.pattern)));
+    }
+    base::log::notice("the server remembers no {}run of {}", plan.failed ? "failed " : "",
+                      fmt::join(names, ", "));
+  } else if (plan.form == Form::timeline) {
+    print(timeline(reports, canvas_of(plan)));
   } else {
-    print(log_table(reports, plan.key ? KeyColumn::no : KeyColumn::yes, plan.look));
+    print(log_table(reports, plan.key_column(), plan.look));
   }
   return report_gaps(plan.server, *listing);
 }
 
-/// The operand, if it has nothing of a glob, or -k; nothing means the pattern.
-std::optional<store::LockName> key_in(const Settings& settings,
-                                      const std::vector<std::string>& operands) {
-  if (!settings.all("key").empty()) return only_key(settings, operands);
-  if (operands.size() > 1) {
-    throw UsageError{
-        ExitCode::usage,
-        fmt::format("unexpected argument '{}'; give one KEY or PATTERN", shown_word(operands[1]))};
+/// An operand is a key if it has nothing of a glob; -k always names one.
+std::vector<Target> targets_in(const Settings& settings, const std::vector<std::string>& operands) {
+  if (!settings.all("key").empty()) {
+    auto key = only_key(settings, operands);
+    std::string text = key.text();
+    return {{std::move(text), std::move(key)}};
   }
-  const bool is_glob =
-      operands.empty() || operands.front().find_first_of("*?[\\") != std::string::npos;
-  return is_glob ? std::nullopt : store::LockName::from(operands.front());
+  if (operands.empty()) return {{"*", std::nullopt}};
+  std::vector<Target> targets;
+  for (const auto& each : operands) {
+    const bool is_glob = each.find_first_of("*?[\\") != std::string::npos;
+    targets.push_back({each, is_glob ? std::nullopt : store::LockName::from(each)});
+  }
+  return targets;
+}
+
+LogPlan::Form form_in(const Settings& settings) {
+  using Form = LogPlan::Form;
+  const bool draws = settings.is_on("timeline");
+  if (!settings.is_on("json")) return draws ? Form::timeline : Form::table;
+  if (draws) throw UsageError{ExitCode::usage, "--timeline and --json contradict each other"};
+  return Form::json;
 }
 
 Act resolve_log(const Settings& settings, const std::vector<std::string>& operands) {
   constexpr unsigned most = 1'000;
   const auto last = settings.find("last");
-  auto key = key_in(settings, operands);
-  std::string pattern = operands.empty() ? "*" : operands.front();
-  if (key) pattern = key->text();
-  const LogPlan plan{
-      resolve_server(settings), std::move(pattern),
-      std::move(key),           last ? std::optional{number_of(*last, 1, most)} : std::nullopt,
-      settings.is_on("failed"), settings.is_on("json"),
-      look_of(settings)};
+  const LogPlan plan{resolve_server(settings),
+                     targets_in(settings, operands),
+                     last ? std::optional{number_of(*last, 1, most)} : std::nullopt,
+                     settings.is_on("failed"),
+                     form_in(settings),
+                     look_of(settings),
+                     settings.is_on("wide")};
   return [plan] { return execute(plan); };
 }
 
@@ -170,7 +232,7 @@ Act resolve_overdue(const Settings& settings, const std::vector<std::string>& op
 const Command log_command{
     "log",
     of::log,
-    "log [OPTIONS] [KEY|PATTERN]",
+    "log [OPTIONS] [KEY|PATTERN]...",
     "show the last runs under a lock: when, where, and how they ended",
     "The server remembers up to 50 runs of each lock, for as long as --history told\n"
     "it to. PATTERN is a glob, as of rlock list. A run whose end nobody saw (its host\n"
@@ -179,6 +241,7 @@ const Command log_command{
     "Examples:\n"
     "  rlock log nightly\n"
     "  rlock log -n 1 --failed 'batch:*'\n"
+    "  rlock log --timeline -n 20 deploy:web deploy:db\n"
     "  rlock log --json nightly | jq -r '.locks[].runs[0].outcome'",
     resolve_log};
 

@@ -308,3 +308,80 @@ outcomes() {
   attempt overdue "$K" --within 1h
   assert_success
 }
+
+# one_waits: as any kind of server tells it.
+one_waits() {
+  "$RLOCK_BIN" inspect --json "$K" | jq -e '.waiters | length == 1' >/dev/null
+}
+
+# draw_timeline: of a run that fails, one that holds, and one that waits for it.
+draw_timeline() {
+  attempt -k "$K" -- sh -c 'exit 3'
+  hold first -k "$K" --label first
+  start second -k "$K" -w 60s --label second -- sleep 1
+  wait_until one_waits
+  sleep 1
+  attempt log --timeline "$K"
+  assert_success
+  assert_line --index 0 --regexp '^HOLDER .*\|[0-9:]+.* WAITED +HELD +OUTCOME$'
+  assert_line --index 1 "$K"
+  assert_line --index 2 --regexp '^2 runs held it [0-9]+ % of .* 1 waiting now$'
+  assert_line --index 3 --regexp '/sh .* exit 3$'
+  assert_line --index 4 --regexp '/first .*██> .* running$'
+  assert_line --index 5 --regexp '/second .*░> .*- +waiting$'
+  let_go first
+  finish second
+  attempt log --timeline -n 2 "$K"
+  assert_line --index 3 --regexp '/first .*██.* exit 0$'
+  assert_line --index 4 --regexp '/second .*░░.*██.* exit 0$'
+  refute_output --partial 'exit 3'
+  attempt log --timeline --failed "$K"
+  assert_line --index 3 --regexp '/sh .*x .* exit 3$'
+  refute_output --partial 'exit 0'
+}
+
+@test "--timeline draws waits, runs and ends, the oldest first" {
+  draw_timeline
+}
+
+@test "--timeline draws locks in a directory" {
+  export RLOCK_SERVER=file://$T/locks
+  draw_timeline
+}
+
+@test "--timeline draws several keys on one axis, each once" {
+  own_server
+  attempt -k job:a -- true
+  attempt -k job:b -- false
+  attempt -k other -- true
+  attempt log --timeline job:b 'job:*' other
+  assert_equal "$(grep -cx 'job:b\|job:a\|other' "$T/attempt.out")" 3
+  assert_line --index 1 job:b
+  assert_equal "$(grep -c '^HOLDER' "$T/attempt.out")" 1
+  attempt log job:b other
+  assert_equal "$(awk 'NR > 1 { print $1 }' "$T/attempt.out" | paste -sd' ')" 'job:b other'
+  attempt log --timeline nothing none
+  assert_output ''
+  assert_one_stderr_line "the server remembers no run of 'nothing', 'none'"
+  attempt log --timeline --json job:a
+  assert_equal "$status" 64
+}
+
+@test "--timeline is plain ASCII where the locale is, and as wide as the terminal" {
+  hold first -k "$K" --label first
+  sleep 0.2
+  LC_ALL=C attempt log --timeline "$K"
+  assert_line --index 3 --regexp '/first .*#> .* running$'
+  run ! grep -q '[^ -~]' "$T/attempt.out"
+  assert_equal "$(awk '{ n = length($0); if (n > most) most = n } END { print most }' "$T/attempt.out")" 80
+  run in_terminal -- sh -c 'stty cols 40; exec "$@"' sh "$RLOCK_BIN" log --timeline "$K"
+  assert_success
+  refute_output --partial WAITED
+  assert_output --partial running
+  refute_output --regexp '.{42}'
+  run in_terminal -- env TERM=xterm "$RLOCK_BIN" log --timeline "$K"
+  assert_output --partial $'\x1b[1mHOLDER'
+  run in_terminal -- env TERM=xterm NO_COLOR=1 "$RLOCK_BIN" log --timeline "$K"
+  refute_output --partial $'\x1b[1m'
+  let_go first
+}
