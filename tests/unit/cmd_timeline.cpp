@@ -1,4 +1,4 @@
-// What rlock log --timeline draws.
+// The picture of rlock log --timeline.
 #include "cmd/timeline.hpp"
 
 #include <doctest/doctest.h>
