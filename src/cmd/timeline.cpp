@@ -237,12 +237,16 @@ class Picture {
 
   /// "|14:05   |14:10": a bar stands at the moment that the time behind it names.
   [[nodiscard]] std::string axis() const {
-    using namespace std::chrono_literals;
-    constexpr std::array<Millis, 21> steps{1s,   2s,    5s,    10s,   30s,  1min, 2min,
-                                           5min, 10min, 15min, 30min, 1h,   2h,   3h,
-                                           6h,   12h,   24h,   48h,   168h, 336h, 672h};
+    static constexpr Millis second{1'000};
+    static constexpr Millis minute = 60 * second;
+    static constexpr Millis hour = 60 * minute;
+    static constexpr Millis day = 24 * hour;
+    constexpr std::array steps{
+        second,     2 * second,  5 * second,  10 * second, 30 * second, minute,   2 * minute,
+        5 * minute, 10 * minute, 15 * minute, 30 * minute, hour,        2 * hour, 3 * hour,
+        6 * hour,   12 * hour,   day,         2 * day,     7 * day,     14 * day, 28 * day};
     const auto span = from_ - to_;
-    const auto width_of = [](Millis step) { return step < 1min ? 9U : 6U; };  // with its bar
+    const auto width_of = [](Millis step) { return step < minute ? 9U : 6U; };  // with its bar
     const auto fits = [&](Millis step) {
       return static_cast<double>(bars_) * static_cast<double>(step.count()) >=
              static_cast<double>((width_of(step) + 1) * span.count());
@@ -258,10 +262,10 @@ class Picture {
       const auto ago = from_ - (tick - begin);
       const auto at = edge(ago);
       // Daylight saving time may move the midnights of later days to 23:00.
-      const auto time = local(step >= 24h ? ago - Millis{2h} : ago);
-      const bool is_midnight = time.tm_hour == 0 && time.tm_min == 0 && step >= 1min;
-      const auto label = step >= 24h || is_midnight ? fmt::format("|{:%m-%d}", time)
-                         : step >= 1min             ? fmt::format("|{:%H:%M}", time)
+      const auto time = local(step >= day ? ago - 2 * hour : ago);
+      const bool is_midnight = time.tm_hour == 0 && time.tm_min == 0 && step >= minute;
+      const auto label = step >= day || is_midnight ? fmt::format("|{:%m-%d}", time)
+                         : step >= minute           ? fmt::format("|{:%H:%M}", time)
                                                     : fmt::format("|{:%H:%M:%S}", time);
       if (at < text.size() || at + label.size() > bars_) continue;
       text.resize(at, ' ');
