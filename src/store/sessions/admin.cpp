@@ -78,13 +78,9 @@ class SessionAdmin final : public LockAdmin {
       round.change.set(held.path, text_of(held.token, why), before);
       awaited_ = held.path;  // its holder removes it
       round.get(awaited_, Watch::yes);
-      const auto answers = session_->ask(round, limit);
-      if (answers.change) {
-        ++asked;
-        continue;
-      }
-      const Error& error = answers.change.error().error;
-      if (error.kind != Error::Kind::no_such_node) return error.fault;
+      const auto written = unless_gone(session_->ask(round, limit).change);
+      if (!written) return written.error();
+      if (*written) ++asked;
     }
     return asked;
   }
@@ -166,11 +162,7 @@ class SessionAdmin final : public LockAdmin {
     }
     Round removal;
     removal.change.erase(held.path);
-    const auto outcome = session_->ask(removal, limit).change;
-    if (outcome) return true;
-    const Error& error = outcome.error().error;
-    if (error.kind != Error::Kind::no_such_node) return error.fault;
-    return false;
+    return unless_gone(session_->ask(removal, limit).change);
   }
 
   OpenSession open_;

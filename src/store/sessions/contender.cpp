@@ -38,12 +38,15 @@ Result<base::Done> read_slot(Session& session, Contender& contender, const CallL
   return base::Done{};
 }
 
-Result<bool> look_at_slot(Session& session, Contender& contender, const CallLimit& limit) {
-  const auto node = get(session, contender.slot.node, Watch::yes, limit);
-  if (!node) return node.error();
-  contender.slot.note(*node);
+Result<bool> hear_of_slot(Contender& contender, const Result<std::optional<Node>>& seen) {
+  if (!seen) return seen.error();
+  contender.slot.note(*seen);
   contender.slot.is_done = contender.slot_state().is_done();
   return contender.slot.is_done;
+}
+
+Result<bool> look_at_slot(Session& session, Contender& contender, const CallLimit& limit) {
+  return hear_of_slot(contender, get(session, contender.slot.node, Watch::yes, limit));
 }
 
 }  // namespace store::sessions

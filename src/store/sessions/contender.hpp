@@ -68,6 +68,8 @@ inline constexpr int most_tries = 4;
 /// After so many.
 Fault restless();
 
+/// Takes what was read of the slot that we wait for. Whether it is done.
+Result<bool> hear_of_slot(Contender& contender, const Result<std::optional<Node>>& seen);
 Result<std::optional<Node>> get(Session& session, const std::string& path, Watch watch,
                                 const CallLimit& limit);
 Result<base::Done> read_slot(Session& session, Contender& contender, const CallLimit& limit);

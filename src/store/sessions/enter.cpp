@@ -1,5 +1,4 @@
 // How a claim comes into the queue of its lock, in as few round trips as there can be.
-#include "base/text.hpp"
 #include "store/sessions/claim_try.hpp"
 #include "store/sessions/report.hpp"
 
@@ -146,11 +145,9 @@ Attempt ClaimTry::wait_behind(const LockQueue& queue, std::size_t at) {
     holder = holder_of(**seen, holders_in(queue));
   }
   if (slot) {
-    const auto& seen = answers.nodes[*slot];
-    if (!seen) return seen.error();
-    contender_.slot.note(*seen);
-    contender_.slot.is_done = contender_.slot_state().is_done();
-    if (contender_.slot.is_done) return find_done();
+    const auto done = hear_of_slot(contender_, answers.nodes[*slot]);
+    if (!done) return done.error();
+    if (*done) return find_done();
   }
   return Queued{std::move(holder), at - holders_in(queue), std::nullopt};
 }

@@ -134,11 +134,8 @@ Attempt ClaimTry::find_done() {
 Result<base::Done> ClaimTry::erase_own_node() {
   Round round;
   round.change.erase(contender_.own.path);
-  const auto answers = session_.ask(round, limit_);
-  if (!answers.change) {
-    const Error& error = answers.change.error().error;
-    if (error.kind != Error::Kind::no_such_node) return error.fault;
-  }
+  const auto erased = unless_gone(session_.ask(round, limit_).change);
+  if (!erased) return erased.error();
   contender_.own.path.clear();
   return base::Done{};
 }

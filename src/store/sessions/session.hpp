@@ -110,6 +110,14 @@ struct Rejected {
   std::optional<std::size_t> at{};  // the step that failed; nothing: it was none of them
 };
 
+/// Whether a change was carried out; false: a node that it needs is not there.
+inline Result<bool> unless_gone(const base::Result<Committed, Rejected>& change) {
+  if (change) return true;
+  const Error& error = change.error().error;
+  if (error.kind == Error::Kind::no_such_node) return false;
+  return error.fault;
+}
+
 enum class Watch { no, yes };
 
 /// Everything that is asked in one round trip: a change, and what is read right after it, whether

@@ -75,26 +75,24 @@ class SessionStore final : public LockStore {
     using State = Contender::Predecessor::State;
     auto& predecessor = contender_.predecessor;
     if (predecessor.state == State::none) return ClaimAgain{};
-    for (;;) {
-      auto before = Session::Change::none;
-      bool slot_changed = false;
-      const bool heard = session_->process(limit, [&] {
-        before = session_->change_of(predecessor.path);
-        slot_changed = !contender_.slot.node.empty() && session_->changed(contender_.slot.node);
-        return before != Session::Change::none || slot_changed || session_->expired();
-      });
-      if (!heard) return StillWaiting{};
-      if (before == Session::Change::gone && predecessor.state == State::last) {
-        predecessor.state = State::gone;
-      }
-      if (slot_changed && !session_->expired()) {
-        // Many hear that it is done, of whom each is to say but one word more.
-        const auto done = look_at_slot(*session_, contender_, limit);
-        if (done && !*done && before == Session::Change::none) return StillWaiting{};
-      }
-      if (session_->expired()) return ClaimAgain{"the session has expired"};
-      return ClaimAgain{};
+    auto before = Session::Change::none;
+    bool slot_changed = false;
+    const bool heard = session_->process(limit, [&] {
+      before = session_->change_of(predecessor.path);
+      slot_changed = !contender_.slot.node.empty() && session_->changed(contender_.slot.node);
+      return before != Session::Change::none || slot_changed || session_->expired();
+    });
+    if (!heard) return StillWaiting{};
+    if (before == Session::Change::gone && predecessor.state == State::last) {
+      predecessor.state = State::gone;
     }
+    if (slot_changed && !session_->expired()) {
+      // Many hear that it is done, of whom each is to say but one word more.
+      const auto done = look_at_slot(*session_, contender_, limit);
+      if (done && !*done && before == Session::Change::none) return StillWaiting{};
+    }
+    if (session_->expired()) return ClaimAgain{"the session has expired"};
+    return ClaimAgain{};
   }
 
   void withdraw(const Claim& claim, const CallLimit& limit) override {

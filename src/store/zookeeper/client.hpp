@@ -131,7 +131,7 @@ class Client final : public sessions::Session {
   sessions::Answers ask_once(const sessions::Round& round, const CallLimit& limit);
   void erase_leftovers(const sessions::Transaction& change);
 
-  // ---- the nodes on the way to others (way.cpp) ----
+  // ---- the nodes on the way to others (places.cpp) ----
 
   /// Creates the nodes that are known to be missing above `path`, without waiting for it.
   void send_way_to(const std::string& path);

@@ -376,11 +376,7 @@ void Client::erase_leftovers(const Transaction& change) {
 Result<bool> Client::keep(const std::string& path, const CallLimit& limit) {
   Round round;
   round.change.check(path);
-  const auto answers = ask(round, limit);
-  if (answers.change) return true;
-  const Error& error = answers.change.error().error;
-  if (error.kind == Error::Kind::no_such_node) return false;
-  return error.fault;
+  return sessions::unless_gone(ask(round, limit).change);
 }
 
 }  // namespace store::zookeeper
