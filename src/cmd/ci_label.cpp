@@ -1,22 +1,17 @@
 #include "cmd/ci_label.hpp"
 
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "base/text.hpp"
+#include "cmd/settings.hpp"
 #include "store/server_url.hpp"
 
 namespace cmd {
 namespace {
 
-std::string of_ci(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 bool is_set(const char* name) {
-  return !of_ci(name).empty();
+  return !variable(name).empty();
 }
 
 /// Those that are not empty.
@@ -33,22 +28,23 @@ struct CiJob {
 std::optional<CiJob> ci_job() {
   // docs.gitlab.com/ci/variables/predefined_variables
   if (is_set("GITLAB_CI")) {
-    return CiJob{joined(of_ci("CI_PROJECT_PATH"), "/", of_ci("CI_JOB_NAME")), of_ci("CI_JOB_URL")};
+    return CiJob{joined(variable("CI_PROJECT_PATH"), "/", variable("CI_JOB_NAME")),
+                 variable("CI_JOB_URL")};
   }
   // docs.github.com/actions, "Variables reference"; there is none for the URL of the job itself.
   if (is_set("GITHUB_ACTIONS")) {
-    const std::string run = of_ci("GITHUB_SERVER_URL") + "/" + of_ci("GITHUB_REPOSITORY") +
-                            "/actions/runs/" + of_ci("GITHUB_RUN_ID");
-    return CiJob{joined(of_ci("GITHUB_WORKFLOW"), "/", of_ci("GITHUB_JOB")),
+    const std::string run = variable("GITHUB_SERVER_URL") + "/" + variable("GITHUB_REPOSITORY") +
+                            "/actions/runs/" + variable("GITHUB_RUN_ID");
+    return CiJob{joined(variable("GITHUB_WORKFLOW"), "/", variable("GITHUB_JOB")),
                  is_set("GITHUB_RUN_ID") ? run : ""};
   }
   // buildkite.com/docs/pipelines/environment-variables
   if (is_set("BUILDKITE")) {
-    return CiJob{joined(of_ci("BUILDKITE_PIPELINE_SLUG"), "/", of_ci("BUILDKITE_LABEL")),
-                 joined(of_ci("BUILDKITE_BUILD_URL"), "#", of_ci("BUILDKITE_JOB_ID"))};
+    return CiJob{joined(variable("BUILDKITE_PIPELINE_SLUG"), "/", variable("BUILDKITE_LABEL")),
+                 joined(variable("BUILDKITE_BUILD_URL"), "#", variable("BUILDKITE_JOB_ID"))};
   }
   // www.jenkins.io/doc/book/pipeline/jenkinsfile, "Using environment variables"
-  if (is_set("JENKINS_URL")) return CiJob{of_ci("JOB_NAME"), of_ci("BUILD_URL")};
+  if (is_set("JENKINS_URL")) return CiJob{variable("JOB_NAME"), variable("BUILD_URL")};
   return std::nullopt;
 }
 

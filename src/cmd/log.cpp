@@ -1,7 +1,6 @@
 // What ran, and whether it ran in time: rlock log and overdue, from what the server remembers.
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 
 #include "base/duration.hpp"
 #include "base/log.hpp"
@@ -72,10 +71,6 @@ store::Result<store::Listing> remembered(const LogPlan& plan, store::LockAdmin& 
 }
 
 Canvas canvas_of(const LogPlan& plan) {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? std::string_view{} : std::string_view{value};
-  };
   Canvas canvas;
   if (plan.look.columns) canvas.columns = plan.look.columns;
   if (plan.wide) canvas.columns = std::nullopt;

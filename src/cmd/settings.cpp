@@ -261,6 +261,11 @@ std::optional<Setting> Settings::find(OptionName name) const {
   return in_config(name);
 }
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 Setting Settings::value(OptionName name) const {
   if (auto setting = find(name)) return *std::move(setting);
   const Row* row = this->row(name.text());

@@ -1,6 +1,4 @@
 // rlock refresh, release and check: what a step does with a lock that another process acquired.
-#include <cstdlib>
-
 #include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
@@ -20,11 +18,6 @@ struct StepPlan {
   std::vector<store::LockName> keys;
   store::Token token;
 };
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 /// Lines "key=fence"; the key may hold '=' too.
 std::vector<store::LockName> keys_of_fences(const std::string& text) {

@@ -1,7 +1,6 @@
 #include "cmd/table.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 
 #include "base/text.hpp"
@@ -66,12 +65,8 @@ bool may_colour(const Settings& settings, bool terminal) {
   if (setting.text == "always") return true;
   if (setting.text == "never") return false;
   if (setting.text != "auto") throw not_accepted(setting, "auto, always or never");
-  const auto is_set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value != nullptr && *value != '\0' ? std::string_view{value} : std::string_view{};
-  };
   // https://no-color.org: set to whatever, and not empty.
-  return terminal && is_set("NO_COLOR").empty() && is_set("TERM") != "dumb";
+  return terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
 }
 
 }  // namespace

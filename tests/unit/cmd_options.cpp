@@ -8,6 +8,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/parse.hpp"
 #include "hold/environment.hpp"
+#include "lines.hpp"
 
 namespace unit::cmd_options {
 
@@ -21,16 +22,6 @@ const std::vector<const cmd::Command*> commands{&cmd::run_command,           &cm
                                                 &cmd::force_release_command, &cmd::acquire_command,
                                                 &cmd::refresh_command,       &cmd::release_command,
                                                 &cmd::check_command,         &cmd::doctor_command};
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
 
 std::vector<std::string> doubts(const std::vector<std::string_view>& environment,
                                 cmd::Commands command) {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "base/text.hpp"
+#include "lines.hpp"
 #include "surroundings.hpp"
 
 namespace unit::cmd_table {
@@ -20,16 +21,6 @@ cmd::Table a_table(const std::string& key, const std::string& holder) {
                     {"HOLDER", Kind::cut_end}}};
   table.add({{key}, {"held"}, {"2m4s"}, {"28s"}, {holder}});
   return table;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = text.find('\n', begin);
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "base/text.hpp"
+#include "lines.hpp"
 #include "surroundings.hpp"
 
 namespace unit::cmd_timeline {
@@ -55,16 +56,6 @@ store::LockReport a_busy_afternoon() {
                run("web2", minutes{40}, minutes{15}, minutes{20}, {Kind::exited, 3}),
                run("web1", minutes{60}, minutes{0}, minutes{20}, {Kind::exited, 0})},
               {{by("web5", "deploy"), {}, minutes{5}}});
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = text.find('\n', begin);
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
 }
 
 }  // namespace
