@@ -307,10 +307,13 @@ class QuorumStore final : public LockStore {
     }
     if (without.empty() && lower.empty()) return;
     const auto fence = fence_of(claim.name, claim.token, limit);
+    // The end of the job must not cut this short: its release has a new connection, may be there
+    // first, and the node would then have the lock for a whole TTL.
+    const CallLimit uncut{limit.until};
     FanOut<Attempt> fan_out{
         without, nodes_.size(),
         [&](std::size_t node, const CallLimit& share) { return enter(nodes_[node], claim, share); },
-        limit};
+        uncut};
     fan_out.linger(Deadline::after(base::now(), for_healing));
     const auto& healed = fan_out.end();
     for (const auto node : without) {
