@@ -96,6 +96,10 @@ simulate() {
   run -0 simulate --seed 1000631 --seeds 1 --shape quorum-slot-unheard
 }
 
+@test "a job that ends while a server is being healed leaves no grant there" {
+  run -0 simulate --seed 476470771 --seeds 1
+}
+
 @test "a run that only one server of a quorum knows since another lost its data has no number of its own" {
   run -0 simulate --seed 3102 --seeds 1 --shape quorum-slot-unheard
 }
