@@ -104,9 +104,10 @@ class Settings {
   Config config_;
 };
 
-/// How values are read that several commands have. All throw UsageError.
 /// A variable of the environment; empty if it is not set.
 std::string variable(const char* name);
+
+/// How values are read that several commands have. All throw UsageError.
 /// 1, true, yes, on: true; 0, false, no, off: false; nothing for any other.
 std::optional<bool> yes_or_no(std::string_view text);
 base::Millis duration_of(const Setting& setting);
