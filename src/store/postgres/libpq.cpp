@@ -9,12 +9,12 @@ namespace store::postgres {
 namespace {
 
 // The library of the headers that this was compiled with.
-constexpr auto library = "libpq.so.5";
+constexpr auto library_file = "libpq.so.5";
 
 base::Result<LibPq, std::string> load() {
-  void* handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  void* handle = ::dlopen(library_file, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    return fmt::format("PostgreSQL needs {} (Debian's libpq5): {}", library, ::dlerror());
+    return fmt::format("PostgreSQL needs {} (Debian's libpq5): {}", library_file, ::dlerror());
   }
   LibPq pq;
   const char* missing = nullptr;
@@ -63,7 +63,7 @@ base::Result<LibPq, std::string> load() {
   find(pq.length, "PQgetlength");
   find(pq.value, "PQgetvalue");
   find(pq.clear, "PQclear");
-  if (missing != nullptr) return fmt::format("{} has no {}", library, missing);
+  if (missing != nullptr) return fmt::format("{} has no {}", library_file, missing);
   return pq;
 }
 
