@@ -85,6 +85,7 @@ if(ZOOKEEPER_LINKS)
   set(built_zookeeper "yes, client ${zookeeper_version}")
   set(zookeeper_sources
     store/zookeeper/client.cpp
+    store/zookeeper/doctor.cpp
     store/zookeeper/places.cpp
     store/zookeeper/questions.cpp
     store/zookeeper/zookeeper.cpp)

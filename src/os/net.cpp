@@ -165,6 +165,26 @@ Result<Fd> connect_tcp(const std::string& host, const std::string& port, const C
   return last;
 }
 
+Result<std::string> answer_from(const std::string& host, const std::string& port,
+                                std::string_view request, std::size_t most,
+                                const CallLimit& limit) {
+  const auto socket = connect_tcp(host, port, limit);
+  if (!socket) return socket.error();
+  // A request of some bytes fits into the buffer of a new connection.
+  const auto sent = ::send(socket->number(), request.data(), request.size(), MSG_NOSIGNAL);
+  if (sent < 0) return last_error();
+  std::string answer;
+  std::array<char, 1024> piece{};
+  while (answer.size() < most) {
+    if (wait_for(socket->number(), Want::read, limit) != Ready::yes) return Error{ETIMEDOUT, {}};
+    const auto got = ::recv(socket->number(), piece.data(), piece.size(), 0);
+    if (got < 0) return last_error();
+    if (got == 0) break;
+    answer.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  return answer;
+}
+
 std::string peer_of(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;

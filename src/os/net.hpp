@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "os/error.hpp"
@@ -22,6 +23,11 @@ Result<Fd> connect_tcp(const std::string& host, const std::string& port, const C
 /// address is the only one.
 Result<std::vector<std::string>> addresses_of(const std::string& host, const std::string& port,
                                               const CallLimit& limit);
+
+/// Sends `request` over a connection of its own and returns what the peer answers until it ends the
+/// connection, at most `most` bytes.
+Result<std::string> answer_from(const std::string& host, const std::string& port,
+                                std::string_view request, std::size_t most, const CallLimit& limit);
 
 /// The peer's address as bytes, for comparison. Empty if the socket is not connected.
 std::string peer_of(int socket);

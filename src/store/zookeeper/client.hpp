@@ -77,6 +77,10 @@ class Client final : public sessions::Session {
   /// The length that the ensemble agreed to.
   [[nodiscard]] Millis timeout() const { return Millis{zoo_recv_timeout(handle_)}; }
 
+  /// Whether clients without a user may change the node below which the locks are, or would if it
+  /// were there.
+  Result<bool> anyone_may_write(const CallLimit& limit);
+
   [[nodiscard]] bool expired() const override {
     return zoo_state(handle_) == ZOO_EXPIRED_SESSION_STATE;
   }

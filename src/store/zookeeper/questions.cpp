@@ -84,6 +84,17 @@ void on_names(int code, const String_vector* names, const ::Stat* stat, const vo
   }
 }
 
+void on_acl(int code, ACL_vector* acl, ::Stat* /*stat*/, const void* data) {
+  const auto call = claimed<bool>(data);
+  call->code = code;
+  const int to_change = ZOO_PERM_WRITE | ZOO_PERM_CREATE | ZOO_PERM_DELETE;
+  for (int i = 0; acl != nullptr && i < acl->count; ++i) {
+    const ::ACL& each = acl->data[i];
+    const bool is_anyone = each.id.scheme != nullptr && std::string_view{each.id.scheme} == "world";
+    if (is_anyone && (each.perms & to_change) != 0) call->answer = true;
+  }
+}
+
 template <class Answer>
 bool is_missing(const base::Result<Answer, Error>& answer) {
   return !answer && answer.error().kind == Error::Kind::no_such_node;
@@ -371,6 +382,16 @@ sessions::Answers Client::ask_once(const Round& round, const CallLimit& limit) {
 /// Nobody waits for the answers.
 void Client::erase_leftovers(const Transaction& change) {
   for (const auto& [path, version] : change.leftovers) (void)send_erase(path, version);
+}
+
+Result<bool> Client::anyone_may_write(const CallLimit& limit) {
+  if (auto there = ready(limit); !there) return std::move(there).error();
+  const auto open = await(
+      send<bool>([&](void* call) { return zoo_aget_acl(handle_, base_.c_str(), on_acl, call); }),
+      limit);
+  if (open) return *open;
+  if (is_missing(open)) return !secured_;
+  return open.error().fault;
 }
 
 Result<bool> Client::keep(const std::string& path, const CallLimit& limit) {

@@ -307,6 +307,28 @@ watches() {
   [[ ! -e $T/ran ]]
 }
 
+@test "doctor names the part of each server, the longest lease, and who may write" {
+  start_ensemble
+  attempt doctor
+  assert_success
+  assert_line --regexp "servers +127.0.0.1:${ZK_PORTS[0]} (follower|leader), .*leader"
+  assert_line --regexp 'version +3\.'
+  assert_line --regexp 'sessions +maxSessionTimeout allows leases of 40s'
+  assert_line --regexp 'access +every client'
+  kill -KILL "$(cat "${ZK_NODES[0]}/pid")"
+  attempt doctor
+  assert_line --regexp "servers +127.0.0.1:${ZK_PORTS[0]} does not answer"
+  kill -KILL "$(cat "${ZK_NODES[1]}/pid")"
+  attempt -S "$(zk_url 2)" doctor
+  assert_failure
+}
+
+@test "doctor warns of sessions that are too short" {
+  start_zookeeper maxSessionTimeout=4000
+  attempt doctor
+  assert_line --regexp 'sessions +maxSessionTimeout allows leases of 2'
+}
+
 @test "nothing is left of a lock that nobody holds or waits for" {
   local before
   start_zookeeper
