@@ -52,6 +52,12 @@ bool is_same(const struct stat& one, const struct stat& other) {
   return one.st_ino == other.st_ino && one.st_dev == other.st_dev;
 }
 
+/// After a failed stat(2): false if nothing has that name. Other errors do not tell.
+Result<bool> false_if_missing() {
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return last_error();
+}
+
 }  // namespace
 
 struct Directory::Held {
@@ -230,11 +236,13 @@ bool Directory::remove_itself() const {
   return held_ && ::unlinkat(above().number(), held_->name.c_str(), AT_REMOVEDIR) == 0;
 }
 
-bool Directory::is_in_place() const {
+Result<bool> Directory::is_in_place() const {
   struct stat ours {};
   struct stat there {};
-  return held_ && ::fstat(number(), &ours) == 0 && ::stat(path().c_str(), &there) == 0 &&
-         is_same(ours, there);
+  if (!held_) return false;
+  if (::fstat(number(), &ours) != 0) return last_error();
+  if (::stat(path().c_str(), &there) != 0) return false_if_missing();
+  return is_same(ours, there);
 }
 
 Result<Done> Directory::for_each_name(const std::function<void(std::string_view)>& use) const {
@@ -363,12 +371,12 @@ bool Directory::has(const std::string& name) const {
          (::fstatat(number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT);
 }
 
-bool Directory::has(const std::string& name, const Fd& file) const {
+Result<bool> Directory::has(const std::string& name, const Fd& file) const {
   struct stat ours {};
   struct stat there {};
-  return ::fstat(file.number(), &ours) == 0 &&
-         ::fstatat(number(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-         is_same(ours, there);
+  if (::fstat(file.number(), &ours) != 0) return last_error();
+  if (::fstatat(number(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) return false_if_missing();
+  return is_same(ours, there);
 }
 
 std::optional<base::Millis> Directory::unchanged_for(const std::string& name) const {

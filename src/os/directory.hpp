@@ -80,12 +80,13 @@ class Directory {
 
   /// Whether the name exists, as far as the kernel tells us.
   [[nodiscard]] bool has(const std::string& name) const;
-  /// Whether the name is the open file's.
-  [[nodiscard]] bool has(const std::string& name, const Fd& file) const;
+  /// Whether the name is the open file's. An error: the kernel does not tell.
+  [[nodiscard]] Result<bool> has(const std::string& name, const Fd& file) const;
   /// Calls `use` with every name, hidden ones included, in no order.
   [[nodiscard]] Result<Done> for_each_name(const std::function<void(std::string_view)>& use) const;
-  /// Whether the directory is still at its path: not removed, renamed or replaced.
-  [[nodiscard]] bool is_in_place() const;
+  /// Whether the directory is still at its path: not removed, renamed or replaced. An error: the
+  /// kernel does not tell.
+  [[nodiscard]] Result<bool> is_in_place() const;
 
   /// How long ago the file was last written to or touched, by the host's clock; nothing if it does
   /// not exist.

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/text.hpp"
 #include "os/directory.hpp"
 #include "os/error.hpp"
 #include "os/file.hpp"
@@ -26,7 +27,9 @@ void fill_randomly(void* buffer, std::size_t size) {
 std::optional<std::string> user_name_in_files() {
   // The environment first: with ten thousand users the file is long.
   for (const char* variable : {"LOGNAME", "USER"}) {
-    if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return value;
+    const char* value = std::getenv(variable);
+    // A newline in it would cut the messages that name us.
+    if (value != nullptr && *value != '\0' && base::is_printable(value)) return value;
   }
   const auto text = contents_of("/etc/passwd");
   return text ? user_in_passwd(*text, ::geteuid()) : std::nullopt;

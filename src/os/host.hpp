@@ -10,7 +10,7 @@
 
 namespace os {
 
-/// LOGNAME or USER, as cron and login set them, or else the name in /etc/passwd.
+/// LOGNAME or USER, as cron and login set them, if printable, or else the name in /etc/passwd.
 std::optional<std::string> user_name_in_files();
 /// The same, or else the name from another service of nsswitch.conf(5), or else "uid<N>".
 std::string user_name();

@@ -34,11 +34,13 @@ Result<LockedFile> LockedFile::open(const Directory& directory, const std::strin
       fd = *std::move(opened);
     }
     if (::flock(fd.number(), LOCK_EX | LOCK_NB) == 0) {
-      if (directory.has(name, fd)) return LockedFile{std::move(fd)};
-      fd = Fd{};  // removed before we got it, perhaps made again
-      continue;
+      const auto in_place = directory.has(name, fd);
+      if (!in_place) return in_place.error();
+      if (*in_place) return LockedFile{std::move(fd)};
+      fd = Fd{};  // removed before we locked it, perhaps made again
+    } else if (errno != EWOULDBLOCK && errno != EINTR) {
+      return last_error();
     }
-    if (errno != EWOULDBLOCK && errno != EINTR) return last_error();
     const CallLimit a_while = limit.at_most(base::Deadline::after(base::now(), pause));
     const bool interrupted = wait_for(-1, Want::read, a_while) == Ready::interrupted;
     if (interrupted) return Error{EINTR, {}};
@@ -104,8 +106,9 @@ std::vector<std::string> NamedPipe::take() {
   return lines;
 }
 
-bool NamedPipe::in_place() const {
-  return directory_.has(name_, fd_) && directory_.is_in_place();
+Result<bool> NamedPipe::in_place() const {
+  const auto has_name = directory_.has(name_, fd_);
+  return has_name && *has_name ? directory_.is_in_place() : has_name;
 }
 
 NamedPipe NamedPipe::duplicate() const {

@@ -47,8 +47,9 @@ class NamedPipe {
   [[nodiscard]] int descriptor() const { return fd_.number(); }
   /// The lines posted since the last call. Never blocks.
   std::vector<std::string> take();
-  /// Whether the pipe and its directory are still at their paths.
-  [[nodiscard]] bool in_place() const;
+  /// Whether the pipe and its directory are still at their paths. An error: the kernel does not
+  /// tell.
+  [[nodiscard]] Result<bool> in_place() const;
   /// Another handle to the same pipe, which is owned until all of them are gone.
   [[nodiscard]] NamedPipe duplicate() const;
 

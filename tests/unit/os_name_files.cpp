@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "surroundings.hpp"
+
 TEST_CASE("a host is found in /etc/hosts by any of its names") {
   const auto* const text =
       "# 127.0.0.1 commented\n127.0.0.1\tlocalhost  Lock.Example # not.this\r\n\n::1 six";
@@ -34,4 +36,12 @@ TEST_CASE("services are told apart by whether they are built in, with their acti
   CHECK(none.built_in.empty());
   CHECK(none.plugins.empty());
   CHECK(os::services_in("hosts:[x] [ files", "hosts", {"files"}).built_in.empty());
+}
+TEST_CASE("a user's name that would cut a message is not taken from the environment") {
+  const unit::Surroundings surroundings;
+  unit::Surroundings::set("LOGNAME", "ann\nstop");
+  unit::Surroundings::set("USER", "bob");
+  CHECK(os::user_name() == "bob");
+  unit::Surroundings::set("LOGNAME", "ann");
+  CHECK(os::user_name() == "ann");
 }

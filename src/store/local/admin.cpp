@@ -1,10 +1,10 @@
 #include "store/local/local.hpp"
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
 
-#include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
 #include "store/local/lock_view.hpp"
@@ -43,20 +43,20 @@ class LocalAdmin final : public LockAdmin {
     if (!listed && !all->path().empty()) return fault_of(directory_.path, listed.error());
     std::sort(names.begin(), names.end());
     Listing listing;
-    std::optional<Fault> fault;
     for (const LockName& name : names) {
       auto report = inspect(name, limit.at_most(Deadline::after(base::now(), each_answer)));
       if (!report) {
         // Another user's, perhaps: no reason to hide the others.
-        base::log::error("'{}' is left out: {}", base::printable(name.text()), report.error().why);
-        fault = std::move(report).error();
+        listing.missing = Fault{report.error().kind,
+                                fmt::format("the lock '{}': {}", base::printable(name.text()),
+                                            report.error().why)};
         continue;
       }
       if (which == Listed::in_use && report->runs.size() > 1)
         report->runs.erase(report->runs.begin() + 1, report->runs.end());
       if (is_listed(*report, which)) listing.locks.push_back(*std::move(report));
     }
-    if (fault && listing.locks.empty()) return *std::move(fault);
+    if (listing.missing && listing.locks.empty()) return *std::move(listing.missing);
     return listing;
   }
 

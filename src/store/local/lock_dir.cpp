@@ -56,8 +56,10 @@ Result<LockDir> LockDir::open(const LocalDirectory& directory, const LockName& n
     if (!own) return std::move(own).error();
     auto opened = os::LockedFile::open(*own, file_name, missing, limit);
     // The last process that used it may have removed the directory meanwhile, or somebody moved it.
-    const bool is_gone = opened ? !own->is_in_place() : opened.error().number == ENOENT;
-    if (!opened && !is_gone) return fault_of(own->path(), opened.error());
+    if (!opened && opened.error().number != ENOENT) return fault_of(own->path(), opened.error());
+    const auto in_place = opened ? own->is_in_place() : os::Result<bool>{false};
+    if (!in_place) return fault_of(own->path(), in_place.error());
+    const bool is_gone = !*in_place;
     if (!is_gone || !create) {
       auto file = is_gone ? nullptr : std::make_unique<os::LockedFile>(*std::move(opened));
       // In a sticky directory the key is free for other users when nobody of ours is at it.

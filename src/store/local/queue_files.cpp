@@ -147,8 +147,11 @@ std::optional<QueueEntry> QueueFiles::read(std::uint64_t ticket) const {
   auto entry = text ? entry_in(*text) : std::nullopt;
   if (!entry) return std::nullopt;
   entry->ticket = ticket;
-  const auto numbers =
-      numbers_in(directory_.contents_of(file_of(ticket, grant), longest_text).value_or(""));
+  const auto granted = directory_.contents_of(file_of(ticket, grant), longest_text);
+  // A grant that we may not read, or that the disk does not return, is one nevertheless.
+  if (!granted && granted.error().number != ENOENT) entry->fence = 0;
+  if (!granted) return entry;
+  const auto numbers = numbers_in(*granted);
   if (numbers.size() < 3) return entry;
   entry->fence = numbers[0];
   entry->since = wall_time(numbers[1]);

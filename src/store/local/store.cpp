@@ -125,7 +125,9 @@ class LocalStore final : public LockStore {
                 const CallLimit& limit) override {
     const Moment asked_at = base::now();
     if (own_) {
-      if (!own_->pipe.in_place()) return taken_away();
+      const auto in_place = own_->pipe.in_place();
+      if (!in_place) return fault_of(directory_.path, in_place.error());
+      if (!*in_place) return taken_away();
       if (memory_) memory_->touch_runs();
       return Renewed{Deadline::never(), asked_at};
     }

@@ -156,6 +156,20 @@ load ../../lib/others
   assert_output --partial 'my turn'
 }
 
+@test "a holder whose grant one may not read is a holder, not a waiter" {
+  let_others_in
+  install -d -o "$SOMEBODY" "$T/locks"
+  hold holder -k "$K"
+  find "$T/locks" -name '*.grant' -exec chmod 0 {} +
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" list
+  assert_output --regexp 'KEY .*HOLDER.*
+.*until-file'
+  run as_user "$SOMEBODY" "$OTHERS_RLOCK" -k "$K" --supersede=waiting -w 1s true
+  assert_equal "$status" 75
+  assert_equal "$(find "$T/locks" -name '*.grant' | wc -l)" 1
+  let_go holder
+}
+
 @test "a lock that nobody has used for a day, and of which nothing is to be remembered, is removed" {
   local by
   for by in inspect list log another; do
@@ -246,8 +260,8 @@ load ../../lib/others
   hold holder -S "file:$T/locks" -k "$K"
   mkdir -p "$T/locks/sick/ledger"
   attempt list -S "file:$T/locks" --json
-  assert_success
+  assert_failure 77
   assert_output --partial "\"$K\""
-  assert_stderr_line "'sick' is left out: "
+  assert_one_stderr_line 'this is not all: ' "the lock 'sick': "
   let_go holder
 }
