@@ -105,6 +105,70 @@ PYTHON
   let_go holder
 }
 
+# expressions: every query of the alert rules and of the board, a line each
+expressions() {
+  "$PYTHON" - "$REPO/scripts/monitoring" <<'PYTHON'
+import json, sys, yaml
+with open(sys.argv[1] + "/rules.yml") as text:
+    rules = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+with open(sys.argv[1] + "/grafana.json") as text:
+    board = json.load(text)
+queries = [rule["expr"] for rule in rules]
+queries += [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+queries += [each["query"] for each in board["templating"]["list"] if each["type"] == "query"]
+for query in queries:
+    print(" ".join(query.split()))
+PYTHON
+}
+
+@test "every metric, label and outcome of the alert rules and of the board is one of rlock metrics" {
+  local name
+  hold holder -k "$K"
+  attempt -k "$K:done" -- true
+  attempt metrics "$K" "$K:done"
+  sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$T/attempt.out" | sort >"$T/names"
+  grep -oE 'outcome="[a-z-]+"' "$T/attempt.out" | cut -d '"' -f 2 | sort -u >"$T/outcomes"
+  let_go holder
+  expressions >"$T/expressions"
+  # A rule whose metric has another name never fires, and nothing says so.
+  grep -oE '\brlock_[a-z_]+' "$T/expressions" | sort -u >"$T/named"
+  assert_equal "$(wc -l <"$T/named")" 8
+  diff "$T/names" "$T/named"
+  run bash -c 'grep -oE "\\b(key|outcome|[a-z]+)(=~|!=|!~|=)\"" "$1" | tr -d "=~!\"" | sort -u | paste -sd " "' _ "$T/expressions"
+  assert_output 'file key outcome'
+  for name in $(grep -oE 'outcome=~?"[^"]*"' "$T/expressions" | cut -d '"' -f 2 | tr '|' '\n' | sort -u); do
+    grep -qxF -e "$name" "$T/outcomes" || fail "no outcome $name"
+  done
+}
+
+@test "each alert rule fires when it should, and only then" {
+  cd "$REPO/scripts/monitoring"
+  promtool check rules rules.yml
+  promtool test rules rules-test.yml
+  # each has a case in which it fires
+  run bash -c 'comm -23 <(sed -n "s/^ *- alert: //p" rules.yml | sort) \
+    <(grep -B 1 exp_alerts rules-test.yml | sed -n "s/.*alertname: \([A-Za-z]*\).*/\1/p" | sort -u)'
+  assert_output ''
+}
+
+@test "the queries of the board are valid, and each panel has its place" {
+  local query
+  expressions >"$T/expressions"
+  # promtool 2.42 checks queries only as rules.
+  {
+    printf 'groups:\n- name: board\n  rules:\n'
+    grep -v ^label_values "$T/expressions" | while read -r query; do
+      printf '  - record: board:query%d\n    expr: %s\n' "$((++n))" "$(jq -Rn --arg query "$query" '$query')"
+    done
+  } >"$T/board.yml"
+  promtool check rules "$T/board.yml"
+  run jq -e '[.panels[] | .id] | length == (unique | length)' "$REPO/scripts/monitoring/grafana.json"
+  assert_success
+  run jq -e '[.panels[] | .gridPos as $at | range($at.x; $at.x + $at.w) as $x | range($at.y; $at.y + $at.h) as $y | [$x, $y]] |
+    length == (unique | length) and all(.[0] < 24)' "$REPO/scripts/monitoring/grafana.json"
+  assert_success
+}
+
 @test "a server that does not answer: nothing is printed" {
   attempt -S "unix://$T/nothing.sock" metrics
   assert_equal "$status" 69

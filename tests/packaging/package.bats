@@ -47,6 +47,8 @@ newest_symbol() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | so
 -rw-r--r-- root/root ./usr/share/doc/rlock/README.md
 -rw-r--r-- root/root ./usr/share/doc/rlock/changelog.gz
 -rw-r--r-- root/root ./usr/share/doc/rlock/copyright
+-rw-r--r-- root/root ./usr/share/doc/rlock/monitoring/grafana.json
+-rw-r--r-- root/root ./usr/share/doc/rlock/monitoring/rules.yml
 -rw-r--r-- root/root ./usr/share/fish/vendor_completions.d/rlock.fish
 -rw-r--r-- root/root ./usr/share/man/man1/rlock-acquire.1.gz
 -rw-r--r-- root/root ./usr/share/man/man1/rlock-cancel.1.gz
