@@ -1,5 +1,5 @@
-# `cpack`: a Debian package (-G DEB) and a tarball (-G TXZ) of the files that `cmake --install` installs.
-# scripts/package makes the published ones, from a separate build for each processor.
+# `cpack`: a Debian package (-G DEB) and a tarball (-G TXZ) of the files that `cmake --install` installs; with rpmbuild
+# also a package for Fedora, RHEL and SUSE (-G RPM). scripts/package makes the published ones, from a separate build for each processor.
 
 set(CPACK_GENERATOR DEB TXZ)
 set(CPACK_PACKAGE_NAME rlock)
@@ -34,5 +34,28 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
   set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
 endif()
-set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_SOURCE_DIR}/scripts/packaging/as-debian-has-it.cmake")
+# rpmbuild finds by itself which symbols of the C library the programs take. The distributions name the libraries'
+# packages differently, so the libraries stand here by their sonames.
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION}")
+set(CPACK_PACKAGE_RELOCATABLE OFF)
+set(CPACK_RPM_PACKAGE_LICENSE MIT)
+set(CPACK_RPM_PACKAGE_GROUP Applications/System)
+set(CPACK_RPM_PACKAGE_ARCHITECTURE "${CMAKE_SYSTEM_PROCESSOR}")
+set(CPACK_RPM_COMPRESSION_TYPE xz)
+set(CPACK_RPM_USER_FILELIST "%license /usr/share/licenses/rlock/LICENSE" "%license /usr/share/licenses/rlock/THIRD-PARTY")
+# directories of other packages
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/libexec /usr/share/licenses /usr/share/man /usr/share/man/man1
+  /usr/share/man/man5 /usr/share/man/man7)
+# The same bytes on every host, at any time; no links to debugging symbols, which are not shipped. rpmbuild would strip a
+# foreign program with this host's tools.
+set(CPACK_RPM_SPEC_MORE_DEFINE "Recommends: libssl.so.3()(64bit)
+Recommends: ca-certificates
+Recommends: libpq.so.5()(64bit)
+%define _build_id_links none
+%define _buildhost localhost
+%define use_source_date_epoch_as_buildtime 1
+%define clamp_mtime_to_source_date_epoch 1
+%define __os_install_post %{nil}")
+set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_SOURCE_DIR}/scripts/packaging/as-distributions-have-it.cmake")
 include(CPack)

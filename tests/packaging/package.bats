@@ -199,6 +199,86 @@ members() { ar p "$DEB" data.tar.xz control.tar.gz | sha256sum; }
   assert_equal "$(od -An -tu4 -j4 -N4 "$FILE_T/root/usr/share/man/man1/rlock.1.gz" | tr -d ' ')" 0
 }
 
+# pack_rpm: RPM is the package for Fedora, RHEL and SUSE of this build, made once
+pack_rpm() {
+  [[ $(type -P rpmbuild) ]] || skip 'no rpmbuild here: apt install rpm'
+  local DEB
+  RPM=$FILE_T/rpm/rlock-$VERSION-1.$(uname -m).rpm
+  [[ -e $RPM ]] || pack "$FILE_T/rpm" -G RPM
+}
+
+@test "the RPM package has the programs, pages, completions and licences where Fedora and SUSE have them, root's" {
+  is_released || return 0
+  pack_rpm
+  rpm --query --package --queryformat '[%{FILEMODES:perms} %{FILEUSERNAME}/%{FILEGROUPNAME} %{FILENAMES}\n]' "$RPM" >"$T/all"
+  # the same files as in the Debian package, elsewhere
+  dpkg-deb --contents "$DEB" | grep -v ^d | tr -s ' ' | cut -d ' ' -f 1,2,6 |
+    sed 's| \./usr| /usr|; s|doc/rlock/changelog\.gz|doc/rlock/CHANGELOG.md|; s|zsh/vendor-completions|zsh/site-functions|
+      s|\(.*\)doc/rlock/copyright|\1licenses/rlock/LICENSE\n\1licenses/rlock/THIRD-PARTY|' | sort >"$T/expected"
+  diff "$T/expected" <(grep -v ^d "$T/all" | sort)
+  # directories of its own, and those that Fedora's packages share; not those of the package filesystem
+  run bash -c 'sed -n "s/^drwxr-xr-x root.root //p" "$1" | sort | paste -sd " "' _ "$T/all"
+  assert_output "$(printf '/usr/share/%s\n' bash-completion bash-completion/completions doc/rlock doc/rlock/monitoring fish \
+    fish/vendor_completions.d licenses/rlock zsh zsh/site-functions | sed '1i /usr/libexec/rlock' | paste -sd ' ')"
+  assert_equal "$(grep -c ^d "$T/all")" 10
+  run rpm --query --package --licensefiles "$RPM"
+  assert_output '/usr/share/licenses/rlock/LICENSE
+/usr/share/licenses/rlock/THIRD-PARTY'
+  assert_less "$(stat -c %s "$RPM")" "$MOST_BYTES"
+}
+
+@test "the RPM package needs the C library alone, recommends the libraries of TLS and PostgreSQL, and runs no script" {
+  is_released || return 0
+  pack_rpm
+  local wanted
+  run bash -c 'rpm --query --package --requires "$1" | grep -vE "^(lib(c|m)\.so\.6|ld-linux-[a-z0-9-]+\.so\.[12]|rtld|rpmlib)\("' _ "$RPM"
+  assert_output ''
+  wanted=$(rpm --query --package --requires "$RPM" | sed -n 's/^libc\.so\.6(GLIBC_\(2\.[0-9]*\).*/\1/p' | sort -V | tail -n 1)
+  assert_equal "$wanted" "$(newest_symbol "$FILE_T/root/usr/libexec/rlock/rlock")"
+  run rpm --query --package --recommends "$RPM"
+  assert_output 'ca-certificates
+libpq.so.5()(64bit)
+libssl.so.3()(64bit)'
+  run rpm --query --package --scripts --triggers "$RPM"
+  assert_output ''
+  run rpm --query --package --queryformat '%{NAME} %{VERSION}-%{RELEASE} %{ARCH} %{LICENSE} %{BUILDHOST} %{PREFIXES}' "$RPM"
+  assert_output "rlock $VERSION-1 $(uname -m) MIT localhost (none)"
+  run rpm --query --package --queryformat '%{SUMMARY}\n%{DESCRIPTION}' "$RPM"
+  assert_output --regexp '^runs a command under a lock.*flock\(1\) for a fleet'
+}
+
+@test "rpm installs it in an empty root, verifies and removes it; the programs there are those of the build" {
+  is_released || return 0
+  ((EUID == 0)) || skip 'rpm --root takes root, for chroot(2)'
+  pack_rpm
+  local root=$T/root program
+  rpm --root "$root" --initdb
+  # the root has no C library; Debian's rpm wants --force-debian
+  rpm --root "$root" --install --nodeps --force-debian "$RPM"
+  assert_equal "$(rpm --root "$root" --query rlock)" "rlock-$VERSION-1.$(uname -m)"
+  rpm --root "$root" --verify --nodeps rlock
+  for program in bin/rlock libexec/rlock/rlock; do
+    cmp "$root/usr/$program" "$FILE_T/root/usr/$program"
+  done
+  run "$root/usr/bin/rlock" -S "file://$T/locks" -k first -- echo held
+  assert_output held
+  run "$root/usr/bin/rlock" inspect -S rediss://127.0.0.1:1 k # 78 if the other one were not found
+  assert_equal "$status" 69
+  rpm --root "$root" --erase rlock
+  run find "$root/usr" ! -type d
+  assert_output ''
+}
+
+@test "two RPM packages of one build are the same, whatever the hour and the umask are" {
+  is_released || return 0
+  pack_rpm
+  local first
+  first=$(sha256sum <"$RPM")
+  umask 077
+  TZ=Asia/Tokyo pack "$T/again" -G RPM
+  assert_equal "$(sha256sum <"$T/again/${RPM##*/}")" "$first"
+}
+
 @test "cpack alone also makes a tarball, which keeps the licences and pages as they are" {
   is_released || return 0
   run tar -tf "$FILE_T/made/rlock-$VERSION-linux-$(uname -m).tar.xz"
@@ -210,7 +290,7 @@ members() { ar p "$DEB" data.tar.xz control.tar.gz | sha256sum; }
 @test "the READMEs name the packages as scripts/package does, in this version" {
   local page name
   sed -nE 's/^#   (rlock[^ ]*) .*/\1/p' "$REPO/scripts/package" | sed "s/VERSION/$VERSION/" | sort >"$T/made"
-  assert_equal "$(wc -l <"$T/made")" 4
+  assert_equal "$(wc -l <"$T/made")" 5
   for page in README.md README.zh-CN.md; do
     grep -oE 'rlock[-_][0-9][A-Za-z0-9._-]*' "$REPO/$page" | sort -u | diff "$T/made" - || fail "$page"
   done
