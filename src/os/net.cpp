@@ -165,24 +165,23 @@ Result<Fd> connect_tcp(const std::string& host, const std::string& port, const C
   return last;
 }
 
-Result<std::string> answer_from(const std::string& host, const std::string& port,
-                                std::string_view request, std::size_t most,
-                                const CallLimit& limit) {
-  const auto socket = connect_tcp(host, port, limit);
-  if (!socket) return socket.error();
-  // A request of some bytes fits into the buffer of a new connection.
-  const auto sent = ::send(socket->number(), request.data(), request.size(), MSG_NOSIGNAL);
-  if (sent < 0) return last_error();
-  std::string answer;
-  std::array<char, 1024> piece{};
-  while (answer.size() < most) {
-    if (wait_for(socket->number(), Want::read, limit) != Ready::yes) return Error{ETIMEDOUT, {}};
-    const auto got = ::recv(socket->number(), piece.data(), piece.size(), 0);
-    if (got < 0) return last_error();
-    if (got == 0) break;
-    answer.append(piece.data(), static_cast<std::size_t>(got));
-  }
-  return answer;
+Result<std::size_t> receive(int socket, std::string& into, std::size_t most) {
+  const auto before = into.size();
+  into.resize(before + most);
+  const auto got = ::recv(socket, into.data() + before, most, 0);
+  const int error = errno;
+  into.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  if (got > 0) return static_cast<std::size_t>(got);
+  if (got == 0) return reason("the server closed the connection");
+  if (error == EAGAIN || error == EINTR) return std::size_t{0};
+  return Error{error, {}};
+}
+
+Result<std::size_t> send(int socket, std::string_view bytes) {
+  const auto sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (sent >= 0) return static_cast<std::size_t>(sent);
+  if (errno == EAGAIN || errno == EINTR) return std::size_t{0};
+  return last_error();
 }
 
 std::string peer_of(int socket) {

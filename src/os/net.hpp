@@ -24,10 +24,11 @@ Result<Fd> connect_tcp(const std::string& host, const std::string& port, const C
 Result<std::vector<std::string>> addresses_of(const std::string& host, const std::string& port,
                                               const CallLimit& limit);
 
-/// Sends `request` over a connection of its own and returns what the peer answers until it ends the
-/// connection, at most `most` bytes.
-Result<std::string> answer_from(const std::string& host, const std::string& port,
-                                std::string_view request, std::size_t most, const CallLimit& limit);
+/// Appends to `into` what has arrived at a non-blocking socket, at most so many bytes; 0: nothing
+/// is there now. The end of the connection is an error.
+Result<std::size_t> receive(int socket, std::string& into, std::size_t most);
+/// How many of the bytes the kernel took; 0: no room now.
+Result<std::size_t> send(int socket, std::string_view bytes);
 
 /// The peer's address as bytes, for comparison. Empty if the socket is not connected.
 std::string peer_of(int socket);

@@ -8,6 +8,7 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "os/net.hpp"
+#include "os/poll.hpp"
 #include "store/zookeeper/client.hpp"
 #include "store/zookeeper/zookeeper.hpp"
 
@@ -25,6 +26,18 @@ constexpr std::size_t longest_answer = 4096;
 // Container nodes came with 3.5, and work since 3.5.3.
 constexpr std::array<int, 3> oldest_version{3, 5, 3};
 const Ttl usual_ttl = *Ttl::from(Millis{30'000});
+
+/// What a server answers to one of ZooKeeper's commands of four letters, as far as it arrives.
+std::string answer_to(std::string_view command, const HostPort& server, const CallLimit& limit) {
+  std::string answer;
+  const auto socket = os::connect_tcp(server.host, server.port, limit);
+  if (!socket || !os::send(socket->number(), command)) return answer;
+  while (answer.size() < longest_answer &&
+         os::wait_for(socket->number(), os::Want::read, limit) == os::Ready::yes &&
+         os::receive(socket->number(), answer, longest_answer)) {
+  }
+  return answer;
+}
 
 /// The rest of the line that begins with `name`.
 std::string_view value_in(std::string_view answer, std::string_view name) {
