@@ -112,9 +112,10 @@ ClaimTry::Refusal ClaimTry::refusal_of(const Rejected& rejected, const Grant& gr
 
 Granted ClaimTry::granted() {
   const Ttl lease = session_.lease_within(claim_.ttl);
+  const Moment from = session_.lease_counts_from(asked_at_);
   Lease given{
-      claim_.name, claim_.token, lease, validity(asked_at_, lease), contender_.own.made->created_by,
-      asked_at_};
+      claim_.name, claim_.token, lease, validity(from, lease), contender_.own.made->created_by,
+      from};
   if (claim_.slot) {
     given.attempt = contender_.slot.record.state.runs.attempt;
     given.failures = contender_.slot.record.state.runs.failures;
