@@ -18,7 +18,7 @@ import tempfile
 import time
 
 # The files that fork, signal, map memory and parse answers: here the sanitizers have found something, or would.
-ON_ASAN = """arguments contract@local contract@postgres contract@quorum contract@redis
+ON_ASAN = """arguments contract@etcd contract@local contract@postgres contract@quorum contract@redis
     contract@zookeeper guardian hostile_names job local_queue
     scarce signals steps strangers terminal tls tree wait_all""".split()
 

@@ -58,8 +58,15 @@ Words values_of(const Option& option) {
   if (option.name == "wait" && option.letter != 0) return {"forever"};
   if (option.name == "slot") return {"@day", "@hour", "@week", "@month"};
   if (option.name == "server") {
-    return {"redis://",           "rediss://",     "unix:///", "redis+sentinel://",
-            "rediss+sentinel://", "postgresql://", "zk://",    "file:"};
+    return {"redis://",
+            "rediss://",
+            "unix:///",
+            "redis+sentinel://",
+            "rediss+sentinel://",
+            "postgresql://",
+            "zk://",
+            "etcd://",
+            "file:"};
   }
   Words values;
   std::string_view left = option.argument;

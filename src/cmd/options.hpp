@@ -220,7 +220,7 @@ inline constexpr std::array options{
            .from = From::anywhere, .group = Group::server, .commands = of::all, .repeated = true,
            .help = "the lock server: redis[s]://[[user]:password@]host[:port][/db], unix:///path[?db=N], "
                    "redis[s]+sentinel://host[:port],.../master[/db], postgresql://host[:port]/database, "
-                   "zk://host[:port],.../path or file:[///dir]; "
+                   "zk://host[:port],.../path, etcd://host[:port],.../prefix or file:[///dir]; "
                    "repeat it to use a quorum"},
     Option{.name = "connect-timeout", .argument = "DUR", .standard = "5s",
            .from = From::anywhere, .group = Group::server, .commands = of::all,

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/log.hpp"
+#include "store/etcd/etcd.hpp"
 #include "store/gate/gated_store.hpp"
 #include "store/local/local.hpp"
 #include "store/postgres/postgres.hpp"
@@ -36,7 +37,7 @@ struct Scheme {
   Parsed (*parse)(const Url&);
   std::string_view form;  // for messages; empty: covered by the row above
 };
-constexpr std::array<Scheme, 9> schemes{{
+constexpr std::array<Scheme, 10> schemes{{
     {"redis", parsed_by<redis::tcp_server_in>,
      "redis[s]://[[user]:password@]host[:port][,...][/db]"},
     {"rediss", parsed_by<redis::tls_server_in>, ""},
@@ -48,6 +49,7 @@ constexpr std::array<Scheme, 9> schemes{{
      "postgresql://[user[:password]@][host[:port]][,...][/database][?option=value]"},
     {"postgres", parsed_by<postgres::database_in>, ""},
     {"zk", parsed_by<zookeeper::ensemble_in>, "zk://[user:password@]host[:port][,...][/path]"},
+    {"etcd", parsed_by<etcd::cluster_in>, "etcd://[user:password@]host[:port][,...][/prefix]"},
     {"file", parsed_by<local::directory_in>, "file:[///directory]"},
 }};
 
@@ -146,6 +148,9 @@ void default_password(ServerSpec& server, const base::Secret& password, const st
       [&](ZooKeeper& ensemble) {
         if (lacks_password(ServerSpec{ensemble})) ensemble.password = password;
       },
+      [&](Etcd& cluster) {
+        if (lacks_password(ServerSpec{cluster})) cluster.password = password;
+      },
       [&](PostgreSql& database) {
         // REDISCLI_AUTH is for Redis only: libpq has PGPASSWORD.
         if (!file.empty()) database.password = password;
@@ -156,11 +161,13 @@ void default_password(ServerSpec& server, const base::Secret& password, const st
 bool lacks_password(const ServerSpec& server) {
   const auto servers = redis_servers_in(server);
   const auto* ensemble = std::get_if<ZooKeeper>(&server);
+  const auto* cluster = std::get_if<Etcd>(&server);
   const auto* database = std::get_if<PostgreSql>(&server);
   return std::any_of(servers.begin(), servers.end(),
                      [](const auto& each) { return each.access.login.password.empty(); }) ||
          (database != nullptr && !database->has_password) ||
-         (ensemble != nullptr && !ensemble->user.empty() && ensemble->password.empty());
+         (ensemble != nullptr && !ensemble->user.empty() && ensemble->password.empty()) ||
+         (cluster != nullptr && !cluster->user.empty() && cluster->password.empty());
 }
 
 bool looks_for_password(const ServerSpec& server) {
@@ -184,6 +191,9 @@ std::vector<std::string> hosts_of(const ServerSpec& server) {
       for (const auto& each : *nodes) hosts.push_back(each.host);
     }
   }
+  if (const auto* cluster = std::get_if<Etcd>(&server)) {
+    for (const auto& each : cluster->members) hosts.push_back(each.host);
+  }
   return hosts;
 }
 
@@ -196,6 +206,7 @@ std::unique_ptr<LockStore> open(const ServerSpec& server) {
       [](const Quorum& quorum) { return quorum::open_store(open_nodes(quorum)); },
       [](const PostgreSql& database) { return postgres::open_store(database); },
       [](const ZooKeeper& ensemble) { return zookeeper::open_store(ensemble); },
+      [](const Etcd& cluster) { return etcd::open_store(cluster); },
       [](const LocalDirectory& local) { return local::open_store(local); }));
 }
 
@@ -209,6 +220,7 @@ std::unique_ptr<LockAdmin> open_admin(const ServerSpec& server) {
       [](const Quorum& quorum) { return quorum::open_admin(open_admins(quorum)); },
       [](const PostgreSql& database) { return postgres::open_admin(database); },
       [](const ZooKeeper& ensemble) { return zookeeper::open_admin(ensemble); },
+      [](const Etcd& cluster) { return etcd::open_admin(cluster); },
       [](const LocalDirectory& local) { return local::open_admin(local); });
 }
 
@@ -223,6 +235,7 @@ bool can(const ServerSpec& server, Feature feature) {
       [](const Quorum&) { return quorum::features; },
       [](const PostgreSql&) { return postgres::features; },
       [](const ZooKeeper&) { return zookeeper::features; },
+      [](const Etcd&) { return etcd::features; },
       [](const LocalDirectory&) { return local::features; });
   return std::find(features.begin(), features.end(), feature) != features.end();
 }
@@ -238,6 +251,7 @@ Findings examine(const ServerSpec& server, const LockName& name, const CallLimit
       },
       [&](const PostgreSql& database) { return postgres::examine(database, name, limit); },
       [&](const ZooKeeper& ensemble) { return zookeeper::examine(ensemble, name, limit); },
+      [&](const Etcd& cluster) { return etcd::examine(cluster, name, limit); },
       [&](const LocalDirectory& local) { return local::examine(local, name, limit); });
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "store/doctor.hpp"
+#include "store/etcd/cluster.hpp"
 #include "store/local/directory.hpp"
 #include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"
@@ -22,7 +23,7 @@
 namespace store {
 
 /// A server of any kind.
-using ServerSpec = std::variant<RedisServer, Quorum, PostgreSql, ZooKeeper, LocalDirectory>;
+using ServerSpec = std::variant<RedisServer, Quorum, PostgreSql, ZooKeeper, Etcd, LocalDirectory>;
 
 /// The accepted forms, for error messages.
 std::string accepted_servers();

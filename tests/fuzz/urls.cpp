@@ -44,6 +44,12 @@ bool look_at(const store::ServerSpec& spec) {
     fuzz::promise(ensemble->base.starts_with('/'), "the locks' node has a path");
     return shows(ensemble->password.reveal());
   }
+  if (const auto* cluster = std::get_if<store::Etcd>(&spec)) {
+    fuzz::promise(!cluster->members.empty(), "a cluster has members");
+    for (const auto& member : cluster->members) look_at(member);
+    fuzz::promise(!cluster->prefix.empty(), "the keys have a prefix");
+    return shows(cluster->password.reveal());
+  }
   if (const auto* directory = std::get_if<store::LocalDirectory>(&spec)) {
     fuzz::promise(directory->path.starts_with('/'), "a directory has a whole path");
     return false;

@@ -6,6 +6,7 @@ load ../lib/cluster
 load ../lib/quorum
 load ../lib/tls
 load ../lib/zookeeper
+load ../lib/etcd
 load ../lib/loading
 
 # Both forms hold words that stand nowhere else.
@@ -183,6 +184,19 @@ every_refusal() {
   export RLOCK_SERVER="zk://app:$IN_URL@127.0.0.1:$ZK_PORT/locks"
   every_command steps
   RLOCK_SERVER="zk://app:wrong$IN_URL@127.0.0.1:$ZK_PORT/locks" note_rlock other 77 -k "$K" -- true
+  kill_redis "${OWN_SERVERS[0]}"
+  note_rlock gone 69 -k "$K" -- true
+  assert_nothing_told
+}
+
+@test "etcd: user and password" {
+  start_etcd
+  etcd_cli "$ETCD_PORT" user add root --new-user-password "$PASSWORD"
+  etcd_cli "$ETCD_PORT" user grant-role root root
+  etcd_cli "$ETCD_PORT" auth enable
+  export RLOCK_SERVER="etcd://root:$IN_URL@127.0.0.1:$ETCD_PORT/locks"
+  every_command steps
+  RLOCK_SERVER="etcd://root:wrong$IN_URL@127.0.0.1:$ETCD_PORT/locks" note_rlock other 77 -k "$K" -- true
   kill_redis "${OWN_SERVERS[0]}"
   note_rlock gone 69 -k "$K" -- true
   assert_nothing_told

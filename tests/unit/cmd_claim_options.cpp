@@ -221,7 +221,13 @@ TEST_CASE("what a kind of server cannot do is refused by the name of the option"
   };
   const Words quorum{"-S", "redis://a", "-S", "redis://b", "-S", "redis://c"};
   const Words zookeeper{"-S", "zk://h/locks"};
+  const Words etcd{"-S", "etcd://h/locks"};
   const Words directory{"-S", "file:///locks"};
+  CHECK(refused(etcd, {"--shared"}).empty());
+  CHECK(refused(etcd, {"--permits", "3"}) == "--permits");
+  CHECK(refused(etcd, {"--max-waiters", "0"}) == "--max-waiters");
+  CHECK(refused(etcd, {"--supersede"}) == "--supersede");
+  CHECK(refused(etcd, {"--local-gate"}).empty());
   CHECK(refused(quorum, {"--shared"}) == "--shared");
   CHECK(refused(zookeeper, {"--shared"}).empty());
   CHECK(refused(quorum, {"--permits", "3"}) == "--permits");

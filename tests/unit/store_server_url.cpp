@@ -56,6 +56,7 @@ TEST_CASE("a URL of every kind is shown without its secret, and reveals it by na
       {"rediss+sentinel://h/m?sentinel-password=hunter2&insecure-skip-verify=yes",
        "rediss+sentinel://h/m?insecure-skip-verify=yes"},
       {"zk://u:hunter2@h:1,i:2/path", "zk://h:1,i:2/path"},
+      {"etcd://u:hunter2@h:1,i:2/prefix", "etcd://h:1,i:2/prefix"},
       {"file:", "file:"},
       {"file:///a/directory", "file:///a/directory"},
       {"redis://:hunter2@a redis://:hunter2@b\tredis://c", "redis://a redis://b redis://c"},
@@ -161,7 +162,7 @@ TEST_CASE("argv hides user info and the value of every password option") {
 
 TEST_CASE("no kind of URL shows its password, in messages or in argv") {
   for (const std::string before :
-       {"redis://u:", "rediss://:", "unix://u:", "redis+sentinel://u:", "zk://u:",
+       {"redis://u:", "rediss://:", "unix://u:", "redis+sentinel://u:", "zk://u:", "etcd://u:",
         "rediss+sentinel://:", "redis://a b:", "redis://u:/?#&="}) {
     const std::string url = before + "hunter2@h/m?cacert=x";
     CHECK_MESSAGE(public_text(url).find("hunter2") == std::string::npos, url);

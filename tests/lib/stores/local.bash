@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A directory of this host.
 
-COLUMN=6
+COLUMN=7
 start_store() { export RLOCK_SERVER=file://$BATS_FILE_TMPDIR/locks; }
 
 slots_file() { echo "${RLOCK_SERVER#file://}/$K/slots"; }
