@@ -375,7 +375,8 @@ Result<bool> Directory::has(const std::string& name, const Fd& file) const {
   struct stat ours {};
   struct stat there {};
   if (::fstat(file.number(), &ours) != 0) return last_error();
-  if (::fstatat(number(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) return false_if_missing();
+  if (::fstatat(number(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0)
+    return false_if_missing();
   return is_same(ours, there);
 }
 

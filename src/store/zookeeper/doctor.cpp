@@ -27,7 +27,7 @@ constexpr std::size_t longest_answer = 4096;
 constexpr std::array<int, 3> oldest_version{3, 5, 3};
 const Ttl usual_ttl = *Ttl::from(Millis{30'000});
 
-/// What a server answers to one of ZooKeeper's commands of four letters, as far as it arrives.
+/// The answer to one of ZooKeeper's commands of four letters, as far as it arrives.
 std::string answer_to(std::string_view command, const HostPort& server, const CallLimit& limit) {
   std::string answer;
   const auto socket = os::connect_tcp(server.host, server.port, limit);
@@ -71,9 +71,7 @@ Findings servers(const ZooKeeper& ensemble, const CallLimit& limit) {
   std::string old;
   std::size_t absent = 0;
   for (const HostPort& each : *hosts) {
-    const std::string answer =
-        os::answer_from(each.host, each.port, "srvr", longest_answer, for_the_first_answer(limit))
-            .value_or("");
+    const std::string answer = answer_to("srvr", each, for_the_first_answer(limit));
     const auto mode = value_in(answer, "Mode: ");
     if (mode.empty()) ++absent;
     const auto text = value_in(answer, "Zookeeper version: ");

@@ -311,6 +311,7 @@ watches() {
   start_ensemble
   attempt doctor
   assert_success
+  # shellcheck disable=SC2153  # start_ensemble sets it
   assert_line --regexp "servers +127.0.0.1:${ZK_PORTS[0]} (follower|leader), .*leader"
   assert_line --regexp 'version +3\.'
   assert_line --regexp 'sessions +maxSessionTimeout allows leases of 40s'
