@@ -64,7 +64,8 @@ class ClaimTry {
   /// The grant that is written down. Nothing: once more.
   std::optional<Attempt> write_grant();
   Grant grant_to_write();
-  [[nodiscard]] static Refusal refusal_of(const Rejected& rejected, const Grant& grant);
+  [[nodiscard]] Refusal refusal_of(const Rejected& rejected, const Grant& grant) const;
+  std::optional<Attempt> recall_grant();
   Granted granted();
   Attempt find_done();
   Result<base::Done> erase_own_node();

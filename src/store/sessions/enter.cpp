@@ -92,8 +92,11 @@ std::optional<Result<LockQueue>> ClaimTry::make_node(bool seems_free) {
   const Answers answers = session_.ask(round, limit_);
   if (!answers.change) {
     const auto& [error, at] = answers.change.error();
+    const bool by_run = run && at == run;
+    // Of a grant before our session ended. The next try removes it.
+    if (by_run && error.kind == Error::Kind::node_exists) return std::nullopt;
     if (error.fault.kind != Fault::Kind::silent) contender_.run.node.clear();
-    if (run && at == run) {
+    if (by_run) {
       give_up_memory(error.fault);
       return std::nullopt;
     }

@@ -68,7 +68,16 @@ std::optional<Attempt> ClaimTry::write_grant() {
     if (!slot) return slot.error();
     contender_.slot.note(*slot);
   }
-  if (refusal == Refusal::granted_before) return granted();
+  if (refusal == Refusal::granted_before) return recall_grant();
+  return std::nullopt;
+}
+
+/// The run has a node: of this grant, whose answer was lost, or of one before our session ended.
+std::optional<Attempt> ClaimTry::recall_grant() {
+  const auto run = get(session_, contender_.run.node, Watch::no, limit_);
+  if (!run) return run.error();
+  if (*run && fence_of_run(**run) == contender_.own.made->created_by) return granted();
+  forget_run();
   return std::nullopt;
 }
 
@@ -98,7 +107,7 @@ ClaimTry::Grant ClaimTry::grant_to_write() {
   return grant;
 }
 
-ClaimTry::Refusal ClaimTry::refusal_of(const Rejected& rejected, const Grant& grant) {
+ClaimTry::Refusal ClaimTry::refusal_of(const Rejected& rejected, const Grant& grant) const {
   if (!rejected.at) return Refusal::unheard;
   const auto kind = rejected.error.kind;
   const bool missing = kind == Error::Kind::no_such_node;
@@ -106,7 +115,9 @@ ClaimTry::Refusal ClaimTry::refusal_of(const Rejected& rejected, const Grant& gr
   const bool by_run = rejected.at == grant.run;
   if (by_run && kind == Error::Kind::node_exists) return Refusal::granted_before;
   if (by_run) return Refusal::full_memory;
-  if (missing || kind == Error::Kind::other) return Refusal::failed;
+  if (kind == Error::Kind::other) return Refusal::failed;
+  // A holder that returns a grant removes a slot that has had no other run.
+  if (missing && !contender_.slot.stat) return Refusal::failed;
   return Refusal::written_slot;
 }
 

@@ -39,19 +39,22 @@ bool has(const std::vector<Token>& tokens, const Token& token) {
   return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
 }
 
+/// As it would stand on a server that writes the times itself.
+std::string fence_in(const Node& record) {
+  const std::string_view fence = base::fields_of(record.text).front();
+  return fence == "0" ? std::to_string(record.stat.created_by) : std::string{fence};
+}
+
 /// The run of a record; nothing if that makes no sense.
 std::optional<Run> run_of(const Node& record, bool holds, std::int64_t now_ms) {
   const auto fields = base::fields_of(record.text);
   if (fields.size() < claimed_fields) return std::nullopt;
-  // As it would stand on a server that writes the times itself.
-  const std::string fence =
-      fields[0] == "0" ? std::to_string(record.stat.created_by) : std::string{fields[0]};
   const auto granted_ms =
       fields.size() >= ended_anew_fields
           ? base::number_in<std::int64_t>(fields[9]).value_or(record.stat.created_ms)
           : record.stat.created_ms;
-  std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", fence, fields[1], granted_ms, fields[3],
-                                 fields[4], fields[5]);
+  std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", fence_in(record), fields[1], granted_ms,
+                                 fields[3], fields[4], fields[5]);
   if (fields.size() >= ended_fields) {
     line += fmt::format("\t{}\t{}\t{}", record.stat.written_ms, fields[7], fields[8]);
   }
@@ -118,6 +121,10 @@ std::vector<Run> runs_in(std::vector<Node> records, const std::vector<Token>& ho
     if (auto run = run_of(record, holds, now_ms)) runs.push_back(*std::move(run));
   }
   return rules::newest_of(std::move(runs));
+}
+
+Fence fence_of_run(const Node& run) {
+  return base::number_in<Fence>(fence_in(run)).value_or(0);
 }
 
 bool is_forgotten(const Node& run, std::int64_t now_ms) {

@@ -41,6 +41,8 @@ std::string text_of_ended_anew(const std::string& text, const RunEnd& end, Fence
 /// it is one of the `waiters`, which was not granted the lock after all.
 std::vector<Run> runs_in(std::vector<Node> records, const std::vector<Token>& holders,
                          const std::vector<Token>& waiters, std::int64_t now_ms);
+/// The fence of the grant that made the record; 0 for a text that no rlock wrote.
+Fence fence_of_run(const Node& run);
 /// Whether an ended run is older than its --history.
 bool is_forgotten(const Node& run, std::int64_t now_ms);
 

@@ -1,0 +1,371 @@
+// Random schedules of several claims on a server in memory that loses answers and ends sessions.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "node_server.hpp"
+#include "store/rules/modes.hpp"
+#include "store/sessions/queue.hpp"
+#include "store/sessions/store.hpp"
+
+namespace unit::sessions_claims {
+
+namespace {
+
+using namespace store;
+using base::Millis;
+using Fate = fake::NodeServer::Fate;
+
+CallLimit soon() {
+  return {Deadline::after(base::now(), Millis{10'000})};
+}
+/// A moment that has passed: a look, without a wait.
+CallLimit at_once() {
+  return {Deadline::at(base::now())};
+}
+
+struct Client {
+  enum class Phase { asking, waiting, holding, robbed, over };
+
+  explicit Client(Claim what) : claim{std::move(what)} {}
+
+  Claim claim;
+  std::weak_ptr<fake::Session> session{};
+  std::unique_ptr<LockStore> store{};
+  std::unique_ptr<Listener> listener{};
+  Phase phase = Phase::asking;
+  bool asked_again = false;
+  std::optional<Lease> lease{};
+  bool has_ended = false;  // its job did, and the server said so
+};
+
+/// One schedule, by its seed. A violation is a text; empty: there is none.
+class Schedule {
+ public:
+  explicit Schedule(unsigned seed) : random_{seed} {
+    server_.forgets_changes = chance(2);
+    faulty_ = below(4) * 4;
+    family_ = below(2);
+    if (chance(5)) slot_ = Slot::from("s", 0);
+    server_.fate = [this] {
+      if (below(100) >= faulty_) return Fate::answered;
+      return chance(2) ? Fate::answer_lost : Fate::never_arrived;
+    };
+  }
+
+  std::string run() {
+    const unsigned steps = 40 + below(80);
+    for (unsigned i = 0; i < steps && violation_.empty(); ++i) {
+      ++server_.now_ms;
+      if (clients_.size() < 9 && chance(6)) arrive();
+      if (chance(12)) incident();
+      if (!clients_.empty()) step(*clients_[below(clients_.size())]);
+    }
+    come_to_rest();
+    if (violation_.empty()) judge_memory();
+    return violation_;
+  }
+
+ private:
+  using Phase = Client::Phase;
+
+  unsigned below(std::size_t bound) { return static_cast<unsigned>(random_() % bound); }
+  bool chance(unsigned one_in) { return below(one_in) == 0; }
+  void violated(const std::string& what) {
+    if (violation_.empty()) violation_ = what;
+  }
+
+  Mode some_mode() {
+    if (family_ == 0) return {};
+    return {chance(3) ? Mode::Kind::exclusive : Mode::Kind::shared};
+  }
+
+  void arrive() {
+    const auto number = clients_.size() + 1;
+    Claim claim{
+        *LockName::from("k"), Token::foreign(fmt::format("app@h:1/c{}#{:040}", number, number)),
+        *Ttl::from(Millis{30'000}), chance(6) ? OnBusy::give_up : OnBusy::queue, some_mode()};
+    if (!chance(5) || slot_) claim.history = Millis{3'600'000};
+    claim.slot = slot_;
+    auto& client = clients_.emplace_back(std::make_unique<Client>(std::move(claim)));
+    client->store = sessions::open_store(fake::opener(server_, &client->session));
+  }
+
+  // ---- the steps of a client, which does as hold/acquire does ----
+
+  void step(Client& client) {
+    switch (client.phase) {
+      case Phase::asking: return ask(client);
+      case Phase::waiting: return wait(client);
+      case Phase::holding: return chance(3) || rests_ ? end_job(client) : renew(client);
+      case Phase::robbed: return leave(client);
+      case Phase::over: return;
+    }
+  }
+
+  void ask(Client& client) {
+    auto attempt = client.store->try_acquire(client.claim, soon());
+    if (auto* granted = std::get_if<Granted>(&attempt)) return accept(client, granted->lease);
+    if (std::holds_alternative<Queued>(attempt)) {
+      client.phase = Phase::waiting;
+    } else if (const auto* fault = std::get_if<Fault>(&attempt)) {
+      const bool passes =
+          fault->kind == Fault::Kind::silent || fault->kind == Fault::Kind::unavailable;
+      if (!passes) violated("a fault: " + fault->why);
+      const bool gives_up = client.claim.on_busy == OnBusy::give_up;
+      if (gives_up && std::exchange(client.asked_again, true)) withdraw(client);
+    } else {
+      withdraw(client);
+    }
+  }
+
+  void wait(Client& client) {
+    if (!rests_ && chance(15)) return withdraw(client);
+    auto turn = client.store->await_turn(client.claim, at_once());
+    if (std::holds_alternative<ClaimAgain>(turn)) client.phase = Phase::asking;
+    if (std::holds_alternative<Notice>(turn)) withdraw(client);
+    if (std::holds_alternative<Fault>(turn)) violated("a wait ends with a fault");
+  }
+
+  void accept(Client& client, const Lease& lease) {
+    judge_grant(client, lease);
+    client.lease = lease;
+    client.phase = Phase::holding;
+    client.listener = client.store->listener(client.claim.name, client.claim.token);
+  }
+
+  void renew(Client& client) {
+    const auto renewal =
+        client.store->renew(client.claim.name, client.claim.token, client.claim.ttl, soon());
+    if (std::holds_alternative<NotOurs>(renewal)) violated("a holder's lock is gone");
+    client.listener->listen(soon());
+    const auto notice = client.listener->take();
+    if (notice && notice->kind == Notice::Kind::stop) end_job(client);
+  }
+
+  void end_job(Client& client) {
+    Parting parting;
+    parting.history = client.claim.history;
+    parting.end = RunEnd{{RunOutcome::Kind::exited, 0}, ""};
+    if (slot_) {
+      const auto end = chance(2) ? Parting::SlotEnd::done : Parting::SlotEnd::open;
+      parting.slot = {*slot_, client.lease->attempt, client.lease->failures, end};
+    }
+    for (int tries = 0; tries < 3; ++tries) {
+      const auto released =
+          client.store->release(client.claim.name, client.claim.token, parting, soon());
+      client.has_ended = std::holds_alternative<Released>(released);
+      if (!std::holds_alternative<Fault>(released)) break;
+    }
+    leave(client);
+  }
+
+  void withdraw(Client& client) {
+    client.store->withdraw(client.claim, soon());
+    leave(client);
+  }
+  void leave(Client& client) {
+    client.listener.reset();
+    client.store.reset();
+    client.phase = Phase::over;
+  }
+
+  // ---- the incidents ----
+
+  void incident() {
+    if (clients_.empty()) return;
+    Client& client = *clients_[below(clients_.size())];
+    const auto session = client.session.lock();
+    switch (below(4)) {
+      case 0:  // its session ends; a holder's job has been stopped by then
+        if (!session) return;
+        server_.expire(session->id());
+        if (client.phase == Phase::holding) leave(client);
+        return;
+      case 1:  // its process is killed
+        if (!session) return;
+        session->kill();
+        orphans_.push_back(session->id());
+        return leave(client);
+      case 2:
+        if (!orphans_.empty()) server_.expire(orphans_[below(orphans_.size())]);
+        return;
+      default: return operate(client);
+    }
+  }
+
+  /// Somebody takes its lock away, or asks it to stop.
+  void operate(const Client& client) {
+    const auto admin = sessions::open_admin(fake::opener(server_));
+    const std::vector<Token> whom{client.claim.token};
+    if (chance(2)) {
+      (void)admin->ask_to_stop(client.claim.name, whom, "cancelled by ops", soon());
+      return;
+    }
+    (void)admin->force_release(client.claim.name, whom, "ops", soon());
+    for (auto& each : clients_) {
+      if (each->phase == Phase::holding && !has_node(*each)) each->phase = Phase::robbed;
+    }
+  }
+
+  // ---- the judge ----
+
+  [[nodiscard]] std::vector<std::pair<std::string, const Client*>> line() const {
+    std::vector<std::pair<std::string, const Client*>> line;
+    for (const auto& name : server_.below("/locks/k", true).names) {
+      const auto& text = server_.nodes.at("/locks/k/" + name).node.text;
+      const auto token = sessions::text_in(text).token;
+      const auto found = std::find_if(clients_.begin(), clients_.end(),
+                                      [&](const auto& each) { return each->claim.token == token; });
+      if (found != clients_.end()) line.emplace_back(name, found->get());
+    }
+    return line;
+  }
+  [[nodiscard]] bool has_node(const Client& client) const {
+    const auto all = line();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const auto& each) { return each.second == &client; });
+  }
+
+  void judge_grant(const Client& client, const Lease& lease) {
+    const Mode& mode = client.claim.mode;
+    rules::Modes others;
+    for (const auto& each : clients_) {
+      if (each->phase != Phase::holding) continue;
+      others.push_back(&each->claim.mode);
+      if (lease.permit > 0 && each->lease->permit == lease.permit) violated("a permit twice");
+    }
+    if (!rules::has_room(others, mode)) violated("two holders");
+    if (lease.permit > mode.permits) violated("a permit too high");
+    if ((mode.kind == Mode::Kind::permits) != (lease.permit > 0)) violated("no permit");
+    if (lease.resource != mode.name_of(lease.permit)) violated("another permit's name");
+    if (mode.kind == Mode::Kind::exclusive && lease.fence <= highest_fence_) {
+      violated("a fence that is not higher");
+    }
+    highest_fence_ = std::max(highest_fence_, lease.fence);
+    rules::Modes before;
+    for (const auto& [name, each] : line()) {
+      if (each == &client) break;
+      before.push_back(&each->claim.mode);
+    }
+    if (!rules::has_room(before, mode)) violated("it was not its turn");
+  }
+
+  void come_to_rest() {
+    rests_ = true;
+    server_.fate = {};
+    for (const unsigned each : orphans_) server_.expire(each);
+    const auto is_over = [](const auto& each) { return each->phase == Phase::over; };
+    for (int rounds = 0; rounds < 100 && violation_.empty(); ++rounds) {
+      if (std::all_of(clients_.begin(), clients_.end(), is_over)) return;
+      ++server_.now_ms;
+      for (auto& each : clients_) step(*each);
+    }
+    violated("a waiter's turn never comes");
+  }
+
+  void judge_memory() {
+    if (!line().empty()) violated("a node is left");
+    const auto admin = sessions::open_admin(fake::opener(server_));
+    const auto report = admin->inspect(*LockName::from("k"), soon());
+    if (!report) return violated("no report");
+    for (const auto& each : clients_) {
+      if (!each->has_ended || each->claim.history == Millis{0}) continue;
+      const auto& runs = report->runs;
+      const auto is_its = [&](const Run& run) { return run.token == each->claim.token; };
+      const auto run = std::find_if(runs.begin(), runs.end(), is_its);
+      if (run == runs.end()) return violated("a run is not remembered");
+      if (run->outcome.kind != RunOutcome::Kind::exited) violated("a run is remembered as lost");
+      if (run->fence != each->lease->fence) violated("a run is remembered with another fence");
+    }
+  }
+
+  std::mt19937 random_;
+  fake::NodeServer server_{};
+  unsigned faulty_ = 0;  // rounds of a hundred
+  unsigned family_ = 0;
+  std::optional<Slot> slot_{};
+  std::vector<std::unique_ptr<Client>> clients_{};
+  std::vector<unsigned> orphans_{};  // sessions whose processes were killed
+  bool rests_ = false;               // no fault and no incident comes any more
+  Fence highest_fence_ = 0;
+  std::string violation_{};
+};
+
+Claim claim_of(unsigned number) {
+  Claim claim{*LockName::from("k"),
+              Token::foreign(fmt::format("app@h:1/c{}#{:040}", number, number)),
+              *Ttl::from(Millis{30'000}), OnBusy::queue};
+  claim.history = Millis{3'600'000};
+  return claim;
+}
+
+Parting ended(const Claim& claim) {
+  Parting parting;
+  parting.history = claim.history;
+  parting.end = RunEnd{{RunOutcome::Kind::exited, 0}, ""};
+  return parting;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a grant after the session of an unheard one has ended is remembered with its own fence") {
+  fake::NodeServer server;
+  server.forgets_changes = true;
+  std::weak_ptr<fake::Session> session;
+  const auto store = sessions::open_store(fake::opener(server, &session));
+  const Claim claim = claim_of(1);
+  server.fates = {Fate::answered, Fate::answer_lost};
+  REQUIRE(std::holds_alternative<Fault>(store->try_acquire(claim, soon())));
+  server.expire(session.lock()->id());
+  server.fates = {Fate::answered, Fate::never_arrived};  // the removal of the run that never was
+  const auto attempt = store->try_acquire(claim, soon());
+  REQUIRE(std::holds_alternative<Granted>(attempt));
+  const Fence fence = std::get<Granted>(attempt).lease.fence;
+  CHECK(std::holds_alternative<Released>(
+      store->release(claim.name, claim.token, ended(claim), soon())));
+  const auto report = sessions::open_admin(fake::opener(server))->inspect(claim.name, soon());
+  REQUIRE(report);
+  REQUIRE(report->runs.size() == 1);
+  CHECK(report->runs.front().fence == fence);
+  CHECK(report->runs.front().outcome.kind == RunOutcome::Kind::exited);
+}
+
+TEST_CASE("a grant whose slot the holder before has removed creates it anew") {
+  fake::NodeServer server;
+  const auto holder = sessions::open_store(fake::opener(server));
+  const auto waiter = sessions::open_store(fake::opener(server));
+  Claim first = claim_of(1);
+  Claim second = claim_of(2);
+  first.slot = second.slot = Slot::from("s", 0);
+  REQUIRE(std::holds_alternative<Granted>(holder->try_acquire(first, soon())));
+  REQUIRE(std::holds_alternative<Queued>(waiter->try_acquire(second, soon())));
+  holder->withdraw(first, soon());
+  server.fates = {Fate::never_arrived};  // its look at the slot
+  CHECK(std::holds_alternative<ClaimAgain>(waiter->await_turn(second, at_once())));
+  const auto attempt = waiter->try_acquire(second, soon());
+  REQUIRE(std::holds_alternative<Granted>(attempt));
+  CHECK(std::get<Granted>(attempt).lease.attempt == 1);
+}
+
+TEST_CASE("random schedules of claims, lost answers and ended sessions break no promise") {
+  // More, or others: RLOCK_SCHEDULES=20000, RLOCK_FIRST_SCHEDULE=7.
+  const auto number_in = [](const char* variable, unsigned otherwise) {
+    const char* const text = std::getenv(variable);
+    return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : otherwise;
+  };
+  const unsigned first = number_in("RLOCK_FIRST_SCHEDULE", 1);
+  const unsigned count = number_in("RLOCK_SCHEDULES", 300);
+  for (unsigned seed = first; seed < first + count; ++seed) {
+    const auto violation = Schedule{seed}.run();
+    CAPTURE(seed);
+    CHECK(violation == "");
+  }
+}
+
+}  // namespace unit::sessions_claims
