@@ -17,14 +17,15 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::promise(holders <= queue.size() && (queue.empty() || holders > 0), "the first holds");
   for (std::size_t i = 0; i < queue.size(); ++i) {
     fuzz::promise(i == 0 || nodes[i - 1].number <= nodes[i].number, "in the order of arrival");
-    const auto before = predecessor_of(queue, i);
-    fuzz::promise(!before || *before < i, "one waits for those before");
-    fuzz::promise(before.has_value() == (i >= holders), "who waits does not hold");
+    const auto before = watched_by(queue, i);
+    for (const auto each : before) fuzz::promise(each < i, "one waits for those before");
+    fuzz::promise(before.empty() == (i < holders), "who waits does not hold");
   }
   const std::string content{fuzz::text_of(data, size)};
-  const auto [token, stop] = text_in(content);
-  fuzz::promise(content.starts_with(token.text()), "the token comes first");
-  if (stop) fuzz::promise(text_of(token, *stop) == content, "a message is read back");
-  (void)position_of(queue, token);
+  const NodeText node = text_in(content);
+  fuzz::promise(content.starts_with(node.token.text()), "the token comes first");
+  fuzz::promise(text_in(text_of(node)) == node, "a text is read back");
+  (void)superseded_in(content, node.token.text());
+  (void)position_of(queue, node.token);
   return 0;
 }

@@ -112,9 +112,12 @@ class Session final : public store::sessions::Session {
 
   [[nodiscard]] bool expired() const override { return server_.clients[id_].expired; }
   [[nodiscard]] store::Ttl lease_within(store::Ttl wanted) const override { return wanted; }
+  [[nodiscard]] store::Moment lease_counts_from(store::Moment asked_at) const override {
+    return asked_at;
+  }
   [[nodiscard]] store::sessions::Places places_of(const store::LockName& name) const override {
     const std::string lock = "/locks/" + name.text();
-    return {lock, lock + "/runs", lock + "/slots"};
+    return {lock, lock + "/runs", lock + "/slots", lock + "/superseded"};
   }
   [[nodiscard]] std::string last_word_of(std::string_view nonce) const override {
     return "/words/" + std::string{nonce};
@@ -199,9 +202,8 @@ class Session final : public store::sessions::Session {
     }
     if (!is_there) return Error::Kind::no_such_node;
     const auto version = step.before.version;
-    const bool fits = step.kind == Transaction::Kind::check ||
-                      version == store::sessions::any_version ||
-                      version == found->second.node.stat.version;
+    const bool fits =
+        version == store::sessions::any_version || version == found->second.node.stat.version;
     return fits ? std::nullopt : std::optional{Error::Kind::node_changed};
   }
 

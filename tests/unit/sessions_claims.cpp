@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "node_server.hpp"
@@ -39,8 +40,15 @@ struct Client {
   std::unique_ptr<Listener> listener{};
   Phase phase = Phase::asking;
   bool asked_again = false;
+  bool was_asked = false;
   std::optional<Lease> lease{};
   bool has_ended = false;  // its job did, and the server said so
+  bool is_busy = false;    // a call of it is under way
+  // Of a claim that supersedes: the nodes that were in the queue when it first asked.
+  std::optional<std::vector<std::string>> older{};
+  bool has_superseded = false;
+  bool is_superseded = false;              // and was told, or will be
+  std::optional<unsigned> cancelled_in{};  // the session in which it waited when it was
 };
 
 /// One schedule, by its seed. A violation is a text; empty: there is none.
@@ -49,10 +57,14 @@ class Schedule {
   explicit Schedule(unsigned seed) : random_{seed} {
     server_.forgets_changes = chance(2);
     faulty_ = below(4) * 4;
-    family_ = below(2);
+    family_ = below(5);
+    is_supersession_ = chance(2);
     if (chance(5)) slot_ = Slot::from("s", 0);
     server_.fate = [this] {
-      if (below(100) >= faulty_) return Fate::answered;
+      // So much that the moments between two requests of ours, by our own clock, do not matter.
+      server_.now_ms += 1'000;
+      meanwhile();
+      if (rests_ || below(100) >= faulty_) return Fate::answered;
       return chance(2) ? Fate::answer_lost : Fate::never_arrived;
     };
   }
@@ -60,7 +72,6 @@ class Schedule {
   std::string run() {
     const unsigned steps = 40 + below(80);
     for (unsigned i = 0; i < steps && violation_.empty(); ++i) {
-      ++server_.now_ms;
       if (clients_.size() < 9 && chance(6)) arrive();
       if (chance(12)) incident();
       if (!clients_.empty()) step(*clients_[below(clients_.size())]);
@@ -80,8 +91,13 @@ class Schedule {
   }
 
   Mode some_mode() {
-    if (family_ == 0) return {};
-    return {chance(3) ? Mode::Kind::exclusive : Mode::Kind::shared};
+    switch (family_) {
+      case 0: return {};
+      case 1: return {chance(3) ? Mode::Kind::exclusive : Mode::Kind::shared};
+      case 2: return {Mode::Kind::permits, 3};
+      case 3: return {Mode::Kind::permits, 2, {"a", "b"}};
+      default: return chance(4) ? Mode{} : Mode{Mode::Kind::permits, 2};  // they exclude each other
+    }
   }
 
   void arrive() {
@@ -89,15 +105,37 @@ class Schedule {
     Claim claim{
         *LockName::from("k"), Token::foreign(fmt::format("app@h:1/c{}#{:040}", number, number)),
         *Ttl::from(Millis{30'000}), chance(6) ? OnBusy::give_up : OnBusy::queue, some_mode()};
-    if (!chance(5) || slot_) claim.history = Millis{3'600'000};
+    if (!chance(5) || slot_) claim.history = Millis{100'000'000};
     claim.slot = slot_;
+    if (chance(4)) claim.max_waiters = below(3);
+    if (is_supersession_ && chance(3)) {
+      claim.supersede = fmt::format("superseded by c{}", number);
+      claim.spare_holders = chance(2);
+      claim.on_busy = OnBusy::queue;
+    }
     auto& client = clients_.emplace_back(std::make_unique<Client>(std::move(claim)));
     client->store = sessions::open_store(fake::opener(server_, &client->session));
   }
 
   // ---- the steps of a client, which does as hold/acquire does ----
 
+  /// Somebody else does something between two rounds of a call.
+  void meanwhile() {
+    if (is_meanwhile_ || clients_.empty() || !chance(3)) return;
+    Client& client = *clients_[below(clients_.size())];
+    if (client.is_busy) return;
+    is_meanwhile_ = true;
+    step(client);
+    is_meanwhile_ = false;
+  }
+
   void step(Client& client) {
+    client.is_busy = true;
+    act(client);
+    client.is_busy = false;
+  }
+
+  void act(Client& client) {
     switch (client.phase) {
       case Phase::asking: return ask(client);
       case Phase::waiting: return wait(client);
@@ -108,9 +146,25 @@ class Schedule {
   }
 
   void ask(Client& client) {
+    const bool supersedes = !client.claim.supersede.empty() && !client.has_superseded;
+    const auto before = supersedes ? line() : Line{};
+    if (supersedes && !client.older) {
+      client.older.emplace();
+      for (const auto& [name, each] : before) client.older->push_back(name);
+    }
     auto attempt = client.store->try_acquire(client.claim, soon());
+    if (client.phase == Phase::over) return;  // killed meanwhile
+    const bool came =
+        std::holds_alternative<Granted>(attempt) || std::holds_alternative<Queued>(attempt);
+    if (supersedes && came) judge_supersession(client, before);
+    const auto* queued = std::get_if<Queued>(&attempt);
+    const bool is_first = !std::exchange(client.was_asked, true);
+    if (queued != nullptr && is_first && client.claim.max_waiters && queued->ahead > 0 &&
+        queued->ahead >= *client.claim.max_waiters) {
+      violated("too many wait");
+    }
     if (auto* granted = std::get_if<Granted>(&attempt)) return accept(client, granted->lease);
-    if (std::holds_alternative<Queued>(attempt)) {
+    if (queued != nullptr) {
       client.phase = Phase::waiting;
     } else if (const auto* fault = std::get_if<Fault>(&attempt)) {
       const bool passes =
@@ -142,12 +196,15 @@ class Schedule {
     const auto renewal =
         client.store->renew(client.claim.name, client.claim.token, client.claim.ttl, soon());
     if (std::holds_alternative<NotOurs>(renewal)) violated("a holder's lock is gone");
+    const auto* fault = std::get_if<Fault>(&renewal);
+    if (fault != nullptr && fault->kind != Fault::Kind::silent) violated("a refresh is refused");
     client.listener->listen(soon());
     const auto notice = client.listener->take();
     if (notice && notice->kind == Notice::Kind::stop) end_job(client);
   }
 
   void end_job(Client& client) {
+    client.phase = Phase::over;
     Parting parting;
     parting.history = client.claim.history;
     parting.end = RunEnd{{RunOutcome::Kind::exited, 0}, ""};
@@ -165,6 +222,7 @@ class Schedule {
   }
 
   void withdraw(Client& client) {
+    client.phase = Phase::over;
     client.store->withdraw(client.claim, soon());
     leave(client);
   }
@@ -199,13 +257,17 @@ class Schedule {
   }
 
   /// Somebody takes its lock away, or asks it to stop.
-  void operate(const Client& client) {
+  void operate(Client& client) {
     const auto admin = sessions::open_admin(fake::opener(server_));
     const std::vector<Token> whom{client.claim.token};
     if (chance(2)) {
-      (void)admin->ask_to_stop(client.claim.name, whom, "cancelled by ops", soon());
+      const auto asked = admin->ask_to_stop(client.claim.name, whom, "cancelled by ops", soon());
+      const auto session = client.session.lock();
+      const bool waits = client.phase == Phase::waiting && session && has_node(client);
+      if (asked && *asked > 0 && waits) client.cancelled_in = session->id();
       return;
     }
+    client.cancelled_in.reset();  // with its node, it may not hear of that
     (void)admin->force_release(client.claim.name, whom, "ops", soon());
     for (auto& each : clients_) {
       if (each->phase == Phase::holding && !has_node(*each)) each->phase = Phase::robbed;
@@ -214,8 +276,9 @@ class Schedule {
 
   // ---- the judge ----
 
-  [[nodiscard]] std::vector<std::pair<std::string, const Client*>> line() const {
-    std::vector<std::pair<std::string, const Client*>> line;
+  using Line = std::vector<std::pair<std::string, Client*>>;
+  [[nodiscard]] Line line() const {
+    Line line;
     for (const auto& name : server_.below("/locks/k", true).names) {
       const auto& text = server_.nodes.at("/locks/k/" + name).node.text;
       const auto token = sessions::text_in(text).token;
@@ -231,7 +294,53 @@ class Schedule {
                        [&](const auto& each) { return each.second == &client; });
   }
 
+  [[nodiscard]] static bool lives(const Client& client) {
+    const auto session = client.session.lock();
+    return session && !session->expired();
+  }
+
+  [[nodiscard]] bool was_told(const Client& client) const {
+    const auto found = server_.nodes.find("/locks/k/superseded");
+    return found != server_.nodes.end() &&
+           sessions::superseded_in(found->second.node.text, sessions::nonce_of(client.claim.token));
+  }
+
+  /// All that were before the claim, and had not taken the lock, have been told to go; the holders
+  /// as well, unless they are spared.
+  void judge_supersession(Client& client, const Line& before) {
+    const auto now = line();
+    const auto own = std::find_if(now.begin(), now.end(),
+                                  [&](const auto& each) { return each.second == &client; });
+    const bool is_dismissed =
+        was_told(client) || own == now.end() ||
+        sessions::text_in(server_.nodes.at("/locks/k/" + own->first).node.text).stop;
+    if (is_dismissed) return;
+    client.has_superseded = true;
+    const auto& older = *client.older;
+    for (const auto& [name, each] : before) {
+      if (each == &client) break;
+      if (std::find(older.begin(), older.end(), name) == older.end()) continue;
+      const auto found = server_.nodes.find("/locks/k/" + name);
+      const bool wants = each->phase == Phase::asking || each->phase == Phase::waiting;
+      if (found == server_.nodes.end()) {
+        if (was_told(*each)) each->is_superseded = true;
+        if (wants && lives(*each) && !was_told(*each)) violated("removed, and not told");
+        continue;
+      }
+      const auto text = sessions::text_in(found->second.node.text);
+      const bool is_spared = client.claim.spare_holders && !text.waits;
+      // A call that is under way may have taken the lock already: then it hears as a holder.
+      if (text.stop && wants && !each->is_busy) each->is_superseded = true;
+      if (text.waits && !text.stop) violated("a waiter is not superseded");
+      if (!text.stop && !is_spared) violated("a holder is not superseded");
+    }
+  }
+
   void judge_grant(const Client& client, const Lease& lease) {
+    if (client.is_superseded) violated("a superseded waiter has the lock");
+    const auto session = client.session.lock();
+    if (session && client.cancelled_in == session->id())
+      violated("a cancelled waiter has the lock");
     const Mode& mode = client.claim.mode;
     rules::Modes others;
     for (const auto& each : clients_) {
@@ -257,12 +366,10 @@ class Schedule {
 
   void come_to_rest() {
     rests_ = true;
-    server_.fate = {};
     for (const unsigned each : orphans_) server_.expire(each);
     const auto is_over = [](const auto& each) { return each->phase == Phase::over; };
     for (int rounds = 0; rounds < 100 && violation_.empty(); ++rounds) {
       if (std::all_of(clients_.begin(), clients_.end(), is_over)) return;
-      ++server_.now_ms;
       for (auto& each : clients_) step(*each);
     }
     violated("a waiter's turn never comes");
@@ -288,6 +395,8 @@ class Schedule {
   fake::NodeServer server_{};
   unsigned faulty_ = 0;  // rounds of a hundred
   unsigned family_ = 0;
+  bool is_supersession_ = false;
+  bool is_meanwhile_ = false;
   std::optional<Slot> slot_{};
   std::vector<std::unique_ptr<Client>> clients_{};
   std::vector<unsigned> orphans_{};  // sessions whose processes were killed
@@ -351,6 +460,90 @@ TEST_CASE("a grant whose slot the holder before has removed creates it anew") {
   const auto attempt = waiter->try_acquire(second, soon());
   REQUIRE(std::holds_alternative<Granted>(attempt));
   CHECK(std::get<Granted>(attempt).lease.attempt == 1);
+}
+
+TEST_CASE("a claim that asks again supersedes nobody that came after it") {
+  fake::NodeServer server;
+  const auto open = [&] { return sessions::open_store(fake::opener(server)); };
+  const auto holder = open();
+  const auto older = open();
+  const auto between = open();
+  const auto newest = open();
+  Claim last = claim_of(4);
+  last.supersede = "superseded by c4";
+  last.spare_holders = true;
+  REQUIRE(std::holds_alternative<Granted>(holder->try_acquire(claim_of(1), soon())));
+  REQUIRE(std::holds_alternative<Queued>(older->try_acquire(claim_of(2), soon())));
+  server.now_ms += 60'000;
+  // From here on the server's clock goes as ours.
+  const auto began = base::now();
+  const auto began_ms = server.now_ms;
+  const auto pass = [&] {
+    std::this_thread::sleep_for(Millis{20});
+    server.now_ms = began_ms + std::chrono::duration_cast<Millis>(base::now() - began).count();
+  };
+  server.fates = {Fate::answered, Fate::never_arrived};
+  REQUIRE(std::holds_alternative<Fault>(newest->try_acquire(last, soon())));
+  pass();
+  REQUIRE(std::holds_alternative<Queued>(between->try_acquire(claim_of(3), soon())));
+  pass();
+  REQUIRE(std::holds_alternative<Queued>(newest->try_acquire(last, soon())));
+  // The one before it has gone.
+  CHECK(std::holds_alternative<ClaimAgain>(between->await_turn(claim_of(3), at_once())));
+  CHECK(std::holds_alternative<Queued>(between->try_acquire(claim_of(3), soon())));
+  CHECK(std::holds_alternative<StillWaiting>(between->await_turn(claim_of(3), at_once())));
+  REQUIRE(std::holds_alternative<ClaimAgain>(older->await_turn(claim_of(2), at_once())));
+  REQUIRE(std::holds_alternative<Queued>(older->try_acquire(claim_of(2), soon())));
+  const auto turn = older->await_turn(claim_of(2), at_once());
+  REQUIRE(std::holds_alternative<Notice>(turn));
+  CHECK(std::get<Notice>(turn).why == "superseded by c4");
+}
+
+TEST_CASE("thousands of waiters are superseded, in several transactions") {
+  fake::NodeServer server;
+  fake::Session crowd{server};
+  const auto holder = sessions::open_store(fake::opener(server));
+  REQUIRE(std::holds_alternative<Granted>(holder->try_acquire(claim_of(1), soon())));
+  for (unsigned number = 2; number < 1302; ++number) {
+    sessions::NodeText text{claim_of(number).token};
+    text.waits = true;
+    sessions::Round round;
+    round.change.create(sessions::Transaction::Kind::queue,
+                        "/locks/k/" + sessions::prefix_of(text.token, {}), text_of(text));
+    REQUIRE(crowd.ask(round, soon()).change);
+  }
+  const auto newest = sessions::open_store(fake::opener(server));
+  Claim last = claim_of(2000);
+  last.supersede = "superseded by c2000";
+  const auto attempt = newest->try_acquire(last, soon());
+  REQUIRE(std::holds_alternative<Queued>(attempt));
+  CHECK(std::get<Queued>(attempt).ahead == 0);
+  const auto& note = server.nodes.at("/locks/k/superseded").node.text;
+  CHECK(sessions::superseded_in(note, sessions::nonce_of(claim_of(2).token)));
+  CHECK(sessions::superseded_in(note, sessions::nonce_of(claim_of(1301).token)));
+}
+
+TEST_CASE("a permit's number is chosen only behind those that come first") {
+  fake::NodeServer server;
+  fake::Session other{server};
+  Claim claim = claim_of(2);
+  claim.mode = {Mode::Kind::permits, 3};
+  const Token token = claim_of(1).token;
+  sessions::Round round;
+  round.change.create(sessions::Transaction::Kind::queue,
+                      "/locks/k/" + sessions::prefix_of(token, claim.mode), token.text());
+  const auto made = other.ask(round, soon());
+  REQUIRE(made.change);
+  const auto store = sessions::open_store(fake::opener(server));
+  REQUIRE(std::holds_alternative<Queued>(store->try_acquire(claim, soon())));
+  sessions::Round number;
+  number.change.set(made.change->made.front().path, token.text() + "\npermit 2",
+                    *made.change->made.front().stat);
+  REQUIRE(other.ask(number, soon()).change);
+  REQUIRE(std::holds_alternative<ClaimAgain>(store->await_turn(claim, at_once())));
+  const auto attempt = store->try_acquire(claim, soon());
+  REQUIRE(std::holds_alternative<Granted>(attempt));
+  CHECK(std::get<Granted>(attempt).lease.permit == 1);
 }
 
 TEST_CASE("random schedules of claims, lost answers and ended sessions break no promise") {

@@ -145,3 +145,27 @@ reads() {
 @test "readers of both versions run together, where the store has readers" {
   if can --shared; then each_way reads; fi
 }
+
+excludes() {
+  local key=$K:permits
+  as new hold new -k "$key" --permits 2
+  as old attempt -k "$key" -- touch "$T/ran"
+  assert_equal "$status" 75
+  as old stand_in_line old "$key" -- echo 'my turn'
+  as new attempt -k "$key" --permits 2 -n -- touch "$T/ran"
+  assert_equal "$status" 75
+  let_go new
+  finish old
+  assert_success
+  assert_output 'my turn'
+  as old hold old -k "$key"
+  as new attempt -k "$key" --permits 2 -- touch "$T/ran"
+  assert_equal "$status" 78
+  let_go old
+  [[ ! -e $T/ran ]]
+}
+
+@test "on ZooKeeper the version before takes a permit for an exclusive lock, and a permit excludes its lock" {
+  [[ $STORE == zookeeper ]] || return 0
+  excludes
+}

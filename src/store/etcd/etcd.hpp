@@ -12,7 +12,8 @@
 namespace store::etcd {
 
 /// A session ends with its process, so there are no steps; nothing stays taken without one.
-inline constexpr Features features{Feature::shared, Feature::local_gate};
+inline constexpr Features features{Feature::shared,    Feature::permits,    Feature::max_waiters,
+                                   Feature::supersede, Feature::local_gate, Feature::tell_waiters};
 
 std::unique_ptr<LockStore> open_store(const Etcd& cluster);
 std::unique_ptr<LockAdmin> open_admin(const Etcd& cluster);

@@ -1,5 +1,5 @@
 // Where the keys of a lock are: PREFIX/queue/KEY/..., which is also a lock of etcdctl(1) and of
-// etcd's client libraries, PREFIX/runs/KEY/... and PREFIX/slots/KEY/...
+// etcd's client libraries, PREFIX/runs/KEY/..., PREFIX/slots/KEY/... and PREFIX/superseded/KEY.
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@ constexpr std::size_t longest_names = std::size_t{64} << 20;
 
 sessions::Places Client::places_of(const LockName& name) const {
   const auto key = percent_encoded(name.text());
-  return {prefix_ + "/queue/" + key, prefix_ + "/runs/" + key, prefix_ + "/slots/" + key};
+  return {prefix_ + "/queue/" + key, prefix_ + "/runs/" + key, prefix_ + "/slots/" + key,
+          prefix_ + "/superseded/" + key};
 }
 
 std::string Client::last_word_of(std::string_view nonce) const {

@@ -40,7 +40,7 @@ Json compare(const std::string& key, const char* target, const char* result, con
 Json compare_of(const Step& step, const Asker& asker) {
   const auto key = key_of(step, asker);
   if (creates(step)) return compare(key, "CREATE", "EQUAL", "create_revision", 0);
-  if (step.kind == Kind::check || step.before.version == any_version) {
+  if (step.before.version == any_version) {
     return compare(key, "CREATE", "GREATER", "create_revision", 0);
   }
   return compare(key, "MOD", "EQUAL", "mod_revision", step.before.version);
@@ -184,7 +184,7 @@ Rejected rejection_in(const Json& responses, const Transaction& change, const As
       continue;
     }
     if (!*seen) return at(Error::Kind::no_such_node, "no such key", i);
-    const bool any = step.kind == Kind::check || step.before.version == any_version;
+    const bool any = step.before.version == any_version;
     if (!any && (*seen)->stat.version != step.before.version) {
       return at(Error::Kind::node_changed, "the key has changed", i);
     }

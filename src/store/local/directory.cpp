@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "base/digest.hpp"
 #include "os/host.hpp"
 
 namespace store::local {
@@ -31,13 +32,6 @@ constexpr std::size_t longest_file_name = 255;
 
 }  // namespace
 
-// FNV-1a, https://datatracker.ietf.org/doc/html/draft-eastlake-fnv
-std::uint64_t digest(std::string_view text) {
-  std::uint64_t value = 0xcbf29ce484222325;
-  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return value;
-}
-
 base::Result<LocalDirectory, BadUrl> directory_in(const Url& url) {
   if (url.has_user_info || !url.host.empty() || !url.query.empty()) {
     return BadUrl{"file: needs an absolute path and nothing else: file:///directory"};
@@ -51,7 +45,7 @@ base::Result<LocalDirectory, BadUrl> directory_in(const Url& url) {
 LocalDirectory gates_of(std::string_view server) {
   const std::string root = private_directory();
   // Two servers that met in one number would share their gates, which costs time only.
-  return {fmt::format("{}/.gates/{:016x}", root, digest(server)), root, true};
+  return {fmt::format("{}/.gates/{:016x}", root, base::digest(server)), root, true};
 }
 
 std::optional<std::string> file_of(const LockName& name) {

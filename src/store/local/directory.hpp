@@ -31,9 +31,6 @@ base::Result<LocalDirectory, BadUrl> directory_in(const Url& url);
 /// For the gates of locks that live on `server`, a text that names it.
 LocalDirectory gates_of(std::string_view server);
 
-/// Of texts as long as one likes, a number that two of them hardly share.
-std::uint64_t digest(std::string_view text);
-
 /// The name of a lock's directory: the key, with what may not stand in a file's name
 /// percent-encoded. Nothing if that gets longer than a name may be.
 std::optional<std::string> file_of(const LockName& name);

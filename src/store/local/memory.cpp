@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/digest.hpp"
 #include "base/fields.hpp"
 #include "os/file.hpp"
 #include "store/local/directory.hpp"
@@ -187,7 +188,7 @@ std::size_t first_to_be_forgotten(const Records& records) {
 std::string record_of(std::string_view text) {
   text = text.substr(0, record_length - text_at - line_ends);
   text = text.substr(0, text.find('\n'));
-  auto record = fmt::format("{:016x}\t{}\n", digest(text), text);
+  auto record = fmt::format("{:016x}\t{}\n", base::digest(text), text);
   record.resize(record_length - 1, ' ');
   return record + '\n';
 }
@@ -199,7 +200,7 @@ std::optional<std::string_view> text_in(std::string_view record) {
   const char* const end = record.data() + checksum_length;
   const auto [stop, error] = std::from_chars(record.data(), end, checksum, 16);
   const bool is_whole = error == std::errc{} && stop == end && record[checksum_length] == '\t';
-  if (text.empty() || !is_whole || checksum != digest(text)) return std::nullopt;
+  if (text.empty() || !is_whole || checksum != base::digest(text)) return std::nullopt;
   return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/digest.hpp"
 #include "base/log.hpp"
 #include "os/host.hpp"
 #include "store/postgres/connection.hpp"
@@ -108,14 +109,9 @@ constexpr std::int64_t latest = 253'402'300'799'000;
 constexpr std::int64_t sweeps_one_of = 16;
 
 /// One channel for each addressee, so that the server wakes no other client; of letters that need
-/// no quotes. Two addressees may share one. FNV-1a, 64 bits:
-/// http://www.isthe.com/chongo/tech/comp/fnv/
+/// no quotes. Two addressees may share one.
 std::string channel_of(const LockName& name, const std::string& whom) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name.text() + '\0' + whom) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  return fmt::format("rlock_{:016x}", hash);
+  return fmt::format("rlock_{:016x}", base::digest(name.text() + '\0' + whom));
 }
 
 /// "channel whom what" in ASCII, for any encoding of the database. The first word is the channel;

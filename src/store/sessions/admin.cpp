@@ -49,11 +49,11 @@ class SessionAdmin final : public LockAdmin {
 
   Result<Removal> force_release(const LockName& name, const std::vector<Token>& shown,
                                 const std::string& by, const CallLimit& limit) override {
-    auto nodes = nodes_of(name, shown, limit);
+    auto nodes = nodes_of(name, shown, Of::holders, limit);
     if (!nodes) return std::move(nodes).error();
     bool removed = false;
     for (const HeldNode& held : *nodes) {
-      awaited_ = session_->last_word_of(nonce_of(held.token));
+      awaited_ = session_->last_word_of(nonce_of(held.text.token));
       (void)get(*session_, awaited_, Watch::yes, limit);
       auto erased = take_away(session_->places_of(name), held, by, limit);
       if (!erased) return std::move(erased).error();
@@ -66,21 +66,15 @@ class SessionAdmin final : public LockAdmin {
     return Removal{Changed{now->holders.front().holder}};
   }
 
-  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& holders,
+  Result<std::size_t> ask_to_stop(const LockName& name, const std::vector<Token>& whom,
                                   const std::string& why, const CallLimit& limit) override {
-    auto nodes = nodes_of(name, holders, limit);
+    auto nodes = nodes_of(name, whom, Of::all, limit);
     if (!nodes) return std::move(nodes).error();
     std::size_t asked = 0;
-    for (const HeldNode& held : *nodes) {
-      Round round;
-      Stat before = held.stat;
-      before.version = any_version;
-      round.change.set(held.path, text_of(held.token, why), before);
-      awaited_ = held.path;  // its holder removes it
-      round.get(awaited_, Watch::yes);
-      const auto written = unless_gone(session_->ask(round, limit).change);
-      if (!written) return written.error();
-      if (*written) ++asked;
+    for (HeldNode& each : *nodes) {
+      const auto heard = write_stop(each, why, limit);
+      if (!heard) return heard.error();
+      if (*heard) ++asked;
     }
     return asked;
   }
@@ -102,32 +96,55 @@ class SessionAdmin final : public LockAdmin {
   }
 
   struct HeldNode {
-    Token token;
+    NodeText text;
     std::string path;
     Stat stat;
   };
 
-  /// The nodes of those of the tokens that hold the lock.
+  /// Asks the owner of a node to stop. False: it has gone.
+  Result<bool> write_stop(HeldNode& node, const std::string& why, const CallLimit& limit) {
+    awaited_ = node.path;  // its owner removes it
+    for (int tries = 0; tries < most_tries; ++tries) {
+      node.text.stop = why;
+      Round round;
+      round.change.set(node.path, text_of(node.text), node.stat);
+      const auto now = round.get(node.path, Watch::yes);
+      const Answers answers = session_->ask(round, limit);
+      if (answers.change) return true;
+      const auto written = unless_gone(answers.change);
+      if (written || answers.change.error().error.kind != Error::Kind::node_changed) return written;
+      // Its owner has written it in between: with the grant of a permit, that is its number.
+      const auto& node_now = answers.nodes[now];
+      if (!node_now) return node_now.error();
+      if (!*node_now) return false;
+      node.text = text_in((*node_now)->text);
+      node.stat = (*node_now)->stat;
+    }
+    return restless();
+  }
+
+  enum class Of { holders, all };
+  /// The nodes of those of the tokens that hold the lock, or of all.
   Result<std::vector<HeldNode>> nodes_of(const LockName& name, const std::vector<Token>& tokens,
-                                         const CallLimit& limit) {
+                                         Of whose, const CallLimit& limit) {
     if (auto there = connect(limit); !there) return std::move(there).error();
     const Places places = session_->places_of(name);
     auto queue = read_queue(*session_, places, limit);
     if (!queue) return std::move(queue).error();
     std::vector<std::string> paths;
-    const auto holders = holders_in(*queue);
-    for (std::size_t i = 0; i < holders; ++i) {
+    const auto count = whose == Of::holders ? holders_in(*queue) : queue->size();
+    for (std::size_t i = 0; i < count; ++i) {
       paths.push_back(places.queue + "/" + (*queue)[i].name);
     }
     const auto read = read_all(*session_, paths, limit);
     if (!read) return read.error();
     std::vector<HeldNode> nodes;
-    for (std::size_t i = 0; i < holders; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       if (!(*read)[i]) continue;
       const Node& node = *(*read)[i];
-      const Token token = text_in(node.text).token;
-      if (std::find(tokens.begin(), tokens.end(), token) != tokens.end()) {
-        nodes.push_back({token, paths[i], node.stat});
+      NodeText text = text_in(node.text);
+      if (std::find(tokens.begin(), tokens.end(), text.token) != tokens.end()) {
+        nodes.push_back({std::move(text), paths[i], node.stat});
       }
     }
     return nodes;
@@ -141,8 +158,9 @@ class SessionAdmin final : public LockAdmin {
     const auto runs = std::move(session_->ask(look, limit).children.front());
     if (!runs) return runs.error();
     const auto& names = runs->names;
-    const auto name = std::find_if(names.begin(), names.end(),
-                                   [&](const auto& each) { return is_run_of(each, held.token); });
+    const auto name = std::find_if(names.begin(), names.end(), [&](const auto& each) {
+      return is_run_of(each, held.text.token);
+    });
     if (name != names.end()) {
       const std::string path = places.runs + "/" + *name;
       const auto run = get(*session_, path, Watch::no, limit);

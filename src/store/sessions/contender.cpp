@@ -15,6 +15,14 @@ rules::SlotState Contender::slot_state() const {
   return forgotten ? rules::SlotState{} : slot.record.state;
 }
 
+void Contender::note_own(const Node& seen) {
+  const unsigned chosen = own.text.permit;
+  own.text = text_in(seen.text);
+  if (own.text.permit == 0) own.text.permit = chosen;
+  own.made = seen.stat;
+  if (own.text.stop) stop = own.text.stop;
+}
+
 void Contender::OwnSlot::note(const std::optional<Node>& seen) {
   record = seen ? slot_in(seen->text) : SlotRecord{};
   stat = seen ? std::optional{seen->stat} : std::nullopt;
@@ -36,6 +44,14 @@ Result<base::Done> read_slot(Session& session, Contender& contender, const CallL
   if (!node) return node.error();
   contender.slot.note(*node);
   return base::Done{};
+}
+
+Result<bool> look_at_own(Session& session, Contender& contender, const CallLimit& limit) {
+  const auto node = get(session, contender.own.path, Watch::yes, limit);
+  if (!node) return node.error();
+  if (!*node || !(*node)->stat.is_ours) return false;
+  contender.note_own(**node);
+  return true;
 }
 
 Result<bool> hear_of_slot(Contender& contender, const Result<std::optional<Node>>& seen) {

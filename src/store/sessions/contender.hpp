@@ -18,8 +18,9 @@ struct Contender {
   struct OwnNode {
     std::string path{};          // empty while there is none
     std::optional<Stat> made{};  // once it is known
+    NodeText text{Token::foreign("")};
   };
-  /// The node that it waits for.
+  /// The nodes that it waits for.
   struct Predecessor {
     enum class State {
       none,            // there is nothing to wait for
@@ -27,7 +28,7 @@ struct Contender {
       last,            // when it goes, the lock is ours
       gone             // it was the last one
     } state = State::none;
-    std::string path{};
+    std::vector<std::string> paths{};
   };
   /// The node of its run, in the lock's memory.
   struct OwnRun {
@@ -49,14 +50,29 @@ struct Contender {
     [[nodiscard]] std::int64_t written_ms() const { return stat ? stat->written_ms : 0; }
   };
 
+  /// What it remembers beyond the end of a session.
+  struct Past {
+    std::optional<Moment> came_first{};  // when it asked for a node for the first time
+    Moment came_last{};                  // and when for the last
+    bool is_in_doubt = false;            // it has not read whether it is superseded since then
+    bool is_admitted = false;            // it waits, or did: --max-waiters does not apply
+    /// The names of the nodes that it supersedes; nothing: it has not seen them yet.
+    std::optional<std::vector<std::string>> older{};
+    bool has_superseded = false;
+  };
+
   Places places{};
-  std::uint64_t change = 0;  // the last one that we saw in the queue
+  Past past{};
+  std::optional<std::string> stop{};  // somebody asks it to go, for this reason
+  std::uint64_t change = 0;           // the last one that we saw in the queue
   OwnNode own{};
   Predecessor predecessor{};
   OwnRun run{};
   OwnSlot slot{};
   bool grant_is_unheard = false;  // we wrote one, and heard nothing
 
+  /// Takes what was read of our node. A permit's number that we have chosen stays.
+  void note_own(const Node& seen);
   /// The servers' time when our node was made, or else ours now.
   [[nodiscard]] std::int64_t server_ms() const;
   /// The state of the slot, or none if its history is over.
@@ -73,6 +89,8 @@ Result<bool> hear_of_slot(Contender& contender, const Result<std::optional<Node>
 Result<std::optional<Node>> get(Session& session, const std::string& path, Watch watch,
                                 const CallLimit& limit);
 Result<base::Done> read_slot(Session& session, Contender& contender, const CallLimit& limit);
+/// Reads our node, and watches it. False: it is gone.
+Result<bool> look_at_own(Session& session, Contender& contender, const CallLimit& limit);
 /// Reads the slot that we wait for, and watches it. Whether it is done.
 Result<bool> look_at_slot(Session& session, Contender& contender, const CallLimit& limit);
 

@@ -11,6 +11,8 @@ namespace {
 
 // Of the oldest runs, and of the slots, so many are looked at by each run, whether they are over.
 constexpr std::size_t looked_at = 2;
+// A superseded waiter comes back once its host runs again.
+constexpr Millis superseded_for{3'600'000};
 
 /// Removes what is not to be remembered any longer, as far as this was seen: the oldest runs beyond
 /// those that are kept, and some of what is older than its --history.
@@ -24,6 +26,7 @@ class Sweep {
   void finish(Session& session, const Answers& answers, const CallLimit& limit) const;
 
  private:
+  [[nodiscard]] bool is_over(const std::string& path, const Node& node) const;
   void look_at(Round& release, const std::string& path) {
     asked_.push_back({path, release.get(path)});
   }
@@ -52,6 +55,8 @@ void Sweep::add_to(Round& release) {
   for (std::size_t i = surplus; i < std::min(paths.size(), surplus + looked_at); ++i) {
     look_at(release, paths[i]);
   }
+  // Those that it tells of have come back by now, if they ever will.
+  if (contender_.past.is_admitted) look_at(release, places.superseded);
   const auto& names = contender_.slot.others;
   if (names.size() <= tolerated_slots) return;
   const auto start = contender_.change % names.size();
@@ -61,16 +66,20 @@ void Sweep::add_to(Round& release) {
   }
 }
 
-void Sweep::finish(Session& session, const Answers& answers, const CallLimit& limit) const {
+bool Sweep::is_over(const std::string& path, const Node& node) const {
   const auto now = contender_.server_ms();  // of the claim: what was over then is over
+  const Places& places = contender_.places;
+  if (path == places.superseded) return now - node.stat.written_ms > superseded_for.count();
+  if (path.starts_with(places.runs + "/")) return is_forgotten(node, now);
+  return is_forgotten(slot_in(node.text), node.stat.written_ms, now);
+}
+
+void Sweep::finish(Session& session, const Answers& answers, const CallLimit& limit) const {
   Round removal;
   for (const auto& [path, place] : asked_) {
     const auto& node = answers.nodes[place];
     if (!node || !*node) continue;
-    const bool is_run = path.starts_with(contender_.places.runs + "/");
-    const bool over = is_run ? is_forgotten(**node, now)
-                             : is_forgotten(slot_in((*node)->text), (*node)->stat.written_ms, now);
-    if (over) removal.change.leftovers.emplace_back(path, (*node)->stat.version);
+    if (is_over(path, **node)) removal.change.leftovers.emplace_back(path, (*node)->stat.version);
   }
   if (!removal.change.leftovers.empty()) (void)session.ask(removal, limit);
 }

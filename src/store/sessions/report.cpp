@@ -91,13 +91,14 @@ Result<LockReport> report_on(Session& session, const LockName& name, Listed whic
   for (std::size_t i = 0; i < queue->size(); ++i) {
     if (!(*nodes)[i]) continue;
     const Node& node = *(*nodes)[i];
-    const Mode& mode = (*queue)[i].mode;
-    const Token token = text_in(node.text).token;
+    const NodeText text = text_in(node.text);
+    const Mode mode = mode_of((*queue)[i], text);
+    const Token& token = text.token;
     if (i < holders) {
       const Fence fence = node.stat.created_by;
       report.mode = mode;
       report.fence = std::max(report.fence.value_or(0), fence);
-      report.holders.push_back({holder_of(node, 1), fence});
+      report.holders.push_back({holder_of(node, 1), fence, text.permit});
       holding.push_back(token);
     } else {
       report.waiters.push_back({token, mode, age(node)});

@@ -61,7 +61,7 @@ struct Transaction {
     lasting,    // a node that outlives the session
     set,        // another text, if the version is still the one of `before`
     erase,      // if the version is still the one of `before`
-    check,      // the node is there
+    check,      // the node is there, if the version is still the one of `before`
   };
   struct Step {
     Kind kind;
@@ -86,7 +86,11 @@ struct Transaction {
     before.version = version;
     return add({Kind::erase, std::move(path), "", before});
   }
-  std::size_t check(std::string path) { return add({Kind::check, std::move(path), "", {}}); }
+  std::size_t check(std::string path, std::int64_t version = any_version) {
+    Stat before;
+    before.version = version;
+    return add({Kind::check, std::move(path), "", before});
+  }
 
  private:
   std::size_t add(Step step) {
@@ -156,9 +160,10 @@ struct Answers {
 
 /// Where the nodes of one lock are.
 struct Places {
-  std::string queue;  // below it: a node for each holder and waiter, and nodes named permit-N
-  std::string runs;   // below it: a node for each remembered run
-  std::string slots;  // below it: a node for each remembered slot
+  std::string queue;       // below it: a node for each holder and waiter, and nodes named permit-N
+  std::string runs;        // below it: a node for each remembered run
+  std::string slots;       // below it: a node for each remembered slot
+  std::string superseded;  // the node that tells superseded waiters whose nodes are gone
 };
 
 /// Outlives the connections to single servers. If a connection breaks, the fate of the change under

@@ -71,28 +71,35 @@ class SessionStore final : public LockStore {
     return attempt;
   }
 
-  Turn await_turn(const Claim& /*claim*/, const CallLimit& limit) override {
+  Turn await_turn(const Claim& claim, const CallLimit& limit) override {
     using State = Contender::Predecessor::State;
     auto& predecessor = contender_.predecessor;
+    if (contender_.stop) return notice();
     if (predecessor.state == State::none) return ClaimAgain{};
-    auto before = Session::Change::none;
-    bool slot_changed = false;
-    const bool heard = session_->process(limit, [&] {
-      before = session_->change_of(predecessor.path);
-      slot_changed = !contender_.slot.node.empty() && session_->changed(contender_.slot.node);
-      return before != Session::Change::none || slot_changed || session_->expired();
-    });
-    if (!heard) return StillWaiting{};
-    if (before == Session::Change::gone && predecessor.state == State::last) {
-      predecessor.state = State::gone;
+    for (;;) {
+      News news;
+      const bool heard = session_->process(limit, [&] {
+        news = take_news();
+        return news.is_some || session_->expired();
+      });
+      if (!heard) return StillWaiting{};
+      if (news.gone && predecessor.state == State::last) predecessor.state = State::gone;
+      if (session_->expired()) return ClaimAgain{"the session has expired"};
+      if (news.own) {
+        const auto there = look_at_own(*session_, contender_, limit);
+        if (contender_.stop) return notice();
+        if (!there || !*there) return lost_place();
+      }
+      if (news.slot) {
+        // Many hear that it is done, of whom each is to say but one word more.
+        const auto done = look_at_slot(*session_, contender_, limit);
+        if (!done || *done) return ClaimAgain{};
+      }
+      // A holder's number is news for those behind it. Others have written a grant, or are to stop.
+      const bool is_for_permit = claim.mode.kind == Mode::Kind::permits;
+      if (news.gone || (news.written && is_for_permit)) return ClaimAgain{};
+      if (news.written && !watch_again(limit)) return ClaimAgain{};
     }
-    if (slot_changed && !session_->expired()) {
-      // Many hear that it is done, of whom each is to say but one word more.
-      const auto done = look_at_slot(*session_, contender_, limit);
-      if (done && !*done && before == Session::Change::none) return StillWaiting{};
-    }
-    if (session_->expired()) return ClaimAgain{"the session has expired"};
-    return ClaimAgain{};
   }
 
   void withdraw(const Claim& claim, const CallLimit& limit) override {
@@ -150,7 +157,9 @@ class SessionStore final : public LockStore {
     auto there = session_->keep(path, limit);  // what was read may be old
     if (!there) return std::move(there).error();
     if (!*node || !*there) return Elsewhere{};
-    if (text_in((*node)->text).token != token) {  // a name carries only the end of a token
+    const auto text = text_in((*node)->text);
+    const bool has_permit = (*queue)[*position].mode.kind != Mode::Kind::permits || text.permit > 0;
+    if (text.token != token || !has_permit) {  // a name carries only the end of a token
       return Elsewhere{first_holder(*session_, places, *queue, limit)};
     }
     // Only the servers know how long the session of another process lasts; that process stops the
@@ -180,6 +189,7 @@ class SessionStore final : public LockStore {
       session_.reset();
       // Only the node of our run is left, if there is one.
       Contender anew;
+      anew.past = std::move(contender_.past);
       anew.run.node = std::move(contender_.run.node);
       anew.run.is_refused = contender_.run.is_refused;
       contender_ = std::move(anew);
@@ -189,6 +199,42 @@ class SessionStore final : public LockStore {
     if (!opened) return std::move(opened).error();
     session_ = *std::move(opened);
     return base::Done{};
+  }
+
+  /// What has changed while we wait.
+  struct News {
+    bool gone = false;     // a node that we wait for
+    bool written = false;  // one of them
+    bool own = false;
+    bool slot = false;
+    bool is_some = false;
+  };
+  News take_news() {
+    News news;
+    for (const auto& path : contender_.predecessor.paths) {
+      const auto change = session_->change_of(path);
+      news.gone = news.gone || change == Session::Change::gone;
+      news.written = news.written || change == Session::Change::written;
+    }
+    news.own = session_->changed(contender_.own.path);
+    news.slot = !contender_.slot.node.empty() && session_->changed(contender_.slot.node);
+    news.is_some = news.gone || news.written || news.own || news.slot;
+    return news;
+  }
+  /// Whether the node that we wait for is still there.
+  bool watch_again(const CallLimit& limit) {
+    for (const auto& path : contender_.predecessor.paths) {
+      const auto node = get(*session_, path, Watch::yes, limit);
+      if (!node || !*node) return false;
+    }
+    return true;
+  }
+  Turn lost_place() {
+    contender_.predecessor = {};
+    return ClaimAgain{};
+  }
+  [[nodiscard]] Turn notice() const {
+    return Notice{Notice::Kind::stop, base::printable(*contender_.stop), ""};
   }
 
   /// After a server that had all the time there was, the next question goes to another one.

@@ -24,7 +24,7 @@ std::vector<std::string> way_to(const std::string& path) {
 
 sessions::Places Client::places_of(const LockName& name) const {
   const std::string lock = base_ + "/" + percent_encoded(name.text());
-  return {lock, lock + "/runs", lock + "/slots"};
+  return {lock, lock + "/runs", lock + "/slots", lock + "/superseded"};
 }
 
 std::string Client::last_word_of(std::string_view nonce) const {

@@ -12,7 +12,8 @@
 namespace store::zookeeper {
 
 /// A session ends with its process, so there are no steps; nothing stays taken without one.
-inline constexpr Features features{Feature::shared, Feature::local_gate};
+inline constexpr Features features{Feature::shared,    Feature::permits,    Feature::max_waiters,
+                                   Feature::supersede, Feature::local_gate, Feature::tell_waiters};
 
 /// Source: https://zookeeper.apache.org/doc/current/recipes.html, "Locks" and "Shared Locks".
 std::unique_ptr<LockStore> open_store(const ZooKeeper& ensemble);
