@@ -119,12 +119,6 @@ int wait_for_departure(const CancelPlan& plan, store::LockAdmin& admin, const st
 
 /// Sends away one that waits for the lock.
 int cancel_waiter(const CancelPlan& plan, store::LockAdmin& admin, const store::Token& token) {
-  if (!store::can(plan.server.spec, store::Feature::tell_waiters)) {
-    base::log::error(
-        "'{}': {} waits for it, and on {} a waiter cannot be told to go; nothing was changed",
-        base::printable(plan.key.text()), token.shown(), plan.server.shown);
-    return ExitCode::busy;
-  }
   const auto asked = plan.server.ask([&](const os::CallLimit& limit) {
     return admin.ask_to_stop(plan.key, {token}, "cancelled by " + plan.by, limit);
   });
@@ -140,13 +134,6 @@ int execute(const CancelPlan& plan) {
   const auto holders = chosen_holders(*answer, plan.only);
   if (holders.empty() && plan.only && waits(*answer, *plan.only)) {
     return cancel_waiter(plan, *admin, *plan.only);
-  }
-  if (holders.empty() && plan.only && !store::can(plan.server.spec, store::Feature::tell_waiters)) {
-    base::log::error(
-        "nobody holds '{}' with that token, and on {} a waiter cannot be told to go; "
-        "nothing was changed",
-        key, plan.server.shown);
-    return ExitCode::not_found_here;
   }
   if (holders.empty()) return report_not_held(plan.key, plan.only);
   const auto tokens = tokens_of(holders);

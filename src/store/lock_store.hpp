@@ -72,7 +72,6 @@ enum class Feature {
   supersede,      // newest wins
   sync_replicas,  // a grant confirmed by replicas
   local_gate,     // the server sees only one of a host's waiters
-  tell_waiters,   // waiters can be told to leave
 };
 
 using Features = std::initializer_list<Feature>;

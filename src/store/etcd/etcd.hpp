@@ -8,12 +8,12 @@
 #include "store/etcd/cluster.hpp"
 #include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"
+#include "store/sessions/store.hpp"
 
 namespace store::etcd {
 
 /// A session ends with its process, so there are no steps; nothing stays taken without one.
-inline constexpr Features features{Feature::shared,    Feature::permits,    Feature::max_waiters,
-                                   Feature::supersede, Feature::local_gate, Feature::tell_waiters};
+inline constexpr Features features = sessions::features;
 
 std::unique_ptr<LockStore> open_store(const Etcd& cluster);
 std::unique_ptr<LockAdmin> open_admin(const Etcd& cluster);

@@ -10,8 +10,8 @@
 
 namespace store::local {
 
-inline constexpr Features features{Feature::shared,      Feature::permits,   Feature::min_hold,
-                                   Feature::max_waiters, Feature::supersede, Feature::tell_waiters};
+inline constexpr Features features{Feature::shared, Feature::permits, Feature::min_hold,
+                                   Feature::max_waiters, Feature::supersede};
 
 std::unique_ptr<LockStore> open_store(const LocalDirectory& directory);
 /// What operators ask of the locks.

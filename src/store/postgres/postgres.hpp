@@ -12,9 +12,9 @@
 namespace store::postgres {
 
 /// All but grants confirmed by replicas: synchronous_commit controls that for the whole database.
-inline constexpr Features features{Feature::shared,     Feature::permits,     Feature::steps,
-                                   Feature::min_hold,   Feature::max_waiters, Feature::supersede,
-                                   Feature::local_gate, Feature::tell_waiters};
+inline constexpr Features features{Feature::shared,    Feature::permits,     Feature::steps,
+                                   Feature::min_hold,  Feature::max_waiters, Feature::supersede,
+                                   Feature::local_gate};
 
 std::unique_ptr<LockStore> open_store(const PostgreSql& database);
 std::unique_ptr<LockAdmin> open_admin(const PostgreSql& database);

@@ -11,8 +11,7 @@
 
 namespace store::quorum {
 
-inline constexpr Features features{Feature::steps, Feature::min_hold, Feature::local_gate,
-                                   Feature::tell_waiters};
+inline constexpr Features features{Feature::steps, Feature::min_hold, Feature::local_gate};
 
 /// Source: https://redis.io/docs/latest/develop/use/patterns/distributed-locks/, with a fence: the
 /// highest of the granting majority, confirmed by a majority of nodes that still hold the lock for

@@ -11,10 +11,9 @@
 
 namespace store::redis {
 
-inline constexpr Features features{
-    Feature::shared,        Feature::permits,     Feature::steps,
-    Feature::min_hold,      Feature::max_waiters, Feature::supersede,
-    Feature::sync_replicas, Feature::local_gate,  Feature::tell_waiters};
+inline constexpr Features features{Feature::shared,        Feature::permits,     Feature::steps,
+                                   Feature::min_hold,      Feature::max_waiters, Feature::supersede,
+                                   Feature::sync_replicas, Feature::local_gate};
 
 std::unique_ptr<QuorumNode> open_store(const RedisServer& server);
 std::unique_ptr<LockAdmin> open_admin(const RedisServer& server);

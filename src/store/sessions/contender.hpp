@@ -56,8 +56,8 @@ struct Contender {
     Moment came_last{};                  // and when for the last
     bool is_in_doubt = false;            // it has not read whether it is superseded since then
     bool is_admitted = false;            // it waits, or did: --max-waiters does not apply
-    /// The names of the nodes that it supersedes; nothing: it has not seen them yet.
-    std::optional<std::vector<std::string>> older{};
+    bool has_seen_older = false;
+    std::vector<std::string> older{};  // the names of the nodes that it supersedes, once seen
     bool has_superseded = false;
   };
 

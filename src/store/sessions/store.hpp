@@ -10,6 +10,10 @@
 
 namespace store::sessions {
 
+/// The abilities of every kind of server with sessions.
+inline constexpr Features features{Feature::shared, Feature::permits, Feature::max_waiters,
+                                   Feature::supersede, Feature::local_gate};
+
 /// Source: https://zookeeper.apache.org/doc/current/recipes.html, "Locks" and "Shared Locks".
 std::unique_ptr<LockStore> open_store(OpenSession open);
 std::unique_ptr<LockAdmin> open_admin(OpenSession open);

@@ -34,18 +34,20 @@ std::int64_t ClaimTry::newest_older_ms() const {
 
 /// Nothing: there is nobody to send away.
 Result<std::optional<ClaimTry::Dismissal>> ClaimTry::dismissal_of(const LockQueue& queue) {
-  auto& older = contender_.past.older;
+  auto& past = contender_.past;
+  auto& older = past.older;
   const auto mine = position_of(queue, claim_.token).value_or(queue.size());
-  const bool is_first_look = !older.has_value();
+  const bool is_first_look = !past.has_seen_older;
   if (is_first_look) {
-    older.emplace();
-    for (std::size_t i = 0; i < mine; ++i) older->push_back(queue[i].name);
+    older.clear();
+    for (std::size_t i = 0; i < mine; ++i) older.push_back(queue[i].name);
+    past.has_seen_older = true;
   }
   const auto holders = holders_in(queue);
   std::vector<std::size_t> places;
   Round look;
   for (std::size_t i = 0; i < queue.size(); ++i) {
-    const bool is_older = std::find(older->begin(), older->end(), queue[i].name) != older->end();
+    const bool is_older = std::find(older.begin(), older.end(), queue[i].name) != older.end();
     if (i == mine || !is_older) continue;
     places.push_back(i);
     look.get(path_of(queue[i]));
@@ -55,7 +57,7 @@ Result<std::optional<ClaimTry::Dismissal>> ClaimTry::dismissal_of(const LockQueu
   const Answers seen = session_.ask(look, limit_);
   for (const auto& each : seen.nodes) {
     if (each) continue;
-    if (is_first_look) older.reset();
+    if (is_first_look) past.has_seen_older = false;
     return each.error();
   }
   const auto newest = is_first_look ? newest_older_ms() : std::numeric_limits<std::int64_t>::max();
@@ -67,7 +69,7 @@ Result<std::optional<ClaimTry::Dismissal>> ClaimTry::dismissal_of(const LockQueu
     const QueueNode& each = queue[places[i]];
     if (!node) continue;
     if (node->stat.created_ms > newest) {
-      std::erase(*older, each.name);
+      std::erase(older, each.name);
       continue;
     }
     NodeText text = text_in(node->text);

@@ -7,13 +7,13 @@
 #include "store/doctor.hpp"
 #include "store/lock_admin.hpp"
 #include "store/lock_store.hpp"
+#include "store/sessions/store.hpp"
 #include "store/zookeeper/ensemble.hpp"
 
 namespace store::zookeeper {
 
 /// A session ends with its process, so there are no steps; nothing stays taken without one.
-inline constexpr Features features{Feature::shared,    Feature::permits,    Feature::max_waiters,
-                                   Feature::supersede, Feature::local_gate, Feature::tell_waiters};
+inline constexpr Features features = sessions::features;
 
 /// Source: https://zookeeper.apache.org/doc/current/recipes.html, "Locks" and "Shared Locks".
 std::unique_ptr<LockStore> open_store(const ZooKeeper& ensemble);
