@@ -119,6 +119,7 @@ using Release = std::variant<Released, NotOurs, Fault>;
 struct StillOurs {
   Deadline until;
   std::optional<Fence> fence;
+  Mode mode{};  // if the store says: a quorum's node does
 };
 struct Elsewhere {
   std::optional<Holder> holder;

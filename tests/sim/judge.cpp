@@ -116,7 +116,7 @@ void Judge::executed(Server& server, const Words& all_words, const Reply& reply,
   if (script == &scripts::renew && reply.integer == 1) renewed(server, words, now);
   if (script == &scripts::tell) last_words_.insert(words[first_argument]);
   look(server, lock, words, now);
-  if (plan_.servers > 1) look_at_majority(lock, words[3]);
+  if (plan_.servers > 1) look_at_majority(words[3]);
   if (script == &scripts::enter) superseded(server, lock, words, reply, now);
   if (script == &scripts::leave) {
     see_min_hold(lock, words, reply);

@@ -196,8 +196,10 @@ class Judge final : public Observer {
   void asked_to_stop(const Lock& lock, const Words& words, const Reply& reply);
   void see_idle_reader(const Lock& lock, const std::string& id) const;
   [[nodiscard]] Nanos kept_by_most(const std::string& key, const std::string& token) const;
-  void look_at_majority(const Lock& lock, const std::string& key);
+  void look_at_majority(const std::string& key);
   void see_idle_quorum(const Job& job);
+  void see_idle_reader_quorum(const Job& job, const std::string& key) const;
+  void see_fences(const Job& job);
   void see_order_quorum(const Job& job, const std::string& key) const;
   void see_bids(int client) const;
   void gave_up_idle_quorum(int client, const std::string& key);
@@ -223,16 +225,19 @@ class Judge final : public Observer {
   const Plan& plan_;
   bool tells_;
   std::map<std::pair<std::size_t, std::string>, Lock> locks_;
-  std::vector<Job*> jobs_;                      // alive
-  std::map<std::string, store::Fence> fences_;  // of jobs alone under a key, the last one
-  std::map<std::string, Nanos> told_to_stop_;   // by token
-  std::map<std::string, Nanos> forced_;         // by token
+  std::vector<Job*> jobs_;  // alive
+  // The highest under a key: of jobs alone there, and of readers.
+  std::map<std::string, store::Fence> fences_;
+  std::map<std::string, store::Fence> readers_fences_;
+  std::map<std::string, Nanos> told_to_stop_;               // by token
+  std::map<std::string, Nanos> forced_;                     // by token
   std::map<std::string, std::set<std::size_t>> forced_at_;  // by token: the servers
   // Where a last word is awaited, by what the holders were told.
   std::map<std::string, std::set<std::string>> answers_;
   std::set<std::string> last_words_;                               // where one was sent
   std::map<std::string, Nanos> kept_until_;                        // by key
   std::map<std::string, Majority> majorities_;                     // by key
+  std::set<std::string> began_;                                    // tokens of jobs on a quorum
   std::map<std::pair<std::string, std::string>, SlotRuns> slots_;  // by key and slot
   // As the servers had them last, by the name there.
   struct SlotThere {

@@ -68,15 +68,7 @@ void Judge::begins(Job& job) {
       }
     }
   }
-  if (job.client != 0 && job.mode.kind == store::Mode::Kind::exclusive) {
-    for (std::size_t i = 0; i < job.keys.size(); ++i) {
-      auto& last = fences_[job.keys[i]];
-      if (job.fences[i] <= last && !fences_forgotten_ && !is_excused(job)) {
-        throw Violation{fmt::format("a job with fence {} after one with {}", job.fences[i], last)};
-      }
-      last = std::max(last, job.fences[i]);
-    }
-  }
+  see_fences(job);
   see_idle_quorum(job);
   if (job.slot) begins_for_slot(job);
   const auto kept = kept_until_.find(job.keys.front());
@@ -95,6 +87,24 @@ void Judge::begins(Job& job) {
     }
   }
   jobs_.push_back(&job);
+}
+
+/// A job's fence is above those of all jobs that it could not run beside. Readers that come at once
+/// may have the same fence on a quorum.
+void Judge::see_fences(const Job& job) {
+  using Kind = store::Mode::Kind;
+  if (job.client == 0 || job.mode.kind == Kind::permits) return;
+  const bool reads = job.mode.kind == Kind::shared;
+  for (std::size_t i = 0; i < job.keys.size(); ++i) {
+    auto& alone = fences_[job.keys[i]];
+    auto& reader = readers_fences_[job.keys[i]];
+    const auto last = reads ? alone : std::max(alone, reader);
+    if (job.fences[i] <= last && !fences_forgotten_ && !is_excused(job)) {
+      throw Violation{fmt::format("a job with fence {} after one with {}", job.fences[i], last)};
+    }
+    auto& own = reads ? reader : alone;
+    own = std::max(own, job.fences[i]);
+  }
 }
 
 void Judge::believes(const Job& job, base::Moment valid_until) const {

@@ -27,15 +27,20 @@ Nanos Judge::kept_by_most(const std::string& key, const std::string& token) cons
 }
 
 /// After each step at one of the servers.
-void Judge::look_at_majority(const Lock& lock, const std::string& key) {
+void Judge::look_at_majority(const std::string& key) {
   Majority& known = majorities_[key];
-  // The holder of this server may have most of them now; the former holder of most may not.
+  // The former holder of most of them may not have them now.
   std::string token = known.token;
   Nanos until = token.empty() ? 0 : kept_by_most(key, token);
-  for (const auto& [other, ends] : lock.holders) {
-    if (until > 0 || other == token) continue;
-    until = kept_by_most(key, other);
-    if (until > 0) token = other;
+  // Of several readers another one may have most of them, and not this one.
+  for (std::size_t server = 0; server < plan_.servers && until == 0; ++server) {
+    const auto there = locks_.find({server, key});
+    if (there == locks_.end()) continue;
+    for (const auto& [other, ends] : there->second.holders) {
+      if (until > 0 || other == token) continue;
+      until = kept_by_most(key, other);
+      if (until > 0) token = other;
+    }
   }
   if (until == 0) {
     known.until = std::min(known.until, world_.now());
@@ -48,7 +53,7 @@ void Judge::look_at_majority(const Lock& lock, const std::string& key) {
       known.free_since = std::min(known.until, world_.now());
       known.since = world_.now();
     }
-    known.has_job = false;
+    known.has_job = began_.contains(token);
     known.token = token;
   }
   known.until = until;
@@ -93,6 +98,30 @@ void Judge::see_bids(int client) const {
   }
 }
 
+/// Only readers had most of the servers, and no writer waited there, for as long as a reader may
+/// need to notice.
+void Judge::see_idle_reader_quorum(const Job& job, const std::string& key) const {
+  if (job.mode.kind != store::Mode::Kind::shared || !plan_.nobody_dies()) return;
+  std::vector<Nanos> since;
+  for (std::size_t server = 0; server < plan_.servers; ++server) {
+    const auto found = locks_.find({server, key});
+    if (found == locks_.end() || !found->second.read) continue;
+    const Lock& lock = found->second;
+    const bool writer_waits =
+        std::any_of(lock.waiters.begin(), lock.waiters.end(),
+                    [](const auto& each) { return each.first == token_of(each.first); });
+    if (!writer_waits) since.push_back(lock.readable_since);
+  }
+  const auto most = plan_.servers / 2 + 1;
+  if (since.size() < most) return;
+  std::sort(since.begin(), since.end());
+  const Nanos idle = world_.now() - std::max(wanted_.at(job.client), since[most - 1]);
+  if (idle > between_bids) {
+    throw Violation{fmt::format("reader {} waits for {} ms although only readers have '{}'",
+                                job.client, idle / ms, key)};
+  }
+}
+
 /// Those who want it of a quorum may be in each other's way.
 void Judge::see_idle_quorum(const Job& job) {
   if (plan_.servers == 1 || job.client == 0) return;
@@ -100,6 +129,8 @@ void Judge::see_idle_quorum(const Job& job) {
   Nanos wanted = wanted_.at(job.client);
   for (std::size_t i = 0; i < job.keys.size(); ++i) {
     Majority& lock = majorities_[job.keys[i]];
+    began_.insert(job.tokens[i]);
+    if (job.keys.size() == 1) see_idle_reader_quorum(job, job.keys[i]);
     if (lock.token != job.tokens[i]) return;
     lock.has_job = true;
     see_order_quorum(job, job.keys[i]);

@@ -68,7 +68,8 @@ void Judge::granted(Server& server, Lock& lock, const Words& words, const Reply&
   if (!again && plan_.is_calm()) {
     see_order(lock, id);
     if (id.starts_with("permits=")) see_idle_permit(lock, id);
-    if (id.starts_with("shared ")) see_idle_reader(lock, id);
+    // On a quorum see_idle_reader_quorum() does.
+    if (id.starts_with("shared ") && plan_.servers == 1) see_idle_reader(lock, id);
     see_idle(lock, id);
   }
   if (!again) lock.granted[token] = world_.now();

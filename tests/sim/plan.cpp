@@ -399,6 +399,49 @@ const std::vector<Shape> all_shapes{
        proxy.disturbance = Disturbance{Disturbance::Kind::cut_waits, 0, 120 * s};
        plan.incidents.push_back(proxy);
      }},
+    {"quorum-shared",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [&](Wish& wish) {
+         if (random.chance(65)) wish.mode.kind = store::Mode::Kind::shared;
+       });
+     }},
+    // All at once.
+    {"quorum-shared-crowd",
+     [](Plan& plan, Random& random) {
+       plan.servers = 3;
+       add_clients(plan, random, 10, [&](Wish& wish) {
+         if (random.chance(70)) wish.after = Millis{0};
+         wish.work = some(random, 0, 600);
+         if (wish.ttl < Millis{3'000}) wish.ttl *= 3;
+         if (wish.ttl > Millis{8'000}) wish.ttl /= 3;
+         if (random.chance(65)) wish.mode.kind = store::Mode::Kind::shared;
+       });
+     }},
+    {"quorum-shared-steps",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [&](Wish& wish) {
+         if (random.chance(60)) wish.mode.kind = store::Mode::Kind::shared;
+         if (random.chance(20)) wish.keys = {"lock", "other"};
+         wish.in_steps = random.chance(60);
+       });
+     }},
+    {"quorum-shared-min-hold",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [&](Wish& wish) {
+         if (random.chance(60)) wish.mode.kind = store::Mode::Kind::shared;
+         if (random.chance(60)) wish.min_hold = some(random, 1, wish.ttl.count());
+         wish.work = some(random, 0, 1'000);
+       });
+     }},
+    {"quorum-shared-operator",
+     [](Plan& plan, Random& random) {
+       add_bidders(plan, random, [&](Wish& wish) {
+         if (random.chance(60)) wish.mode.kind = store::Mode::Kind::shared;
+         wish.keys = one_or_both(random);
+         if (random.chance(50)) wish.work = some(random, 2'000, 6'000);
+       });
+       add_operator(plan, random, random.chance(50) ? Kind::cancel : Kind::force_release);
+     }},
 };
 
 // On a server that keeps records, those of which the judge sees all that it has to at the clients:
@@ -478,13 +521,18 @@ Plan plan_of(std::uint64_t seed, const std::string& shape) {
   plan.seed = seed;
   // With chances of their own, so that what was found with a seed before is found with it still.
   Random more{seed * 0x9E3779B97F4A7C15U + 2};
-  // The shapes of a quorum, which cost most, share one place. The last one is not among them, so
-  // that a seed without a shape goes on to mean what it did.
+  // The shapes of a quorum, which cost most, share one place. Those behind `dead-readers` are not
+  // among them, so that a seed without a shape goes on to mean what it did; readers on a quorum
+  // have a part of these seeds.
   const auto quorum = static_cast<std::size_t>(shape_at("quorum") - all_shapes.begin());
   auto chosen = random.number(quorum + 1);
   const auto found = shape_at(shape);
   if (found == all_shapes.end() && chosen == quorum) {
-    chosen += more.number(all_shapes.size() - 1 - quorum);
+    const auto last = static_cast<std::size_t>(shape_at("dead-readers") - all_shapes.begin());
+    chosen += more.number(last + 1 - quorum);
+    Random newer{seed * 0x9E3779B97F4A7C15U + 4};
+    const auto readers = static_cast<std::size_t>(shape_at("quorum-shared") - all_shapes.begin());
+    if (newer.chance(25)) chosen = readers + newer.number(all_shapes.size() - readers);
   }
   const Shape& it = found == all_shapes.end() ? all_shapes[chosen] : *found;
   plan.shape = it.name;

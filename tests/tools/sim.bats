@@ -13,7 +13,8 @@ simulate() {
   local shape
   for shape in exclusive crowd shared permits several supersede max-waiters min-hold cancel force-release foreign steps modes slot slot-retry \
     slot-cancel quorum quorum-several quorum-min-hold quorum-steps quorum-cancel quorum-force-release quorum-slot quorum-slot-retry quorum-slot-cancel \
-    quorum-slot-unheard dead-readers cut-waits records; do
+    quorum-slot-unheard quorum-shared quorum-shared-crowd quorum-shared-steps quorum-shared-min-hold quorum-shared-operator dead-readers cut-waits \
+    records; do
     run -0 simulate --seed 1 --seeds 60 --shape "$shape"
     assert_output --partial '60 schedules'
     assert_output --partial ' 0 failed'

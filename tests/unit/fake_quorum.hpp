@@ -26,6 +26,7 @@ struct Server {
   std::mutex mutex{};
   std::optional<Token> owner{};
   std::optional<Token> granted_to{};  // with the fence
+  Mode mode{};                        // of the grant
   Fence fence = 0;
   rules::SlotState slot{};
   std::map<std::string, int> asked{};
@@ -61,6 +62,7 @@ class Node final : public QuorumNode {
                                   server_.agrees && claim.bid ? claim.bid->fence.value_or(0) : 0});
       }
       server_.owner = server_.granted_to = claim.token;
+      server_.mode = claim.mode;
       Lease lease{claim.name,    claim.token, claim.ttl, validity(asked_at, claim.ttl),
                   server_.fence, asked_at};
       if (claim.slot) {
@@ -112,7 +114,7 @@ class Node final : public QuorumNode {
         return Elsewhere{
             Holder{Holder::Kind::holder, server_.owner->text(), std::nullopt, std::nullopt}};
       }
-      return StillOurs{Deadline::after(base::now(), Millis{1'000}), server_.fence};
+      return StillOurs{Deadline::after(base::now(), Millis{1'000}), server_.fence, server_.mode};
     });
   }
   std::unique_ptr<Listener> listener(const LockName& /*name*/, const Token& /*token*/) override {

@@ -160,6 +160,19 @@ TEST_CASE("busy is said with the holder of a majority only") {
   CHECK(std::holds_alternative<Busy>(why_not({nobody_in_particular(), busy("a"), std::nullopt})));
 }
 
+TEST_CASE("readers have a lock although the servers name different ones") {
+  const auto read_by = [](const std::string& oldest) -> Attempt {
+    Holder holder{Holder::Kind::holder, oldest, std::nullopt, std::nullopt};
+    holder.others = 2;
+    return Busy{holder, 0};
+  };
+  CHECK(busy_with(why_not({read_by("a"), read_by("b"), read_by("c")})) == "b");
+  CHECK(busy_with(why_not({read_by("a"), read_by("b"), grant(1)})) == "b");
+  const auto split = why_not({read_by("a"), busy("b"), grant(1)});
+  REQUIRE(std::holds_alternative<Busy>(split));
+  CHECK_FALSE(busy_with(split));
+}
+
 TEST_CASE("a claim of another mode is also an answer") {
   const Attempt other_mode = ModeConflict{{Mode::Kind::permits, 3}, token("a")};
   CHECK(std::holds_alternative<Busy>(why_not({other_mode, busy("a"), std::nullopt})));
@@ -320,6 +333,15 @@ TEST_CASE("a report names the holders that a majority has or may have") {
   told.holders[0].holder.kind = Holder::Kind::kept;
   all = merged(name, {report("a", 5), told, report("a", 5)}, 3);
   CHECK(all.holders[0].holder.kind == Holder::Kind::kept);
+
+  // Two readers; the last fence is the higher of theirs, whichever comes first.
+  auto both = report("b", 7);
+  both.holders.push_back(report("a", 5).holders[0]);
+  both.mode = Mode{Mode::Kind::shared};
+  all = merged(name, {both, both, report("", 3)}, 3);
+  CHECK(all.holders.size() == 2);
+  CHECK(all.fence == 7);
+  CHECK(all.mode == Mode{Mode::Kind::shared});
 
   all = merged(name, {report("", 5), report("", 7), report("b", 9)}, 3);
   CHECK(all.holders.empty());

@@ -242,6 +242,23 @@ TEST_CASE("a refresh counts the servers that still have the lock, and heals the 
   CHECK(std::get<Fault>(neither).why == "3 of 5 servers: refused");
 }
 
+TEST_CASE("a reader's lock is healed as a reader's, by a later step too") {
+  Fleet fleet{3};
+  const auto store = fleet.open();
+  Claim claim = claim_of("one");
+  claim.mode.kind = Mode::Kind::shared;
+  const auto lease = leased(store->try_acquire(claim, within(2'000)));
+  REQUIRE(lease);
+  const auto later = fleet.open();
+  for (LockStore* step : {store.get(), later.get()}) {
+    fleet.servers[2].forget();
+    fleet.servers[2].mode = {};
+    CHECK(std::holds_alternative<Renewed>(step->renew(key, lease->token, ttl, within(2'000))));
+    CHECK(fleet.servers[2].owner == lease->token);
+    CHECK(fleet.servers[2].mode == claim.mode);
+  }
+}
+
 TEST_CASE("a release is one where a majority says so") {
   Fleet fleet{3};
   const auto store = fleet.open();

@@ -130,6 +130,10 @@ Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
   (void)second.release(claim.name, claim.token, no_run(claim), limit);
   (void)second.try_acquire(marked, limit);
   const auto seen = first.check(claim.name, claim.token, limit);
+  // Of several readers a node names another one.
+  const bool finds_the_mark =
+      claim.mode.kind == Mode::Kind::shared && !std::holds_alternative<StillOurs>(seen) &&
+      std::holds_alternative<StillOurs>(first.check(claim.name, marked.token, limit));
   (void)second.release(claim.name, marked.token, no_run(marked), limit);
   if (std::holds_alternative<StillOurs>(seen)) {
     answers[pair.second] = second.try_acquire(claim, limit);
@@ -138,7 +142,7 @@ Servers told_apart(Nodes& nodes, const Nodes::Pair& pair, const Claim& claim,
   const auto* elsewhere = std::get_if<Elsewhere>(&seen);
   const bool sees_the_mark =
       elsewhere != nullptr && elsewhere->holder && elsewhere->holder->token == marked.token.text();
-  return sees_the_mark ? Servers::one : Servers::unclear;
+  return sees_the_mark || finds_the_mark ? Servers::one : Servers::unclear;
 }
 
 /// Finds two nodes that are one server, which would count twice. Costs nothing unless two nodes say

@@ -117,10 +117,13 @@ Attempt why_not(const Answers<Attempt>& answers) {
   if (auto done = slot_done(answers)) return *std::move(done);
   const auto most = majority(answers.size());
   std::map<std::string, std::size_t> nodes_of;
+  std::size_t read = 0;
   for (const auto& each : answers) {
     const auto* holder = holder_in(each);
     if (holder == nullptr) continue;
     if (++nodes_of[holder->token] >= most) return Busy{*holder, 0};
+    // Each node names the oldest of several readers, which need not be the same one.
+    if (holder->others > 0 && ++read >= most) return Busy{*holder, 0};
   }
   if (told(answers) >= most) return Busy{std::nullopt, 0};
   return summary(answers);
@@ -195,11 +198,14 @@ std::optional<StillOurs> standing(const Answers<Standing>& answers) {
   std::vector<Deadline> ends;
   std::vector<Deadline> without_fence;
   std::vector<Fence> numbers;
+  Mode mode;
   for (const auto& each : answers) {
     const auto* ours = given<StillOurs>(each);
     if (ours == nullptr) continue;
     (ours->fence ? ends : without_fence).push_back(ours->until);
-    if (ours->fence) numbers.push_back(*ours->fence);
+    if (!ours->fence) continue;
+    numbers.push_back(*ours->fence);
+    mode = ours->mode;
   }
   // If other nodes know the fence, one without it has only reserved the lock for us.
   if (ends.empty()) ends = std::move(without_fence);
@@ -207,7 +213,7 @@ std::optional<StillOurs> standing(const Answers<Standing>& answers) {
   if (ends.size() < most) return std::nullopt;
   // A majority lasts as long as its shortest node, and this is the majority that lasts longest.
   std::sort(ends.begin(), ends.end(), std::greater<>{});
-  return StillOurs{ends[most - 1], fence_among(numbers, answers.size())};
+  return StillOurs{ends[most - 1], fence_among(numbers, answers.size()), mode};
 }
 
 namespace {
@@ -332,7 +338,10 @@ LockReport merged(const LockName& name, const std::vector<LockReport>& reports, 
     one.fence = fence_among(numbers, of);
   }
   // A node that granted late issued a number that no lease has.
-  if (!result.holders.empty()) result.fence = result.holders.front().fence;
+  if (!result.holders.empty()) result.fence.reset();
+  for (const HolderReport& one : result.holders) {
+    if (one.fence) result.fence = std::max(result.fence.value_or(0), *one.fence);
+  }
   result.waiters = merged_waiters(reports, of, result.holders);
   result.runs = merged_runs(reports, of, result.holders);
   return result;

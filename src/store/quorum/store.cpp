@@ -232,14 +232,19 @@ class QuorumStore final : public LockStore {
  private:
   /// A single attempt, repeated a few times if several clients hold parts of the nodes.
   Attempt try_alone(const Claim& claim, const CallLimit& limit) {
+    std::optional<Token> earlier;
     for (int tries = 1;; ++tries) {
       // A late server may withdraw the grant of a try after the next one has begun. So that one has
       // another token, or does not ask this server.
       Claim now = claim;
       now.token = token_.for_single_try(claim);
-      auto round = acquire_round(nodes_, settled_, now, std::nullopt, limit);
+      auto round = acquire_round(nodes_, settled_, now, earlier, limit);
       note_grant(now, round);
       if (claim.token_stays) stop_asking(round.unsettled);
+      // A writer meets its earlier try as the holder; a reader does not, since the two go together.
+      earlier.reset();
+      const bool reads = claim.mode.kind == Mode::Kind::shared;
+      if (reads && !claim.token_stays && !round.unsettled.empty()) earlier = now.token;
       const auto* busy = std::get_if<Busy>(&round.attempt);
       const bool split =
           busy != nullptr && !busy->holder && open_to_us(round.answers) >= majority(nodes_.size());
@@ -306,7 +311,10 @@ class QuorumStore final : public LockStore {
       if (given<Renewed>(answers[node]) != nullptr) lower.push_back(node);
     }
     if (without.empty() && lower.empty()) return;
-    const auto fence = fence_of(claim.name, claim.token, limit);
+    const auto standing = standing_of(claim.name, claim.token, limit);
+    if (!standing) return;
+    claim.mode = standing->mode;
+    const auto& fence = standing->fence;
     // The end of the job must not cut this short: its release has a new connection, may be there
     // first, and the node would then have the lock for a whole TTL.
     const CallLimit uncut{limit.until};
@@ -338,12 +346,15 @@ class QuorumStore final : public LockStore {
     return lease_ && lease_->name == name && lease_->token == token;
   }
 
-  /// The fence of the token's grant; nothing if the servers do not say.
-  std::optional<Fence> fence_of(const LockName& name, const Token& token, const CallLimit& limit) {
-    if (is_last_grant(name, token)) return lease_->fence;
+  /// The fence and the mode of the token's grant; nothing if the servers do not say.
+  std::optional<StillOurs> standing_of(const LockName& name, const Token& token,
+                                       const CallLimit& limit) {
+    if (is_last_grant(name, token)) {
+      return StillOurs{lease_->valid_until, lease_->fence, granted_->mode};
+    }
     const auto ours = check(name, token, limit);
     const auto* still = std::get_if<StillOurs>(&ours);
-    return still != nullptr ? still->fence : std::nullopt;
+    return still != nullptr ? std::optional{*still} : std::nullopt;
   }
 
   Nodes nodes_;

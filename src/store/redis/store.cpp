@@ -154,7 +154,8 @@ class RedisStore final : public QuorumNode {
     if (reply[0].text() == "elsewhere") return Elsewhere{holder_in(fields["holder"])};
     const Millis left = length_in(fields["left"]);
     if (reply[0].text() != "ours" || left == Millis{0}) return nonsense();
-    return StillOurs{validity(asked_at, left), unsigned_in(fields["fence"])};
+    return StillOurs{validity(asked_at, left), unsigned_in(fields["fence"]),
+                     mode_in(fields["mode"].text())};
   }
 
   Renewal raise_fence(const Claim& claim, const Lease& lease, const CallLimit& limit) override {

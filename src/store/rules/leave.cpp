@@ -7,14 +7,21 @@
 namespace store::rules {
 namespace {
 
-/// One token that leaves.
+const Mode reader{Mode::Kind::shared};
+
+/// One token that leaves. `of_claim`: the mode of its claim; nothing: a release, which names the
+/// token alone.
 class Leaving {
  public:
-  Leaving(LockState& state, const Token& token, const Mode& mode, const Parting& parting,
-          Facts facts)
+  Leaving(LockState& state, const Token& token, const std::optional<Mode>& of_claim,
+          const Parting& parting, Facts facts)
       : state_{state}, token_{token}, parting_{parting}, turns_{state, facts} {
     turns_.purge();
     turns_.tear_up_letters(token);
+    // The holder of most servers of a quorum may still wait at another one, and as a reader.
+    Mode mode = of_claim.value_or(Mode{});
+    const bool waits = turns_.waiter(token, mode) != nullptr;
+    if (!of_claim && !waits && turns_.waiter(token, reader) != nullptr) mode = reader;
     if (const Wait* wait = turns_.waiter(token, mode)) {
       rank_ = static_cast<std::size_t>(wait - state_.queue.data());
     }
@@ -32,7 +39,9 @@ class Leaving {
       give_back();
       return done(Own::ours);
     }
-    return done(state_.is_free() ? Own::nobodys : Own::elsewhere);
+    const Own found = state_.is_free() ? Own::nobodys : Own::elsewhere;
+    if (rank_) leave_queue();
+    return done(found);
   }
 
   Decision<Own> cancel() {
@@ -129,7 +138,7 @@ void Leaving::leave_queue() {
 }  // namespace
 
 Decision<Own> decide(LockState& state, const Leave& request, Facts facts) {
-  return Leaving{state, request.token, {}, request.parting, facts}.release();
+  return Leaving{state, request.token, std::nullopt, request.parting, facts}.release();
 }
 
 Decision<Own> decide(LockState& state, const Cancel& request, Facts facts) {

@@ -15,6 +15,11 @@ local token = token_of(id)
 purge()
 redis.call('DEL', mailbox .. token)
 local rank = redis.call('ZRANK', queue, id)
+-- A release names the token alone. The holder of most servers of a quorum may still wait here, and as a reader.
+if how == 'release' and not rank then
+  rank = redis.call('ZRANK', queue, 'shared ' .. token)
+  if rank then id = 'shared ' .. token end
+end
 if rank then drop(id) end
 local number = mode and redis.call('ZSCORE', grants, token)
 local holds = owner == id or number
@@ -76,7 +81,9 @@ remember()
 if holds then
   give_back()
 elseif how == 'release' then
-  return owner and -1 or 0
+  local found = owner and -1 or 0
+  if rank then leave_queue() end
+  return found
 else
   leave_queue()
 end
