@@ -7,8 +7,6 @@
 namespace store::rules {
 namespace {
 
-const Mode reader{Mode::Kind::shared};
-
 /// One token that leaves. `of_claim`: the mode of its claim; nothing: a release, which names the
 /// token alone.
 class Leaving {
@@ -20,6 +18,7 @@ class Leaving {
     turns_.tear_up_letters(token);
     // The holder of most servers of a quorum may still wait at another one, and as a reader.
     Mode mode = of_claim.value_or(Mode{});
+    const Mode reader{Mode::Kind::shared};
     const bool waits = turns_.waiter(token, mode) != nullptr;
     if (!of_claim && !waits && turns_.waiter(token, reader) != nullptr) mode = reader;
     if (const Wait* wait = turns_.waiter(token, mode)) {
