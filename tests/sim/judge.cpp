@@ -107,7 +107,7 @@ void Judge::executed(Server& server, const Words& all_words, const Reply& reply,
   if (script == &scripts::enter) entered(server, lock, words, reply);
   const bool told_done = script == &scripts::enter && reply.elements[0].text == "done";
   if (told_done) entered_done(server, lock, words, now);
-  if (script == &scripts::leave) left(lock, words);
+  const bool had_it = script == &scripts::leave && left(lock, words);
   if (script == &scripts::raise && reply.integer == 1) {
     const store::Fence fence = std::stoull(named(words, "fence"));
     lock.last_fence = std::max(lock.last_fence, fence);
@@ -119,7 +119,7 @@ void Judge::executed(Server& server, const Words& all_words, const Reply& reply,
   if (plan_.servers > 1) look_at_majority(words[3]);
   if (script == &scripts::enter) superseded(server, lock, words, reply, now);
   if (script == &scripts::leave) {
-    see_min_hold(lock, words, reply);
+    if (had_it) see_min_hold(lock, words, reply);
     note_end(lock, words);
     heard_end(server, words, reply);
   }

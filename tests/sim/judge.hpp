@@ -180,7 +180,8 @@ class Judge final : public Observer {
   void entered(Server& server, Lock& lock, const Words& words, const Reply& reply);
   void granted(Server& server, Lock& lock, const Words& words, const Reply& reply);
   void renewed(Server& server, const Words& words, Micros now);
-  void left(Lock& lock, const Words& words);
+  /// Whether it was a holder there. A waiter that gave back a grant may have it reserved again.
+  bool left(Lock& lock, const Words& words);
   void leaves_queue(Lock& lock, const std::string& id);
   void look(Server& server, Lock& lock, const Words& words, Micros now);
   void superseded(Server& server, const Lock& lock, const Words& words, const Reply& reply,

@@ -212,7 +212,7 @@ void Judge::renewed(Server& server, const Words& words, Micros now) {
   if (!is_in(words[3]) && !is_in(words[7])) throw Violation{"a lease was refreshed that is none"};
 }
 
-void Judge::left(Lock& lock, const Words& words) {
+bool Judge::left(Lock& lock, const Words& words) {
   const std::string id = named(words, "id");
   const std::string token = token_of(id);
   leaves_queue(lock, id);
@@ -220,7 +220,8 @@ void Judge::left(Lock& lock, const Words& words) {
     lease->second = std::min(lease->second, world_.now());
   }
   lock.given_back.insert(token);
-  std::erase_if(lock.waiters, [&](const auto& each) { return token_of(each.first) == token; });
+  return std::erase_if(lock.waiters,
+                       [&](const auto& each) { return token_of(each.first) == token; }) == 0;
 }
 
 void Judge::leaves_queue(Lock& lock, const std::string& id) {
