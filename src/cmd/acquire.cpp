@@ -15,7 +15,7 @@
 namespace cmd {
 namespace {
 
-// Of the lease so much must be left when the token is handed over: none in particular.
+// The part of the lease that must be left when the token is handed over: none in particular.
 constexpr base::Millis no_grace{0};
 
 enum class Handover { print, shell, github };
@@ -50,7 +50,7 @@ std::string for_shell(const ClaimPlan& plan, const std::vector<store::Lease>& le
   } else {
     text += word("RLOCK_FENCES", joined(leases, true));
   }
-  // What is in the environment is there already, and no password is printed.
+  // The steps inherit a variable that is set already. No password is printed.
   const char* known = std::getenv("RLOCK_SERVER");
   const auto& server = plan.server.exported;
   if (server && (known == nullptr || server->reveal() != known)) {
@@ -82,8 +82,8 @@ std::string for_github(const std::vector<store::Lease>& leases) {
   return text + output_line("fences", joined(leases, true), token);
 }
 
-/// Throws std::system_error if that fails; then the locks are given back: without the token nothing
-/// else could do that.
+/// Throws std::system_error if that fails; then the caller releases the locks, because without the
+/// token nothing else could.
 void hand_over(const AcquirePlan& plan, const std::vector<store::Lease>& leases) {
   switch (plan.handover) {
     case Handover::print: print(leases.front().token.text() + "\n"); break;
@@ -96,7 +96,7 @@ void hand_over(const AcquirePlan& plan, const std::vector<store::Lease>& leases)
   }
 }
 
-/// Nothing if the locks were handed over, else the exit code.
+/// Nothing if the locks were handed over; otherwise the exit code.
 std::optional<int> failure_to_take(const AcquirePlan& plan) {
   os::Signals signals;
   auto claims = plan.lock.claims();
@@ -178,7 +178,7 @@ Act resolve_acquire(const Settings& settings, const std::vector<std::string>& op
 }  // namespace
 
 std::string failure_for_eval(int code) {
-  // `-E 0` says that no lock is no failure for whoever started us, which eval is not.
+  // With `-E 0` a busy lock is not a failure for our caller, but eval would go on.
   return fmt::format("(exit {})\n", code == ExitCode::ok ? ExitCode::busy : code);
 }
 

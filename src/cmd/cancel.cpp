@@ -1,4 +1,4 @@
-// rlock cancel: asks whoever holds a lock, or waits for it, to stop.
+// rlock cancel: asks the holders of a lock, or one of its waiters, to stop.
 #include <algorithm>
 
 #include "base/duration.hpp"
@@ -117,7 +117,7 @@ int wait_for_departure(const CancelPlan& plan, store::LockAdmin& admin, const st
   }
 }
 
-/// Sends away one that waits for the lock.
+/// Dismisses a waiter.
 int cancel_waiter(const CancelPlan& plan, store::LockAdmin& admin, const store::Token& token) {
   const auto asked = plan.server.ask([&](const os::CallLimit& limit) {
     return admin.ask_to_stop(plan.key, {token}, "cancelled by " + plan.by, limit);

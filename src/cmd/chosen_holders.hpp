@@ -1,4 +1,4 @@
-// What rlock cancel and rlock force-release share: the holders that are meant, and what they are.
+// The holders that rlock cancel and rlock force-release act on, and their kinds.
 #pragma once
 
 #include <optional>

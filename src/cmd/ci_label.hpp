@@ -1,4 +1,4 @@
-// What a CI system says of the job that rlock runs in.
+// The label of a run inside a CI job: the job's name and URL.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 namespace cmd {
 
 /// "NAME URL" of the job in GitLab, GitHub Actions, Buildkite or Jenkins, from the variables that
-/// each documents; nothing elsewhere. What is too long is cut, the name before the URL: a person
-/// who is told who has the lock wants to go there.
+/// each documents; nothing elsewhere. If it is too long, the name is cut before the URL, which
+/// leads a person to the holder.
 std::optional<store::Label> ci_label();
 
 }  // namespace cmd

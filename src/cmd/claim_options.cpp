@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned most_waiters = 1'000'000;
 constexpr unsigned most_replicas = 1'000;
-// A line on the screen of whoever is stopped, or asks.
+// A line on the screen of the user who is stopped or who asks.
 constexpr std::size_t longest_reason = 200;
 
 store::Mode mode_in(const Settings& settings) {

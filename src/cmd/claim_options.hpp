@@ -9,7 +9,7 @@
 
 namespace cmd {
 
-/// Whom a claim supersedes: those who wait, or all.
+/// The runs that a claim supersedes: the waiters, or the holders as well.
 enum class Supersede { nobody, waiting, all };
 
 /// Locks that are wanted together.

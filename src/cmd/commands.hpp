@@ -9,7 +9,7 @@
 
 namespace cmd {
 
-/// What is left to do once everything is understood; returns the exit code.
+/// The action of a command whose options are resolved; returns the exit code.
 using Act = std::function<int()>;
 
 struct Command {
@@ -26,11 +26,11 @@ extern const Command run_command, inspect_command, list_command, cancel_command,
     force_release_command, acquire_command, refresh_command, release_command, check_command,
     doctor_command, log_command, overdue_command, metrics_command, schema_command;
 
-/// What a lock of `acquire` is labelled where nothing else is said.
+/// The label of a lock of `acquire`, unless the user gives another.
 inline constexpr std::string_view acquire_label = "acquire";
 
-/// What `acquire --export` prints when it failed: `eval ""` would succeed, and the script go on
-/// without the lock.
+/// The output of `acquire --export` after a failure. An empty one would let `eval` succeed, and the
+/// script go on without the lock.
 std::string failure_for_eval(int code);
 
 }  // namespace cmd

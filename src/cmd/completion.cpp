@@ -53,7 +53,7 @@ Words server_options(const Settings& settings) {
   return words;
 }
 
-/// What a value may be, as far as that can be listed.
+/// The possible values of an option, if they can be listed.
 Words values_of(const Option& option) {
   if (option.name == "wait" && option.letter != 0) return {"forever"};
   if (option.name == "slot") return {"@day", "@hour", "@week", "@month"};
@@ -191,8 +191,8 @@ Completion completion_of(const Words& words, const KeySource& keys) {
 
 std::vector<std::string> keys_of_server(const std::string& prefix, Commands command,
                                         const std::vector<std::string>& typed) {
-  // Whoever pressed Tab waits. The shell and the program's start take their part of what is felt as
-  // at once, 300 ms.
+  // A person waits after pressing Tab, and notices delays from 300 ms on. The shell and the start
+  // of this program take some of that.
   constexpr base::Millis patience{250};
   try {
     base::log::set_level(base::log::Level::quiet);
@@ -209,7 +209,7 @@ std::vector<std::string> keys_of_server(const std::string& prefix, Commands comm
     std::vector<std::string> keys;
     if (!found) return keys;
     for (const auto& each : found->locks) {
-      // What is shown in another way than it is typed cannot be offered.
+      // A shell would insert an escaped key as it is shown, which is another key.
       if (base::is_printable(each.name.text())) keys.push_back(each.name.text());
     }
     return keys;

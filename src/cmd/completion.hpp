@@ -1,5 +1,5 @@
-// What a shell offers when Tab is pressed behind `rlock ...`. The shells' scripts know nothing of
-// our options: they ask this program with the words that were typed (src/cmd/completion/).
+// The words that a shell offers after Tab. The shells' scripts do not know our options: they call
+// this program with the words that were typed (src/cmd/completion/).
 #pragma once
 
 #include <functional>
@@ -33,8 +33,8 @@ using KeySource = std::function<std::vector<std::string>(
 /// "--name=" is offered without that.
 Completion completion_of(const std::vector<std::string>& words, const KeySource& keys);
 
-/// What is held now or, to commands that look back, what ran: asked of the server, which has a
-/// quarter of a second; nothing if anything goes wrong.
+/// Asks the server, for at most a quarter of a second, for keys in use or, for commands about past
+/// runs, for recorded keys. Nothing if anything goes wrong.
 std::vector<std::string> keys_of_server(const std::string& prefix, Commands command,
                                         const std::vector<std::string>& typed);
 

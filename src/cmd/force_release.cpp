@@ -63,7 +63,7 @@ bool said_yes(const std::string& question) {
   return answer == "yes";
 }
 
-/// What became of the holders, as far as that can be known.
+/// Tells what is known about the former holders.
 void report_removed(const ForceReleasePlan& plan, store::LockAdmin& admin, const Holders& holders) {
   std::size_t listening = 0;
   for (const auto& each : holders) {

@@ -122,8 +122,8 @@ class OwnScreen {
   OwnScreen& operator=(const OwnScreen&) = delete;
 };
 
-/// What is on the screen now, in place of what was: each line wipes the rest of its row, so that
-/// nothing flickers.
+/// A new screen over the old one: each line erases only the rest of its row, so that nothing
+/// flickers.
 std::string redrawn(const ListPlan& plan, const store::Result<store::Listing>& answer) {
   const auto size = os::stdout_size().value_or(os::TerminalSize{24, 80});
   Look look = plan.look;

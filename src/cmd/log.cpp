@@ -1,4 +1,4 @@
-// What ran, and whether it ran in time: rlock log and overdue, from what the server remembers.
+// rlock log and rlock overdue: past runs, as the server recorded them, and whether one is late.
 #include <algorithm>
 #include <chrono>
 

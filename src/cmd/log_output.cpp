@@ -32,7 +32,7 @@ Level level_in(const Settings& settings) {
   const Level loud = verbose == 2 ? Level::trace : Level::verbose;
   if (!quiet) return verbose == 0 ? Level::normal : loud;
   if (verbose == 0) return Level::quiet;
-  // What the command line says beats what a config file has for every day.
+  // The command line has precedence over a config file, which is for every day.
   const auto one = *settings.find("quiet");
   const auto other = *settings.find("verbose");
   if (other.goes_before(one)) return loud;
@@ -43,7 +43,7 @@ Level level_in(const Settings& settings) {
   return Level::quiet;
 }
 
-/// The words and numbers of syslog(3), which the journal has, too.
+/// The words and numbers of syslog(3), which the journal uses as well.
 const char* level_of(Severity severity) {
   switch (severity) {
     case Severity::error: return "error";

@@ -92,8 +92,8 @@ std::string seconds(base::Millis length) {
   return fmt::format("{}.{:03}", length.count() / 1'000, length.count() % 1'000);
 }
 
-/// One metric after the other, each with all of its locks, as the format wants it. All are gauges:
-/// a memory of the last 50 runs is no counter, for what is forgotten is not counted any more.
+/// One metric after the other, each with all of its locks, as the format requires. All are gauges:
+/// the server forgets all but the last 50 runs, so a number of runs may decrease.
 class Text {
  public:
   explicit Text(const Found& reports) : reports_{reports} {}

@@ -152,7 +152,7 @@ bool is_set(std::string_view entry, std::string_view variable) {
   return entry.starts_with(variable) && entry.size() > variable.size();
 }
 
-/// What a user may take for the option of that name. A step reads RLOCK_KEY.
+/// Whether a user may mistake the variable for an option. A step does read RLOCK_KEY.
 bool is_of_one_run(std::string_view name, Commands command) {
   if (name == "RLOCK_KEY") return (command & of::steps) == 0;
   return name == "RLOCK_SLOT";
@@ -164,7 +164,7 @@ std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view
                                               Commands command) {
   using Kind = VariableDoubt::Kind;
   std::vector<VariableDoubt> doubts;
-  // Where a job or a step was told of its lock, all of it was told.
+  // Inside a job or between steps, all of these variables come from rlock.
   const bool inside = std::any_of(environment.begin(), environment.end(), [](auto entry) {
     return is_set(entry, "RLOCK_HELD=") || is_set(entry, "RLOCK_TOKEN=");
   });
@@ -172,7 +172,7 @@ std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view
     const auto end = entry.find('=');
     if (!entry.starts_with("RLOCK_") || end == entry.npos || end + 1 == entry.size()) continue;
     const auto name = entry.substr(0, end);
-    // What rlock tells a job, and what scripts call the program itself, mean what they say.
+    // Variables for a job, and the name that scripts give the program, are no mistakes.
     const auto& told = hold::job_variables;
     const bool is_told = std::find(told.begin(), told.end(), name) != told.end();
     if (name == "RLOCK_BIN" || (is_told && (inside || !is_of_one_run(name, command)))) continue;

@@ -1,5 +1,5 @@
-// Every option of every command: one row here is all that the command line, --help, RLOCK_*
-// variables and config files know of it. What it means is read in one place, by its command.
+// Every option of every command, a row each. The command line, --help, RLOCK_* variables and config
+// files know options only from here; the option's command gives it its meaning.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline constexpr Commands claims = run | acquire, steps = refresh | release | ch
 enum class From {
   command_line,  // only: it is about this one run, and a job hands its environment on to others
   environment,
-  anywhere  // config files, too
+  anywhere  // also config files
 };
 
 /// The headings of --help, in its order.
@@ -37,7 +37,7 @@ struct Option {
   char letter = 0;              // 0: none
   std::string_view argument{};  // what --help calls the value; empty for a flag
   std::string_view standard{};  // the default; for people, unless Settings::value() reads it
-  // What it means without a value, which can be given behind a '=' only; empty: it needs one.
+  // The value if none is given; then a value can follow only a '='. Empty: a value is required.
   std::string_view bare{};
   From from = From::command_line;
   Group group;

@@ -42,7 +42,7 @@ Answer help_on(const std::vector<std::string>& operands) {
   return Answer{help_text(*command)};
 }
 
-// What a run's help says at its end.
+// The end of a run's help.
 constexpr const char* run_help_end =
     "DUR is a duration: 30 or 30s, 300ms, 10m, 1h30m, 2d. Options can also come from\n"
     "variables (RLOCK_TTL) and config files.\n"
@@ -54,7 +54,7 @@ constexpr const char* run_help_end =
 /// `settings` have the options of the command line.
 std::variant<Act, Answer> resolve(const Command& command, Settings settings,
                                   const Operands& operands) {
-  // What is wrong with the settings is said in it, too.
+  // Messages about the settings also need the chosen format.
   const auto variable = settings.find("log-json");
   if (settings.on_command_line("log-json") ||
       (variable && yes_or_no(variable->text).value_or(false))) {

@@ -84,7 +84,7 @@ Json milliseconds(const std::optional<base::Millis>& length) {
   return length ? Json(length->count()) : Json(nullptr);
 }
 
-/// What a token says about its owner. Fields are null for a foreign one.
+/// The owner that a token names. Fields are null for a foreign one.
 Json person(const std::string& text) {
   const auto holder = store::Token::foreign(text).parts();
   const auto field = [&](auto member) { return holder ? Json((*holder).*member) : Json(nullptr); };
@@ -98,7 +98,7 @@ Json person(const std::string& text) {
   return json;
 }
 
-/// What this holder of the lock said that it is for; empty if that is not known.
+/// The --reason of this holder; empty if unknown.
 std::string reason_of(const LockReport& report, const std::string& token) {
   const auto run =
       std::find_if(report.runs.begin(), report.runs.end(), [&](const store::Run& each) {
@@ -142,14 +142,14 @@ std::string last_run(const store::Run& run) {
   return text + ", began " + since(run.granted_ago);
 }
 
-/// Of the waiter with so many before it: see hold::expected_wait.
+/// The view of the waiter with that many waiters before it, for hold::expected_wait.
 store::Queued queued_behind(const LockReport& report, std::size_t before) {
   store::Queued queued{std::nullopt, before, std::nullopt,
                        store::rules::typical_length(report.runs)};
   if (report.holders.empty()) return queued;
   queued.holder = report.holders.front().holder;
   queued.holder->others = report.holders.size() - 1;
-  // Whoever has it reserved is a waiter, too, but not listed as one.
+  // The waiter with the reservation is not in the list of waiters.
   if (queued.holder->kind == Holder::Kind::reserved) ++queued.ahead;
   return queued;
 }

@@ -19,7 +19,7 @@
 namespace cmd {
 namespace {
 
-// What was seen is repeated for the user to find it, not in full if it is a novel.
+// A message repeats the mistaken word, so that the user finds it, but only this much of it.
 constexpr std::size_t longest_seen = 100;
 
 std::string quoted(const store::LockName& name) {
@@ -41,7 +41,7 @@ std::string use_of(const store::Mode& mode) {
                                                  : "as a reader/writer lock";
 }
 
-/// In the queue, behind so many.
+/// The position of a waiter with that many waiters ahead.
 std::string shown_position(std::size_t ahead) {
   if (ahead == 0) return "you were next";
   return fmt::format("{} {} ahead of you", ahead, ahead == 1 ? "waiter was" : "waiters were");
@@ -71,7 +71,7 @@ void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
   }
 }
 
-/// Silence is for cron, where all is well. Who typed the command, or pasted it from a crontab with
+/// Silent in cron, if all is well. A person who typed the command, or pasted it from a crontab with
 /// its --quiet, expects a run.
 void report_done(const ClaimPlan& plan, const hold::AlreadyDone& found) {
   const auto& outcome = found.done.outcome;
@@ -89,7 +89,7 @@ void report_done(const ClaimPlan& plan, const hold::AlreadyDone& found) {
   }
 }
 
-/// As the run that did it exited.
+/// The exit code of the run that did the slot.
 int shared_code(const store::RunOutcome& outcome) {
   using Kind = store::RunOutcome::Kind;
   switch (outcome.kind) {
@@ -173,7 +173,7 @@ int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
         return plan.share ? shared_code(found.done.outcome) : ExitCode::ok;
       },
       [&](const hold::Interrupted& interrupted) -> int {
-        // Whoever pressed ^C knows.
+        // A user who pressed ^C needs no message.
         if (interrupted.signal != SIGINT && interrupted.signal != SIGQUIT) {
           base::log::notice("signal {} ended the wait for {}; nothing ran", interrupted.signal,
                             plan.shown_keys());

@@ -1,4 +1,4 @@
-// What rlock says, in one line, and exits with when it did not do as it was asked.
+// Messages and exit codes of failures, a line each.
 #pragma once
 
 #include <fmt/format.h>
@@ -31,16 +31,16 @@ struct UsageError : std::exception {
 UsageError not_accepted(std::string_view source, std::string_view seen, std::string_view expected,
                         ExitCode code = ExitCode::usage);
 
-/// As the operand of a line that is shown to be copied.
+/// A key as the operand of a command line to be copied.
 std::string key_to_type(const store::LockName& key);
 
-/// A word of the user's for a message: printable, cut if it is a novel, and without the secret of a
-/// URL, which may have ended up in a wrong place.
+/// A word of the user for a message: printable, cut if it is long, and without the secret of a URL,
+/// which may stand in a wrong place.
 std::string shown_word(std::string_view word);
-/// The same for a word that is no option: only its name, and nothing that may be glued to it.
+/// The same for an unknown option: only its name, without a value that may be attached.
 std::string shown_option(std::string_view word);
 
-/// The server did not do as asked: one line on stderr; returns the exit code.
+/// A failure of the server: one line on stderr; returns the exit code.
 int report_fault(const ServerChoice& server, const store::Fault& fault);
 /// "this is not all: why"
 std::string not_whole(const store::Fault& missing);

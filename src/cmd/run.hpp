@@ -13,7 +13,7 @@
 
 namespace cmd {
 
-/// What a run was asked for.
+/// The options of a run, resolved.
 struct RunPlan {
   ClaimPlan lock;
   base::Millis grace;

@@ -20,7 +20,7 @@ using base::Deadline;
 using Stage = os::NotStarted::Stage;
 using Reason = hold::StoppedFor::Reason;
 
-/// The file is there, and the kernel says "No such file" of what it asks for.
+/// The command's file exists, but the kernel did not find the interpreter that it names.
 std::string why_no_interpreter(const std::string& missing) {
   auto why = fmt::format("its interpreter '{}' does not exist", shown_word(missing));
   if (missing.ends_with('\r')) {
@@ -29,7 +29,7 @@ std::string why_no_interpreter(const std::string& missing) {
   return why;
 }
 
-/// `overran`: why, if it was given up because its time was over and not the lease.
+/// `overran`: the reason, if its --max-hold was over and not its lease.
 int report_not_started(const RunPlan& plan, const os::NotStarted& failure,
                        const std::optional<std::string>& overran, RunRecord& record) {
   if (failure.stage == Stage::interrupted) {
@@ -105,7 +105,7 @@ void release_lock(hold::Held& held, const store::Parting& parting, RunRecord& re
   }
 }
 
-/// The job is over; what goes wrong from here on is said and does not change the exit code.
+/// Releases the locks after the job. A failure is reported and does not change the exit code.
 void give_back(const RunPlan& plan, hold::Renewer& renewer, const store::Parting& parting,
                RunRecord& record) {
   const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
@@ -135,7 +135,7 @@ void give_back(const RunPlan& plan, hold::Renewer& renewer, const store::Parting
   }
 }
 
-// What the server is to remember.
+// The end of the run, as the server records it.
 
 store::RunEnd end_without_job(const os::NotStarted& failure,
                               const std::optional<std::string>& overran, int code) {
@@ -158,7 +158,7 @@ store::Parting parting_after(const RunPlan& plan, const RunRecord& record, store
   return parting;
 }
 
-/// What a run exits with, and what its record says.
+/// The exit code of a run; also completes its record.
 int conclude(const hold::Ending& ending, RunRecord& record) {
   record.job = ending.status;
   record.outcome = RunRecord::Outcome::ran;
@@ -182,7 +182,7 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   const auto valid_until = locks.valid_until();
   const bool locks_of_our_own = !locks.empty();
   const os::Program program{plan.command, environment};
-  // All that can fail before the job exists is done before; the renewer has no thread yet.
+  // Do all that can fail before the job exists; the renewer has no thread yet.
   hold::Renewer renewer{std::move(locks)};
   os::ProcessTree tree;
   os::Timer timer;

@@ -1,4 +1,4 @@
-// What the options of a run mean, besides those that any claim of a lock has.
+// The options of a run, besides those of any claim of a lock.
 #include <algorithm>
 #include <cstdlib>
 

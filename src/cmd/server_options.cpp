@@ -37,8 +37,8 @@ Password password_of_redis_cli() {
   return {base::Secret{variable == nullptr ? "" : variable}};
 }
 
-/// A variable may be another user's, where sudo keeps it, or be meant for one command: the server
-/// that it names must not get the password of a file that it does not name.
+/// A variable may come from another user, if sudo keeps it, or be meant for one command: the server
+/// that it names must not get the password of a file that another place names.
 UsageError not_for_this_server(const Setting& file, const Setting& server) {
   return {ExitCode::bad_config,
           fmt::format("{}: its password is not sent to the server of {}; name a password file for "
@@ -90,8 +90,8 @@ std::optional<Setting> chosen_server(const Settings& settings) {
 
 using Parsed = base::Result<store::ServerSpec, store::BadUrl>;
 
-/// Where a server takes shared libraries, which this program may not be able to load: that comes
-/// first, while all that was done is to read, and a password file may be a pipe.
+/// If a server needs shared libraries that this program cannot load, another program takes over. Do
+/// this first: a password file may be a pipe, which can be read only once.
 void fetch_libraries(const std::vector<Parsed>& servers) {
   if (os::loads_libraries()) return;
   std::string_view taker;
@@ -111,8 +111,8 @@ void fetch_libraries(const std::vector<Parsed>& servers) {
                   why_not.text())};
 }
 
-/// What to write in place of a URL that is none. What "host", "host:port" and "/path" were meant to
-/// be is plain, and they hold no secret.
+/// A form to write in place of an invalid URL. The meaning of "host", "host:port" and "/path" is
+/// plain, and they hold no secret.
 std::string proposal(const store::ServerUrl& not_valid) {
   const std::string& url = not_valid.reveal();
   const std::string of_hosts = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:";

@@ -1,5 +1,5 @@
-// What every command takes: which server, which password, how much to say; and that no password
-// stays in argv.
+// The options of every command: server, password, verbosity; and the removal of passwords from
+// argv.
 #pragma once
 
 #include <optional>
@@ -25,13 +25,13 @@ struct ServerChoice {
 
   /// For the job.
   [[nodiscard]] hold::ServerToTell to_tell() const { return {shown, exported, exported_file}; }
-  /// For one question of a command that waits for no lock.
+  /// The limit of one request of a command that does not wait for a lock.
   [[nodiscard]] os::CallLimit limit() const {
     return {base::Deadline::after(base::now(), longest_answer)};
   }
 
-  /// Asks with that limit, and once more in what is left of it if the answer was cut off: for a
-  /// question that may be heard twice. Faults say how long it had.
+  /// Asks with that limit, and once more in the time that is left if the answer was cut off, so the
+  /// request must be repeatable. Faults name the limit.
   template <class Question>
   auto ask(const Question& question) const {
     const auto asked_at = base::now();
@@ -46,7 +46,7 @@ struct ServerChoice {
     if (fault != nullptr) store::say_limit(*fault, asked_at, within.until);
     return answer;
   }
-  /// What there is to know of a lock: asked so.
+  /// The state of a lock, by ask().
   [[nodiscard]] store::Result<store::LockReport> report_on(store::LockAdmin& admin,
                                                            const store::LockName& name) const {
     return ask([&](const os::CallLimit& limit) { return admin.inspect(name, limit); });
@@ -62,7 +62,7 @@ struct ServerChoice {
   }
   /// "cannot reach redis://h: why"
   [[nodiscard]] std::string said_of(const store::Fault& fault) const;
-  /// Whether a token holds it: asked so.
+  /// Whether a token holds it, by ask().
   [[nodiscard]] store::Standing standing_of(store::LockStore& store, const store::LockName& name,
                                             const store::Token& token) const {
     return ask([&](const os::CallLimit& limit) { return store.check(name, token, limit); });
@@ -71,15 +71,14 @@ struct ServerChoice {
 
 /// Throws UsageError.
 ServerChoice resolve_server(const Settings& settings);
-/// Before locks are taken: each host has a default server of its own, which a job that is started
-/// on several of them does not want. Where there is a terminal, a person sees what happens.
+/// Before acquiring: each host has its own default server, which is wrong for a job that several
+/// hosts start. Silent at a terminal, where a person sees what happens.
 void warn_of_default_server(const ServerChoice& server);
-/// Throws UsageError if the option that needs it cannot be had with that kind of server.
+/// Throws UsageError if that kind of server lacks the feature that the option needs.
 void require(const ServerChoice& server, store::Feature feature, std::string_view option);
 
-/// Overwrites the passwords of URLs in these words, up to a "--", with asterisks: what ps(1) shows
-/// of our arguments is that memory. Until then, an instant, they can be read; so a password is
-/// better given elsewhere.
+/// Overwrites the passwords of URLs in these words, up to a "--", with asterisks: ps(1) shows that
+/// memory. Until then, for an instant, they can be read; so a password belongs elsewhere.
 void scrub_argv(std::span<char*> words);
 /// A crash of rlock or its guardian leaves no core file, which would have the passwords. The job
 /// keeps the limit that it would have without rlock.

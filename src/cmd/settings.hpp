@@ -37,7 +37,7 @@ UsageError not_accepted(const Setting& setting, std::string_view expected);
 /// Where options may stand. A run's operands are a command, whose options are its own business.
 enum class OptionsStand { before_operands, anywhere };
 
-/// What a command line has besides options.
+/// The words of a command line besides options.
 struct Operands {
   std::vector<std::string> words{};  // byte for byte
   bool ended = false;     // a `--` said that nothing else is an option; that one is not among them
@@ -94,7 +94,7 @@ class Settings {
   [[nodiscard]] std::vector<std::size_t> may_be_given(const std::vector<std::string>& argv,
                                                       OptionsStand where) const;
   [[nodiscard]] std::string unknown_option(const std::string& word) const;
-  /// What is wrong where CLI11 found no value, or one too many.
+  /// The mistake if CLI11 found no value, or one too many.
   [[nodiscard]] std::string without_value(const std::vector<std::string>& argv) const;
 
   std::string name_;

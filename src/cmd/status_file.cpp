@@ -59,7 +59,7 @@ Json job_of(const RunRecord& record) {
   return job;
 }
 
-/// Who did what the slot is for, when, and how it ended.
+/// The run that did the slot: its owner, time and outcome.
 Json done_of(const store::SlotDone& done) {
   Json json;
   json["token"] = done.by.text();

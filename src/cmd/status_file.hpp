@@ -1,4 +1,4 @@
-// What became of a run, for programs.
+// The outcome of a run, in a file for programs.
 #pragma once
 
 #include <chrono>
@@ -46,12 +46,12 @@ void note(RunRecord& record, const hold::NotAcquired& not_acquired);
 /// The text of the status file.
 std::string status_text(const RunRecord& record, int exit_code, base::Moment now);
 
-/// Whether the text of an earlier status file is of a run that had its locks: a run that finds them
-/// busy leaves that alone, so that the file goes on to say what became of the last run.
+/// Whether the text of an earlier status file is of a run that held its locks. A run that finds
+/// them busy does not overwrite that, so that the file keeps the outcome of the last run.
 bool is_of_a_run_with_locks(const std::string& text);
 
-/// Writes it to `file`, if there is one, and no better record is there already; a file that cannot
-/// be written is said and changes nothing else.
+/// Writes it to `file`, if there is one, unless a better record is there already. Reports a
+/// failure, which changes nothing else.
 void save(const RunRecord& record, const std::optional<std::string>& file, int exit_code);
 
 }  // namespace cmd

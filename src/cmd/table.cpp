@@ -9,7 +9,7 @@
 namespace cmd {
 namespace {
 
-// Of a key or a holder so much tells something; where not even that fits, other columns go.
+// This much of a key or a holder is useful; if not even that fits, other columns are left out.
 constexpr std::size_t least_of_cut = 12;
 constexpr std::size_t gap = 2;
 
@@ -26,7 +26,7 @@ std::size_t total(const Widths& widths) {
   return sum + gap * (shown > 0 ? shown - 1 : 0);
 }
 
-/// Those that give way share what the others leave, and none gets more than it needs.
+/// The flexible columns share the rest of the width; none gets more than it needs.
 void share(Widths& widths, const std::vector<Column>& columns, std::size_t all) {
   Widths least = widths;
   std::vector<std::size_t> sharing;
@@ -42,7 +42,7 @@ void share(Widths& widths, const std::vector<Column>& columns, std::size_t all) 
       if (columns[i].left_out == goes) widths[i] = least[i] = 0;
     }
   }
-  // What is fixed, and the gaps; each of the others has one column at least.
+  // The fixed widths and the gaps; each of the other columns is at least one character wide.
   Widths fixed = widths;
   for (const auto i : sharing) fixed[i] = 1;
   std::size_t room = all > total(fixed) ? all - total(fixed) + sharing.size() : sharing.size();

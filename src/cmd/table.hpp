@@ -17,7 +17,7 @@ struct Look {
   bool colour = false;
 };
 
-/// What stdout is now, and what --color, NO_COLOR and TERM say of it. Throws UsageError.
+/// The width of stdout now, and colours as --color, NO_COLOR and TERM ask for. Throws UsageError.
 Look look_of(const Settings& settings);
 
 enum class Colour { none, good, doubtful, bad, heading };
@@ -34,12 +34,12 @@ struct Column {
   enum class Kind {
     left,
     right,
-    cut_middle,  // gives way where there is too little room: of a key both ends tell it apart
+    cut_middle,  // is cut if there is too little room; both ends of a key tell it apart
     cut_end
   };
   std::string_view title;
   Kind kind = Kind::left;
-  int left_out = 0;  // where there is still too little room: the columns with 1, then 2; 0: never
+  int left_out = 0;  // if there is still too little room: the columns with 1, then 2; 0: never
   bool shown = true;
 };
 

@@ -276,7 +276,7 @@ class Picture {
 
   // ---- what is said in words ------------------------------------------------------------------
 
-  /// What the bars of this section cover of the axis, in percent.
+  /// The part of the axis that the bars of this section cover, in percent.
   [[nodiscard]] long held_percent(const std::vector<Row>& rows) const {
     Millis covered{0};
     Millis until = from_;  // ago: rows are sorted by their grant

@@ -18,7 +18,7 @@ enum class Charset { ascii, utf8 };
 /// empty.
 Charset charset_of(std::string_view lc_all, std::string_view lc_ctype, std::string_view lang);
 
-/// What the bars are drawn on.
+/// The surface for the bars.
 struct Canvas {
   std::optional<std::size_t> columns = 80;  // nothing: names are not cut
   Charset charset = Charset::utf8;

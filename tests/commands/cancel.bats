@@ -24,7 +24,7 @@ hold_listening() {
   free "$K"
 }
 
-@test "who waits gets its turn" {
+@test "a waiter gets its turn" {
   hold_listening holder -k "$K"
   queue_up waiter "$K" 1 -- echo ran
   attempt cancel "$K"
@@ -52,7 +52,7 @@ listening_anew() {
   redis client list | grep cmd=blpop | grep -qv "^id=$id "
 }
 
-@test "who is stopped is told the reason, and whatever that is, on one line" {
+@test "a stopped run is told the reason, on one line whatever it is" {
   own_server
   hold holder -k "$K" --status-file "$T/status"
   wait_until listening 1
@@ -263,7 +263,7 @@ token_of_waiter() {
   free "$K"
 }
 
-@test "who has the lock reserved is asked too" {
+@test "a waiter with a reservation is asked as well" {
   hold holder -k "$K"
   queue_up waiter "$K" 1 -- "$LIB/until-file" "$T/never"
   signal STOP waiter
@@ -295,7 +295,7 @@ says_stop() {
   assert_one_stderr_line "--wait: 'soon' is not valid"
 }
 
-@test "who waits for a lock of acquire is told that no process keeps it" {
+@test "cancel of a lock of acquire says that no process keeps it" {
   attempt acquire -k "$K" --ttl 60s
   attempt cancel "$K" --wait 3s
   assert_equal "$status" 75

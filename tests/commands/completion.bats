@@ -120,7 +120,7 @@ fish_offers() {
   assert_equal "$(fish_offers '~/rlock insp' | cut -f1)" inspect
 }
 
-@test "what would be an option or a pattern is offered so that it is none" {
+@test "a key that looks like an option or a pattern is offered in a form that is neither" {
   hold holder -k 'star*'
   hold other -k --yes
   attempt completion words force-release ''
@@ -151,7 +151,7 @@ fish_offers() {
   let_go holder
 }
 
-@test "what is special in a pattern is none in a key that is typed" {
+@test "a special character of patterns is plain in a key that is typed" {
   hold holder -k "star-$K"
   attempt completion words cancel '*'
   assert_output ':words'

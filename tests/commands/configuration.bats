@@ -176,7 +176,7 @@ in_root() {
   assert_equal "$status" 64
 }
 
-@test "what is told to the job is never read as an option" {
+@test "a variable for the job is never read as an option" {
   RLOCK_KEY=other RLOCK_TOKEN=x RLOCK_FENCE=y RLOCK_HELD=0 run rlock -k "$K" -- sh -c 'echo "$RLOCK_KEY $RLOCK_HELD"'
   assert_output "$K 1"
   RLOCK_KEY=$K attempt -- true

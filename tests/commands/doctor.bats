@@ -69,7 +69,7 @@ doctor() {
   assert_success
 }
 
-@test "what it is not allowed to ask it says so, and goes on" {
+@test "a question that the server forbids is unknown, and the others go on" {
   own_server
   least_user
   doctor -S "$LEAST_URL" batch:x
@@ -176,7 +176,7 @@ replica_is_up() {
   assert_line --regexp '^fail +sentinel 1 +127.0.0.1:[0-9]+: .*NOQUORUM'
 }
 
-@test "what doctor may not ask it does not know: CONFIG that was taken away is no sign of no persistence" {
+@test "a forbidden CONFIG is unknown, not a lack of persistence" {
   own_server --save '900 1' --rename-command CONFIG ''
   doctor
   assert_equal "$status" 0

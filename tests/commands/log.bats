@@ -20,7 +20,7 @@ outcomes() {
   assert_equal "$(json 'd["locks"][0]["runs"][0]["why"]' log --json "$K")" 'No such file or directory'
 }
 
-@test "who, where, when, with which fence; how long it waited and held the lock" {
+@test "a line tells who, where, when, with which fence, how long it waited and held the lock" {
   hold first -k "$K"
   start second -k "$K" -w 60s --label two -- sh -c 'sleep 0.5; echo $RLOCK_FENCE'
   wait_queued "$K" 1
@@ -67,7 +67,7 @@ outcomes() {
   assert_output 'exited 0 lost'
 }
 
-@test "what a lock is for: who asks is told, and the log remembers it" {
+@test "the reason of a lock is shown by inspect and recorded in the log" {
   local token
   own_server
   hold holder -k "$K" --reason $'the database\nmoves'

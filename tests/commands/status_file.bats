@@ -270,7 +270,7 @@ os.execv(sys.argv[2], sys.argv[2:])' "$SOMEBODY" "$OTHERS_RLOCK" --status-file "
   assert_one_stderr_line '--status-file: cannot write'
 }
 
-@test "whatever the key is, it is JSON" {
+@test "any key gives valid JSON" {
   K=$'x"\\\e[31m\x01'$'\xff'
   with_status -- true
   assert_success

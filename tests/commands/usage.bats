@@ -53,7 +53,7 @@ refuses_option() {
   done
 }
 
-@test "what people write who come from flock gets what to write instead" {
+@test "flock's options get the ones to write instead" {
   refuses 64 'not file descriptor 9' 9
   refuses 64 'acquire -t 5m -n -k KEY --export' -t 5m -n 9
   refuses 64 'to lock new.lock as flock does: rlock -S file: -n -k new.lock -- ./job.sh' -n new.lock ./job.sh

@@ -95,7 +95,7 @@ stubborn_tree_is_killed() {
   assert_equal "$(marked_processes)" ''
 }
 
-@test "what ignores TERM is killed, the whole tree of it" {
+@test "a process that ignores TERM is killed, with its whole tree" {
   with_each stubborn_tree_is_killed "${needless[@]}"
 }
 
@@ -157,7 +157,7 @@ begins_nothing() {
   free "$K"
 }
 
-@test "what cannot be done without is missed before the job begins: 71, and nothing is held" {
+@test "a missing system call that rlock needs is noticed before the job begins: 71, and nothing is held" {
   with_each begins_nothing "${needed[@]}"
 }
 

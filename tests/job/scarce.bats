@@ -62,7 +62,7 @@ hold_mute() {
   let_go_pipe
 }
 
-@test "what could not be said to a full pipe is said when somebody reads it" {
+@test "lines for a full pipe are written once a reader takes them" {
   mkfifo "$T/late"
   exec 7<>"$T/late"
   "$PYTHON" -c 'import os

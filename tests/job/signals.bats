@@ -68,7 +68,7 @@ forwards() {
   free "$K"
 }
 
-@test "what a shell has started gets TERM once, and not again when the shell ends of it" {
+@test "a shell's children get TERM once, and not again when the shell ends of it" {
   start holder -k "$K" --grace 20s --ttl 60s -- \
     sh -c "trap 'exit 9' TERM; '$LIB/log-signals' '$T/job.log' '$T/job.end' 7 & wait"
   wait_until says "$T/job.log" started

@@ -170,7 +170,7 @@ each_way() {
 }
 
 # The members of a job whose guardian is killed are told from strangers by their descent alone.
-@test "what a killed guardian leaves is killed, and the stranger lives" {
+@test "the processes of a killed guardian's job are killed, and the stranger lives" {
   # shellcheck disable=SC2016
   of_the_shell "${slow[@]}" -- sh -c '
     (cd /; env -i setsid sleep 301 >/dev/null 2>&1 & echo $! >"$T/daemon") &

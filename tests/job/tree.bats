@@ -31,7 +31,7 @@ load ../lib/namespaces
   free "$K"
 }
 
-@test "what ignores TERM in the tree is killed after the grace" {
+@test "a process of the tree that ignores TERM is killed after the grace" {
   start holder -k "$K" -t 6s --grace 200ms -- bash -c '
     setsid bash -c "trap \"\" TERM; echo daemon; while :; do sleep 0.02; done" &
     echo started; wait'
@@ -213,7 +213,7 @@ sleeps_of() {
   sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$1/status"
 }
 
-@test "what SIGKILL does not end costs rlock and its guardian little, and is named" {
+@test "a process that SIGKILL does not end costs rlock and its guardian little, and is named" {
   local guardian before before_guardian
   ((EUID == 0)) || skip 'it takes root to run a part of the job as another user'
   hold_unkillable holder --ttl 60s

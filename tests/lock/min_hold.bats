@@ -67,7 +67,7 @@ load ../lib/rlock
   free "$K"
 }
 
-@test "what another took meanwhile stays his" {
+@test "a lock that another run took meanwhile stays with it" {
   hold holder -k "$K" --min-hold 60s --on-lost warn
   redis set "$K" thief px 30000
   let_go holder

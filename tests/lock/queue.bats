@@ -126,7 +126,7 @@ load ../lib/rlock
   assert_output first
 }
 
-@test "without a terminal, one line when the waiting begins" {
+@test "without a terminal, one line about the wait and one about its end" {
   hold holder -k "$K" --label nightly
   start waiter -k "$K" -w 60s -- true
   wait_queued "$K" 1
@@ -146,7 +146,7 @@ load ../lib/rlock
   assert_silent
 }
 
-@test "who waits for long needs little memory, and has its turn as before" {
+@test "a long wait needs little memory, and the turn comes as before" {
   hold holder -k "$K"
   queue_up waiter "$K" 1 -- echo ran
   gives_back_memory waiter

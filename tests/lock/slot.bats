@@ -33,7 +33,7 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   [[ ! -e $T/ran ]]
 }
 
-@test "who finds at a terminal that it is done reads how it ended and how to run it again, also with --quiet" {
+@test "a done slot at a terminal: the line tells how it ended and how to run it again, also with --quiet" {
   local quiet
   attempt -k "$K" --slot s -- true
   attempt -k "$K" --slot f -- sh -c 'exit 7'
@@ -48,7 +48,7 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   [[ ! -e $T/ran ]]
 }
 
-@test "who finds elsewhere that the run of the slot failed reads so, but for --quiet" {
+@test "a done slot elsewhere: a line tells that its run failed, unless --quiet" {
   attempt -k "$K" --slot f -- sh -c 'exit 7'
   attempt -k "$K" --slot f -- touch "$T/ran"
   assert_success
@@ -348,7 +348,7 @@ refused_slot() {
   done
 }
 
-@test "what cannot go together is refused" {
+@test "options that contradict each other are refused" {
   local options
   for options in '-s' '--permits 2' '--supersede' '-k another' '--history 0'; do
     read -ra more <<<"$options"

@@ -166,7 +166,7 @@ older_is_sent_away() {
   [[ ! -e $T/ran ]]
 }
 
-@test "who comes later waits behind it, undisturbed" {
+@test "a later waiter waits behind it, undisturbed" {
   own_server
   hold_stubborn holder --ttl 60s --grace 8s
   wait_until listening 1

@@ -102,7 +102,7 @@ newest_symbol() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | so
   assert_output ''
 }
 
-@test "what the Debian package says of itself" {
+@test "the fields of the Debian package" {
   is_released || return 0
   assert_equal "${DEB##*/}" "rlock_${VERSION}_$(dpkg --print-architecture).deb"
   assert_equal "$(field Package)" rlock

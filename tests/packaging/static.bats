@@ -128,7 +128,7 @@ in_root() {
   done
 }
 
-@test "what /etc/nsswitch.conf asks beyond files and DNS, the other program asks, else it is said" {
+@test "the other program asks sources of /etc/nsswitch.conf beyond files and DNS, or a line says that it cannot" {
   is_static || return 0
   build_root
   gcc -shared -fPIC -o "$T/libnss_test.so.2" -x c - <<'C'
@@ -286,7 +286,7 @@ attempt_alone() {
   assert_equal "$status" 78
 }
 
-@test "what others may have put beside it is not run" {
+@test "a program beside it that others may have put there is not run" {
   is_static || return 0
   copy_static "$T/alone"
   install -D -m 755 "$OTHER" "$T/alone/with-libraries/rlock"
@@ -303,7 +303,7 @@ attempt_alone() {
   assert_equal "$status" 69
 }
 
-@test "what a group may have put beside it is not run, unless that is root's group" {
+@test "a program beside it that a group may have put there is not run, unless that is root's group" {
   local step
   is_static || return 0
   need_root
@@ -411,7 +411,7 @@ while True:
 
 rlock_of_path() { env --default-signal rlock "$@" 3>&-; }
 
-@test "what is told of variables is told once" {
+@test "a warning about variables is printed once" {
   is_static || return 0
   tls_server
   RLOCK_TLL=5s run --separate-stderr "$RLOCK_BIN" -k "$K" -- echo ran

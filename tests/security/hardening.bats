@@ -67,7 +67,7 @@ assert_flag() {
   fi
 }
 
-@test "what the loader fills in is read-only before main begins" {
+@test "the loader's tables are read-only before main begins" {
   for program in "${PROGRAMS[@]}"; do
     run elf --program-headers
     assert_line --partial GNU_RELRO

@@ -71,7 +71,7 @@ for path in sys.argv[1:]:
   finish holder # it was also asked to stop
 }
 
-@test "who waits, and what the companions say" {
+@test "waiters and companion keys with hostile names" {
   local now name
   own_server
   now=$(now_ms)
@@ -87,7 +87,7 @@ for path in sys.argv[1:]:
   ask_everything
 }
 
-@test "what is put into a mailbox" {
+@test "messages with hostile bytes in a mailbox" {
   hold holder -k "$K" --label holder
   sleep 1.2 # it has a mailbox by now
   printf 'stop - %s' "$NASTY" | redis -x rpush "$(companion "$K" mail):$(redis get "$K")"

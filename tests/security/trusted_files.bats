@@ -117,7 +117,7 @@ refused() {
   [[ ! -e $T/ran ]]
 }
 
-@test "what is no file has no mode of its own: /dev/null, a pipe, standard input" {
+@test "a device, a pipe or standard input has no mode of its own" {
   attempt --config /dev/null -k "$K" -- true
   assert_success
   run label_with --config <(echo 'label = configured')

@@ -182,17 +182,17 @@ each_thing_in_each_place() {
   end_owner
 }
 
-@test "whatever a member of the group puts into its directory, root touches nothing else and waits for nothing" {
+@test "for any file of a group member in its directory, root touches nothing else and waits for nothing" {
   setup_locks
   each_thing_in_each_place group "$SOMEBODY" env
 }
 
-@test "whatever a member of the group puts into its directory, another member touches nothing else and waits for nothing" {
+@test "for any file of a group member in its directory, another member touches nothing else and waits for nothing" {
   setup_locks
   each_thing_in_each_place group "$SOMEBODY" as_member "$THIRD"
 }
 
-@test "whatever a user puts into a directory of his own, root touches nothing else and waits for nothing" {
+@test "for any file of a user in a directory of their own, root touches nothing else and waits for nothing" {
   setup_locks
   each_thing_in_each_place user "$SOMEBODY" env
 }
@@ -237,7 +237,7 @@ named_ends() {
   fi
 }
 
-@test "whatever another user puts in the place of a config or password file is refused soon: 78" {
+@test "any file of another user in the place of a config or password file is refused soon: 78" {
   local what
   setup_named
   for what in link dangling-link link-to-zero link-on-the-way pipe directory others-file huge-file; do
@@ -248,7 +248,7 @@ named_ends() {
   done
 }
 
-@test "whatever another user puts in the place of a status file, root writes no other file" {
+@test "for any file of another user in the place of a status file, root writes no other file" {
   local what
   setup_named
   for what in link dangling-link link-to-zero link-on-the-way directory; do

@@ -450,7 +450,7 @@ outcomes() {
   assert_equal "$status" 1
 }
 
-@test "what a lock is wanted for is seen while it is held, and remembered" {
+@test "the reason of a lock is seen while it is held, and remembered" {
   hold holder -k "$K" --reason 'the index is built anew'
   assert_equal "$(seen "$K" 'd["holders"][0]["reason"]')" 'the index is built anew'
   attempt -k "$K" -- touch "$T/ran"

@@ -95,7 +95,7 @@ a_good_history() {
   condemned_for 'r1 and r3 overlap'
 }
 
-@test "what a paused machine overlapped is excused, but not without a fence that catches it" {
+@test "an overlap of a paused machine is excused, but not without a fence that catches it" {
   a_run r1 k 1000 6000 76
   section r1 k 1100 5100 10
   fault pause-tree 2000 5000 r1
@@ -208,7 +208,7 @@ a_good_history() {
   condemned_for 'the fence of k does not grow: 20 (r1), 15 (r3)'
 }
 
-@test "who asked the old master after a failover hears of it with the next refresh; the other one holds on" {
+@test "a holder of the old master learns of a failover with its next refresh; the other one holds on" {
   a_run r1 k 1000 9000 0
   section r1 k 1100 8000 20 0
   fault failover 900 3000
@@ -232,7 +232,7 @@ a_good_history() {
   condemned_for 'r1 and r2 overlap on k (failover) with fences that do not catch it'
 }
 
-@test "who is stopped while two masters give locks may be the one who was granted last" {
+@test "while two masters grant locks, the holder that is stopped may be the one that was granted last" {
   a_run r1 k 1000 3000 0
   section r1 k 1100 1900 20 0
   fault failover 900 2000
@@ -319,7 +319,7 @@ a_good_history() {
   condemned_for 'k lay idle for 25001 ms (server faults) while somebody waited'
 }
 
-@test "what excuses an idle lock: not the blink of a bystander, more than one death, another way only so far" {
+@test "excuses of an idle lock: not the blink of a bystander, more than one death, another way only so far" {
   a_run r1 k 1000 2000 0
   section r1 k 1100 1900 10 0
   a_run r2 k 1000 9000 0

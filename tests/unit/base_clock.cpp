@@ -54,7 +54,7 @@ TEST_CASE("a deadline too far away is never") {
   CHECK_FALSE(Deadline::after(at(0), most - Millis{1}).is_never());
 }
 
-TEST_CASE("what is left of a deadline is rounded up") {
+TEST_CASE("the time left to a deadline is rounded up") {
   const auto deadline = Deadline::at(at(3'000'000));
   CHECK(deadline.left(at(0)) == Millis{3});
   CHECK(deadline.left(at(1)) == Millis{3});

@@ -40,7 +40,7 @@ TEST_CASE("a duration is rounded to the nearest millisecond") {
   CHECK(parse_duration("1.0016") == Millis{1'002});
 }
 
-TEST_CASE("what is no duration is not taken for one") {
+TEST_CASE("a text that is not a duration is refused") {
   for (const char* text :
        {"",    "s",    "ms",   "-1",  "+1", " 1",   "1 ",    "1x",     "1S",  "inf", "nan",
         "1e3", "0x10", "1h30", "1,5", ".",  "1..5", "1.2.3", "1h 30m", "m30", "1sm"}) {
@@ -71,7 +71,7 @@ TEST_CASE("a duration is said with at most two units") {
   CHECK(format_duration(Millis{187'200'000}) == "2d4h");
 }
 
-TEST_CASE("what is said of a duration can be read back") {
+TEST_CASE("a formatted duration can be parsed") {
   for (const auto* text : {"350ms", "12s", "3m12s", "5h7m", "2d4h"}) {
     CAPTURE(std::string{text});
     const auto length = parse_duration(text);

@@ -67,7 +67,7 @@ TEST_CASE("each CI system's job is known by its name and URL") {
   }
 }
 
-TEST_CASE("what is too long is cut, the name before the URL, and never an error") {
+TEST_CASE("a label that is too long is cut, the name before the URL, and never an error") {
   const Surroundings around;
   forget_ci(around);
   const std::string url = "https://ci.example.com/job/7/";

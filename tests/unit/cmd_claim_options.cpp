@@ -212,7 +212,7 @@ TEST_CASE("a label is the beginning of what was said, and printable") {
   CHECK(line.starts_with(around / "conf:1: label: 'a\\x1b' is not valid; expected "));
 }
 
-TEST_CASE("what a kind of server cannot do is refused by the name of the option") {
+TEST_CASE("an option that a kind of server lacks is refused by its name") {
   const Surroundings around;
   const auto refused = [](Words server, const Words& option) {
     server.insert(server.end(), option.begin(), option.end());
@@ -310,7 +310,7 @@ TEST_CASE("a plan's claims have one fresh token and say of each key what is want
   }
 }
 
-TEST_CASE("who is superseded is told by whom") {
+TEST_CASE("a superseded run is told by which run") {
   const Surroundings around;
   const auto claim = plan_of({"--supersede"}).claims().front();
   CHECK(claim.on_busy == store::OnBusy::queue);

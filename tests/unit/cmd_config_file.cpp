@@ -118,7 +118,7 @@ TEST_CASE("the user's file is below XDG_CONFIG_HOME, otherwise below HOME") {
   CHECK(users_ttl() == "2s");
 }
 
-TEST_CASE("who has no home has no file of their own") {
+TEST_CASE("a user without a home has no file of their own") {
   const Surroundings around;
   around.set("HOME", "");
   CHECK(users_ttl().empty());

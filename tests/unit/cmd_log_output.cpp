@@ -69,7 +69,7 @@ TEST_CASE("as JSON, each line is one object with its time, level, event, fields 
   CHECK(json["message"] == "waiting for 'a'");
 }
 
-TEST_CASE("whatever a key is called, the line is one of ASCII and valid") {
+TEST_CASE("for any key the line is valid JSON in ASCII") {
   const std::string key = "a\"b\n\xff\x1b[2J\xe2\x80\xae{}";
   const auto line = cmd::as_json_line(record("x", {{"key", key}}));
   CHECK(line.find('\n') == line.size() - 1);

@@ -65,7 +65,7 @@ TEST_CASE("a lock of a run around us is told by its key and its server, the inne
   CHECK(some.keys == std::vector{*store::LockName::from("deploy")});
 }
 
-TEST_CASE("who waits for any run around us waits for itself, whatever it holds") {
+TEST_CASE("a wait for any run around us is a wait for itself, whatever that run holds") {
   const Surroundings around;
   CHECK(cmd::outer_tokens().empty());
   around.set("RLOCK_HOLDS", "a#1\tredis://h\tdeploy\t3\nc#3\tredis://other\tx\t5");

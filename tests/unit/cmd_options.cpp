@@ -204,7 +204,7 @@ TEST_CASE("a variable of an option that only other commands' lines have is read 
   CHECK(doubts({"RLOCK_TTL=5s", "RLOCK_LABEL=x"}, of::list).empty());
 }
 
-TEST_CASE("what a job is told is no doubtful variable") {
+TEST_CASE("the variables of a job are not doubtful") {
   const auto name = *store::LockName::from("key");
   const auto token = store::Token::foreign("app@host:1/x#0");
   const store::Lease one{name, token, *store::Ttl::from(base::Millis{1000}),
@@ -221,7 +221,7 @@ TEST_CASE("what a job is told is no doubtful variable") {
   }
 }
 
-TEST_CASE("what was probably meant is near to what was written") {
+TEST_CASE("the proposal is near to the word that was typed") {
   const std::vector<std::string_view> known{"ttl", "wait", "wait-all", "inspect", "list"};
   CHECK(cmd::likely_meant("tll", known) == "ttl");
   CHECK(cmd::likely_meant("wiat", known) == "wait");         // two letters swapped

@@ -215,7 +215,7 @@ TEST_CASE("flock's names of our options mean the same, and its other options get
   CHECK(outcome({"--timeout", "5", "inspect", "a"}).starts_with("unknown option '--timeout'"));
 }
 
-TEST_CASE("what flock locks instead of a key gets a hint") {
+TEST_CASE("a file or a descriptor in place of a key gets a hint") {
   CHECK(outcome({"9"}) ==
         "rlock locks a key and not file descriptor 9; for a script: "
         "eval \"$(rlock acquire -k KEY -w forever --ttl 30m --export)\" || exit; at its end: rlock "
@@ -243,7 +243,7 @@ TEST_CASE("what flock locks instead of a key gets a hint") {
         "--supersede=waiting");
 }
 
-TEST_CASE("whatever is wrong with acquire --export, its output makes the eval fail") {
+TEST_CASE("after any failure of acquire --export, its output makes the eval fail") {
   const Surroundings around;
   const auto act = cmd::parse({"acquire", "--export", "-k", "deploy"});
   REQUIRE(std::holds_alternative<cmd::Act>(act));

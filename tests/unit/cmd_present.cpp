@@ -68,7 +68,7 @@ TEST_CASE("several holders have their own fences, and permits their number") {
   CHECK(table.find("fence    8\n") != std::string::npos);
 }
 
-TEST_CASE("who has which permit, and what it is called") {
+TEST_CASE("each holder's permit, and its name") {
   auto report = held_lock();
   report.mode = store::Mode{store::Mode::Kind::permits, 2, {"gpu:0", "gpu:1"}};
   report.holders.front().permit = 2;
@@ -91,7 +91,7 @@ TEST_CASE("who has which permit, and what it is called") {
   CHECK(Json::parse(cmd::as_json(report))["holders"][0]["permit"].is_null());
 }
 
-TEST_CASE("what a holder says that it is for is shown with it, and in the log") {
+TEST_CASE("the reason of a holder is shown with it, and in the log") {
   auto report = held_lock();
   CHECK(Json::parse(cmd::as_json(report))["holders"][0]["reason"].is_null());
   report.runs = {{Token::foreign(ours),
@@ -219,7 +219,7 @@ TEST_CASE("of several holders one whose fence is not known has no line for it") 
   CHECK(Json::parse(cmd::as_json(report))["holders"][1]["fence"].is_null());
 }
 
-TEST_CASE("what is printed is written at once, whole") {
+TEST_CASE("output is written at once, whole") {
   const Surroundings around;
   const std::string novel(100'000, 'x');
   std::string first;
@@ -235,7 +235,7 @@ TEST_CASE("what is printed is written at once, whole") {
   CHECK(all == first + novel);
 }
 
-TEST_CASE("what cannot be printed is an error, be it short or long") {
+TEST_CASE("output that cannot be written is an error, be it short or long") {
   const auto error_of = [](std::string_view text) {
     const StdoutTo full{"/dev/full"};
     try {

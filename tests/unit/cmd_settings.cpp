@@ -48,7 +48,7 @@ TEST_CASE("an empty variable counts as not set") {
   CHECK_FALSE(settings_of({}).find("ttl"));
 }
 
-TEST_CASE("what only the command line can say is not read elsewhere") {
+TEST_CASE("an option of the command line alone is not read elsewhere") {
   Surroundings around;
   around.set("RLOCK_WAIT", "10m");
   CHECK(settings_of({}, of::run).value("wait").text == "10m");
@@ -214,7 +214,7 @@ TEST_CASE("variables that nothing reads get a line, and a job's own none") {
   CHECK(warnings(of::list).find("unknown variable RLOCK_EXCLUSIV\n") != std::string::npos);
 }
 
-TEST_CASE("what a quiet user does not want to know of variables is not said") {
+TEST_CASE("with --quiet there is no warning about variables") {
   const Surroundings around;
   around.set("RLOCK_TLL", "5s");
   around.set("RLOCK_SHARED", "1");

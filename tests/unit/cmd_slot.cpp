@@ -89,7 +89,7 @@ TEST_CASE("the hour that a change of the clocks repeats is two slots") {
   CHECK(slot_named("@15m", change + 1800) == "2026-10-25T02:30+0100");
 }
 
-TEST_CASE("what divides neither the hour nor the day is no slot") {
+TEST_CASE("a period that divides neither the hour nor the day is not a slot") {
   for (const char* text : {"@", "@fortnight", "@7m", "@90m", "@0m", "@-5m", "@5h", "@24h", "@15",
                            "@15s", "@m", "@days", "@ day", "@Day", "@nightly", "@yearly"}) {
     CAPTURE(text);

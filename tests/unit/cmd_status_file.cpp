@@ -73,7 +73,7 @@ TEST_CASE("a job that died of a signal has that in place of an exit code") {
   CHECK(json["job"]["signal"] == 9);
 }
 
-TEST_CASE("what does not apply is null, and the wait goes on until the end") {
+TEST_CASE("fields that do not apply are null, and the wait lasts until the end") {
   const Json json = json_of(RunRecord{{name("a")}}, 71);
   CHECK(json["outcome"] == "failed");
   for (const char* field : {"job", "fence", "token", "held_ms", "lost_why", "why"}) {

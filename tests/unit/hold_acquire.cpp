@@ -119,7 +119,7 @@ TEST_CASE("a waiter whose reservation was taken away claims again") {
   CHECK(run.script.calls == Calls{"acquire a", "await a", "confirm a", "acquire a", "release a"});
 }
 
-TEST_CASE("what will not help to ask again is withdrawn at once") {
+TEST_CASE("a fault that another try cannot mend withdraws the claim at once") {
   for (const auto kind : {Fault::Kind::denied, Fault::Kind::unusable, Fault::Kind::misconfigured}) {
     Run run;
     run.answer(Fault{kind, "no"});

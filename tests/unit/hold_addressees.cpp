@@ -42,7 +42,7 @@ bool job_has_it(Addressees& addressees, Moment now = at(asking)) {
 
 }  // namespace
 
-TEST_CASE("who got it besides rlock tells whether the job has it") {
+TEST_CASE("the other addressees of a signal show whether the job has it") {
   struct Row {
     bool in_group;
     bool guardian;

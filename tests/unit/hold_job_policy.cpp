@@ -69,7 +69,7 @@ const std::string lost_line = "say: lost the lock 'a': gone; stopping the job";
 
 }  // namespace
 
-TEST_CASE("what a process sends is passed on: a stop to the tree, all else to the job") {
+TEST_CASE("a process's signal is passed on: a stop to the tree, all others to the job") {
   struct Row {
     int signal;
     const char* actions;
@@ -84,7 +84,7 @@ TEST_CASE("what a process sends is passed on: a stop to the tree, all else to th
   }
 }
 
-TEST_CASE("what the job has got from its sender is not passed on; a stop completes its tree") {
+TEST_CASE("a signal that the job got from its sender is not passed on; a stop completes its tree") {
   for (const int signal : {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGWINCH, SIGCONT}) {
     CAPTURE(signal);
     auto running = policy();
@@ -111,7 +111,8 @@ TEST_CASE("the rest of a tree whose group got TERM does not get it again when th
   CHECK(running.awaits_tree());
 }
 
-TEST_CASE("what the job itself sends is no order: not passed on, not counted, never a second one") {
+TEST_CASE(
+    "a signal of the job itself is not an order: not passed on, not counted, never a second one") {
   const auto by_job = [](int number) { return os::Signal{number, os::Sender::job, 4711}; };
   for (const auto heard : {Heard::yes, Heard::no}) {
     auto running = policy();
@@ -146,12 +147,12 @@ TEST_CASE("a signal goes on with its value") {
   CHECK(std::get<hold::ToJob>(actions[0]).value == 42);
 }
 
-TEST_CASE("what the kernel sends to rlock alone is passed on") {
+TEST_CASE("a signal of the kernel to rlock alone is passed on") {
   auto running = policy();
   CHECK(told(running.on_signal({SIGALRM, os::Sender::kernel}, Heard::no, start)) == "job 14");
 }
 
-TEST_CASE("what the terminal sends is passed on to a job that has not heard it") {
+TEST_CASE("a signal of the terminal is passed on to a job that did not get it") {
   struct Row {
     int signal;
     const char* actions;
@@ -199,13 +200,13 @@ TEST_CASE("a lock that is lost before the job's time is over is lost, and that t
   CHECK(told(running.on_time(at(18'000))) == "tree 15, say: it was time; stopping the job");
 }
 
-TEST_CASE("what an outer run sends its whole tree is not passed on") {
+TEST_CASE("a signal of an outer run to its whole tree is not passed on") {
   auto running = policy();
   CHECK(told(running.on_signal({SIGTERM, os::Sender::outer_run}, Heard::yes, start)).empty());
   CHECK(told(running.on_job_ended(died_of(SIGTERM), start)) == "tree 15");
 }
 
-TEST_CASE("what an outer run sent before there was a job is passed on to the job") {
+TEST_CASE("a signal of an outer run before the job began is passed on to the job") {
   auto running = policy();
   CHECK(told(running.on_signal({SIGTERM, os::Sender::outer_run}, Heard::no, start)) == "tree 15");
 }
@@ -347,7 +348,8 @@ TEST_CASE("--on-lost warn lets the job run on, and says so once") {
         "tree 15, say: the run under 'a' was cancelled by ann; stopping the job");
 }
 
-TEST_CASE("what a job leaves behind is its business, unless the job was stopped or killed") {
+TEST_CASE(
+    "processes that a job leaves behind are left alone, unless the job was stopped or killed") {
   struct Row {
     int heard;  // 0: no signal came
     os::ExitStatus status;

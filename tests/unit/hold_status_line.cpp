@@ -95,7 +95,7 @@ const std::string again = "\r\x1b[K";  // in the same line
 
 }  // namespace
 
-TEST_CASE("elsewhere than on a terminal a line is said at the start and once a minute") {
+TEST_CASE("elsewhere than on a terminal the first line comes after a second, and one each minute") {
   const Stderr elsewhere{no_terminal()};
   {
     hold::WaitingLine line{name("a\n"), {}};

@@ -269,7 +269,7 @@ TEST_CASE("a file of runs is read wherever its writing stopped") {
   CHECK(runs(memory).size() == 1);
 }
 
-TEST_CASE("what is no file is nothing that is remembered, and holds up nobody") {
+TEST_CASE("a record that is not a file counts as none, and does not block") {
   const Directory directory;
   const auto memory = directory.memory();
   const auto elsewhere = directory.file("elsewhere");

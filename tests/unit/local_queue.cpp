@@ -150,7 +150,7 @@ TEST_CASE("a holder whose process is dead stays as long as it is kept") {
   CHECK(directory.queue().holders().empty());
 }
 
-TEST_CASE("what cannot be written is an error, and leaves no entry") {
+TEST_CASE("an entry that cannot be written is an error, and leaves nothing") {
   auto queue = Queue{QueueFiles{os::Directory{}}};
   CHECK_FALSE(queue.read());
   CHECK(queue.add(entry(1)).error().number == ENOENT);

@@ -68,7 +68,7 @@ TEST_CASE("the names of a directory are all told") {
   CHECK(os::Directory{}.for_each_name([](std::string_view) {}).error().number == ENOENT);
 }
 
-TEST_CASE("who may use a directory follows from its mode") {
+TEST_CASE("the mode of a directory decides its users") {
   const Directory here;
   using With = os::Sharing::With;
   auto sharing = here.open().sharing();
@@ -149,7 +149,7 @@ TEST_CASE("a directory is made below one for those who share it, umask or not") 
   CHECK(mode_of(here / "half/ledger") == 0660);
 }
 
-TEST_CASE("what was there before keeps its mode and its owner") {
+TEST_CASE("a file that existed before keeps its mode and its owner") {
   const Directory here;
   REQUIRE(::mkdir((here / "old").c_str(), 0700) == 0);
   (void)here.write("old/ledger", "x", 0600);

@@ -84,7 +84,7 @@ TEST_CASE("a pipe is written to, not replaced") {
   CHECK(os::replace_contents("/dev/null", "text"));
 }
 
-TEST_CASE("what cannot be made says why") {
+TEST_CASE("a file that cannot be made has a reason") {
   const Directory here;
   CHECK(os::can_create(here.path).error().number == EISDIR);
   CHECK(os::can_create(here / "none/file").error().number == ENOENT);

@@ -67,7 +67,7 @@ TEST_CASE("a program that shed its memory goes on as before") {
   CHECK_THROWS_AS(std::stoi("no number"), std::invalid_argument);
 }
 
-TEST_CASE("who waits for long gives back the pages of the program, and nobody else does") {
+TEST_CASE("a long wait gives back the pages of the program, and nothing else does") {
   constexpr Millis long_time{60'000};
   const auto at_once = Deadline::at(base::now());
   const auto [before_question, after_question] = around_a_sleep(Deadline::never(), long_time);

@@ -50,7 +50,7 @@ TEST_CASE("a process cannot lie with its name") {
   }
 }
 
-TEST_CASE("what is no line of a process is none") {
+TEST_CASE("a text that is not a line of a process is none") {
   const std::string whole = stat("42", "sleep", "S", "7", "99");
   CHECK_FALSE(process_in(""));
   CHECK_FALSE(process_in("42"));
@@ -90,7 +90,7 @@ TEST_CASE("children from before are not of the tree, nor their descendants") {
   CHECK(pids(descendants(all, 1, {4})) == std::vector<pid_t>{2, 3, 4, 5});  // no child of ours
 }
 
-TEST_CASE("who lives is killed before the many dead are reaped") {
+TEST_CASE("a living process is killed before the many dead are reaped") {
   const pid_t parent = ::fork();
   if (parent == 0) {
     for (int i = 0; i < 1'000; ++i) {

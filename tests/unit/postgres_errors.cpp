@@ -61,7 +61,8 @@ TEST_CASE("passwords in the options of a URL are no more shown than those before
   CHECK(word.substr(secrets[1].begin, secrets[1].end - secrets[1].begin) == "three");
 }
 
-TEST_CASE("what a URL has of a password is known; one that libpq refuses is refused without it") {
+TEST_CASE(
+    "a password in a URL is noticed; a URL that libpq refuses is refused without its password") {
   const auto parsed = [](std::string_view text) { return postgres::database_in(*cut_url(text)); };
   REQUIRE(parsed("postgresql://h/db"));
   CHECK_FALSE(parsed("postgresql://h/db")->has_password);

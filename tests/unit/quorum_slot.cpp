@@ -80,7 +80,7 @@ TEST_CASE("later runs find done what a majority heard, whichever server is down 
   }
 }
 
-TEST_CASE("what a minority granted and was taken back is no attempt") {
+TEST_CASE("a grant of a minority that was taken back is not an attempt") {
   Fleet fleet{3};
   const auto other = claim_of("other").token;
   fleet.servers[0].owner = fleet.servers[1].owner = other;

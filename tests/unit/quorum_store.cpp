@@ -80,7 +80,7 @@ TEST_CASE("a second client is told who has the lock, and leaves nothing behind")
   for (const auto& server : fleet.servers) CHECK(server.owner == first.token);
 }
 
-TEST_CASE("who stands in no queue asks again after a while, unless its limit ends before") {
+TEST_CASE("a waiter in no queue asks again after a while, unless its limit ends before") {
   Fleet fleet{3};
   for (auto& server : fleet.servers) server.owner = claim_of("other").token;
   const auto store = fleet.open();
@@ -140,7 +140,7 @@ TEST_CASE("a release is one where fewer than a majority may have the lock still"
       store->release(lease->name, claim_of("another").token, {}, within(1'000))));
 }
 
-TEST_CASE("what a minority granted to a waiter is kept for a moment, then given back") {
+TEST_CASE("a grant of a minority is kept for a moment, then given back") {
   Fleet fleet{3};
   fleet.servers[0].owner = fleet.servers[1].owner = claim_of("other").token;
   const auto store = fleet.open();

@@ -172,7 +172,7 @@ TEST_CASE("a word to a waiter that comes before it listens is not missed") {
   CHECK(std::get<Notice>(turn).why == "cancelled by ann");
 }
 
-TEST_CASE("who was quicker keeps the lock, and the other one looks again") {
+TEST_CASE("the quicker claim keeps the lock, and the other one looks again") {
   Fleet fleet;
   fleet.server.before_swap = [&] { (void)Fleet::granted(*fleet.other, claim("b")); };
   const auto attempt = fleet.one->try_acquire(claim("a", OnBusy::give_up), soon());
@@ -305,7 +305,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what is remembered of a record answers no question by itself") {
+TEST_CASE("a remembered record answers no question by itself") {
   Fleet fleet;
   const auto lease = Fleet::granted(*fleet.one, claim("a"));
   REQUIRE(fleet.admin->force_release(name, {lease.token}, "ann", soon()));
@@ -370,7 +370,7 @@ TEST_CASE("a holder hears a word once, whether it is posted, in the record, or b
   CHECK_FALSE(late->take());
 }
 
-TEST_CASE("who cancels hears the holder's last word, also where the post was lost") {
+TEST_CASE("cancel gets the holder's last word, also if the post was lost") {
   for (const bool loses_posts : {false, true}) {
     CAPTURE(loses_posts);
     Fleet fleet;
@@ -448,7 +448,7 @@ TEST_CASE("a record that is none is never overwritten") {
   CHECK(fleet.server.writes == 0);
 }
 
-TEST_CASE("what a later version has added to a record outlives our changes") {
+TEST_CASE("lines of a later version in a record outlive our changes") {
   Fleet fleet;
   fleet.server.records["k"] = {"rlock\t1\nweather\tfine", 3};
   const auto lease = Fleet::granted(*fleet.one, claim("a"));

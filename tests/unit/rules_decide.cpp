@@ -228,7 +228,7 @@ TEST_CASE("a dead waiter at the head: the next one hears of it") {
   CHECK(lock.posts == Posts{{"d", "next"}});
 }
 
-TEST_CASE("who lost its place comes back before those who came after it") {
+TEST_CASE("a waiter that lost its place comes back before later ones") {
   Lock lock;
   (void)lock.granted(claim("a"));
   const Queued first = lock.queued(claim("b"));
@@ -247,7 +247,7 @@ TEST_CASE("who lost its place comes back before those who came after it") {
   CHECK_FALSE(lock.granted(claim("b"), first.ticket).again);
 }
 
-TEST_CASE("who was sent away after it had been woken hears of that, and gets nothing") {
+TEST_CASE("a waiter that was dismissed after its wake is told, and gets nothing") {
   Lock lock;
   (void)lock.granted(claim("a"));
   const Queued mine = lock.queued(claim("b"));
@@ -378,7 +378,7 @@ TEST_CASE("modes that do not go together") {
   CHECK(std::get<ModeConflict>(lock.enter(claim("c", two))).token == named("b"));
 }
 
-TEST_CASE("what is given back") {
+TEST_CASE("the answer to a release") {
   Lock lock;
   CHECK(lock.leave("a") == Own::nobodys);
   (void)lock.granted(claim("b"));
@@ -506,7 +506,7 @@ TEST_CASE("force-release of one among several") {
   CHECK(lock.state.holders.size() == 1);
 }
 
-TEST_CASE("who holds or waits is asked to stop, and says when it has") {
+TEST_CASE("holders and waiters are asked to stop, and say when they have") {
   Lock lock;
   (void)lock.granted(claim("a"));
   (void)lock.queued(claim("b"));

@@ -88,7 +88,7 @@ TEST_CASE("a permit is the lowest that is free") {
   CHECK(free_permit({}, shared) == 0);
 }
 
-TEST_CASE("whom the last of a queue waits for") {
+TEST_CASE("the holders and waiters that the last of a queue waits for") {
   struct Row {
     const char* queue;
     int awaited;  // -1: it holds the lock

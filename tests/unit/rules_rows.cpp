@@ -290,7 +290,7 @@ TEST_CASE("a roll call") {
   CHECK(after.queue[64].believed == now + 20'000);
 }
 
-TEST_CASE("what is remembered of who leaves") {
+TEST_CASE("the record of a run that leaves") {
   const auto remembering = [](std::vector<RememberedRun> runs) {
     return [runs = std::move(runs)](LockState& made) {
       made.runs = runs;
@@ -340,7 +340,7 @@ TEST_CASE("what is remembered of who leaves") {
   CHECK(after.runs_end == now + 600'000);
 }
 
-TEST_CASE("what the end of a run makes of its slot at a server") {
+TEST_CASE("the state of a slot at a server after each end of its run") {
   using End = Parting::SlotEnd;
   const auto slot_of = [](const LockState& made) {
     REQUIRE(made.slots.size() == 1);

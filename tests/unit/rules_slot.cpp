@@ -62,7 +62,7 @@ TEST_CASE("a run that never was leaves the slot as it was before") {
   }
 }
 
-TEST_CASE("what the end of a run makes of its slot") {
+TEST_CASE("the state of a slot after each end of its run") {
   struct Row {
     const char* what;
     SlotState before;

@@ -73,7 +73,7 @@ TEST_CASE("the newest first, and no more than are remembered") {
   CHECK(runs.back().fence == 11);
 }
 
-TEST_CASE("what is older than its --history is left out, but not what goes on") {
+TEST_CASE("a run older than its --history is left out, unless it is still running") {
   const Millis second{1000};
   const auto ended = ended_run("a", 1, 1000, 2000, second);
   CHECK(runs_in({ended}, {}, {}, 3000).size() == 1);

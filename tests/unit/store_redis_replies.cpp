@@ -264,7 +264,8 @@ TEST_CASE("BLPOP is told a time in seconds, never 0, which would be for ever") {
   CHECK(blocking_pop("k", Millis{-5}) == Command{"BLPOP", "k", "0.001"});
 }
 
-TEST_CASE("what a proxy says of a server that it cannot reach passes, in any case of letters") {
+TEST_CASE(
+    "a proxy's words for a server that it cannot reach are temporary, in any case of letters") {
   for (const char* error :
        {"no upstream host", "upstream failure", "ERR Connection refused", "Connection timed out",
         "ERR server closed connection", "ERR No route to host", "ERR Host is unreachable"}) {

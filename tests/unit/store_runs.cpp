@@ -15,7 +15,7 @@ constexpr std::int64_t now = 9000;
 
 }  // namespace
 
-TEST_CASE("what a claim and a release write is read back") {
+TEST_CASE("the record of a claim and a release is read back") {
   const std::string open = "7\tu@h:1/x#1\t1000\t" + store::fields_of_claim(Millis{250}, "") + "\t";
   CHECK(open == begun);
   for (const Kind kind : {Kind::exited, Kind::signalled, Kind::lost, Kind::cancelled,
@@ -84,7 +84,7 @@ TEST_CASE("a line that no rlock wrote is no run") {
   CHECK(run_in(begun + "\t4000\tlost\t", now, false)->outcome == store::RunOutcome{Kind::lost});
 }
 
-TEST_CASE("what a run is for stands last, before and after its end") {
+TEST_CASE("the reason of a run is the last field, before and after its end") {
   CHECK(run_in(begun, now, true)->reason.empty());
   const auto open = run_in(begun + "\tthe database moves", now, true);
   CHECK(open->reason == "the database moves");

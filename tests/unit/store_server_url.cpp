@@ -126,7 +126,7 @@ TEST_CASE("of every option either the value is shown or neither name nor value")
   }
 }
 
-TEST_CASE("what may be a password in a garbled URL is not shown") {
+TEST_CASE("a part of a garbled URL that may be a password is not shown") {
   CHECK(public_text("redis://user:hunter2") == "redis://…");
   CHECK(public_text("redis://:hunter2") == "redis://…");
   CHECK(public_text("redis://h:123456") == "redis://…");

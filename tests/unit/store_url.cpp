@@ -71,7 +71,7 @@ TEST_CASE("%-escapes are decoded, broken ones refused") {
   CHECK_FALSE(percent_decoded("%+1"));
 }
 
-TEST_CASE("what is encoded has no slash and no leading dot, and is read back") {
+TEST_CASE("an encoded text has no slash and no leading dot, and is read back") {
   CHECK(percent_encoded("..") == "%2E.");
   CHECK(percent_encoded("a/b c") == "a%2Fb%20c");
   CHECK(percent_encoded("aZ09-_:+@=,.") == "aZ09-_:+@=,.");
@@ -98,7 +98,7 @@ TEST_CASE("hosts may be several, have ports, and be IPv6 addresses") {
         RedisServer::Nodes{at("a", "1"), at("::1", "2"), at("fe80::1", "6379"), at("b", "6379")});
 }
 
-TEST_CASE("what is no host or no port is refused") {
+TEST_CASE("a text that is not a host or a port is refused") {
   CHECK(fault_of("redis://[::1") == "a '[' without its ']'");
   CHECK(fault_of("redis://") == "no host");
   CHECK(fault_of("redis://a,,b") == "no host");

@@ -83,7 +83,7 @@ in_order() {
   order=$(paste -sd ' ' "$T/order")
 }
 
-@test "who waits is served in the order of arrival, where the store keeps one" {
+@test "waiters are served in the order of arrival, if the store keeps one" {
   local order
   if ! can 'first come, first served'; then return; fi
   in_order

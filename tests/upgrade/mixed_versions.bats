@@ -239,7 +239,7 @@ replaces() {
   each_way replaces
 }
 
-@test "what one keeps with --min-hold is taken for the other, and what one limits with --max-waiters is full" {
+@test "a lock that one version keeps with --min-hold is taken for the other, and a queue that one limits is full" {
   local first second
   while read -r first second; do
     as "$first" attempt -k "$K:$first" --min-hold 30s -- true

@@ -19,11 +19,11 @@ std::string private_directory() {
   std::string alone = own->path + "/rlock";
   if (os::is_private_directory(alone).value_or(false)) return alone;
   const auto is_ours = os::is_private_directory(shared);
-  // Earlier versions have the locks of root here, too. Where it is in use, it stays so until the
-  // host restarts: what runs there excludes us, and what is remembered there counts.
+  // Earlier versions also have the locks of root here. If it is in use, it stays in use until the
+  // host restarts: runs there must exclude us, and their records count.
   if (is_ours.value_or(false)) return shared;
-  // What goes with a session loses the locks of the jobs that outlive it, and cron's jobs before
-  // the next one would not find them: only where another user has taken the shared name.
+  // A directory that ends with the session loses the locks of jobs that outlive it, and cron's
+  // later jobs would not find them. So use it only if another user has taken the shared name.
   const bool is_taken = is_ours.has_value();
   return own->lasts || is_taken ? alone : shared;
 }

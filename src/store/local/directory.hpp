@@ -25,7 +25,7 @@ struct LocalDirectory {
 
 namespace local {
 
-/// What a file: URL names.
+/// The directory that a file: URL names.
 base::Result<LocalDirectory, BadUrl> directory_in(const Url& url);
 
 /// For the gates of locks that live on `server`, a text that names it.
@@ -41,7 +41,7 @@ std::optional<LockName> name_of(std::string_view file_name);
 /// does not exist: if not, it is an empty one.
 Result<os::Directory> open_directory(const LocalDirectory& directory, os::Missing missing);
 
-/// What the system refused in the directory `path`, or why what is there must not be used.
+/// The system's refusal in the directory `path`, or the reason why its contents must not be used.
 Fault fault_of(const std::string& path, const os::Error& error);
 
 }  // namespace local

@@ -1,4 +1,4 @@
-// What others know of this room: locks of this host, without a server.
+// The interface of this room: locks of this host, without a server.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ inline constexpr Features features{Feature::shared, Feature::permits, Feature::m
                                    Feature::max_waiters, Feature::supersede};
 
 std::unique_ptr<LockStore> open_store(const LocalDirectory& directory);
-/// What operators ask of the locks.
+/// The requests of operators.
 std::unique_ptr<LockAdmin> open_admin(const LocalDirectory& directory);
 
 /// Takes and releases the lock `name` to see whether that can be done here.

@@ -25,7 +25,7 @@ constexpr std::size_t most_forgotten = 16;
 // Directories that go with the last process: the lock's own, the server's, that of all gates.
 constexpr int levels_of_gates = 3;
 
-/// The lock's own directory; none if it is not there, or not any more.
+/// The lock's own directory; none if it does not exist, or no longer.
 Result<os::Directory> directory_of(const LocalDirectory& locks, const std::string& file,
                                    os::Missing missing) {
   const auto above = open_directory(locks, missing);
@@ -90,7 +90,7 @@ LockDir::~LockDir() {
     (void)write_ledger();  // else the next process lists the directory
   }
   file_.reset();
-  // What is there and unread will wake it, and its age tells whether it answers.
+  // An unread message will wake it, and the message's age tells whether it answers.
   if (!woken_) return;
   const auto pipe = files().pipe_of(*woken_);
   // After the clock was set back, the time of the last post says nothing: start it anew.

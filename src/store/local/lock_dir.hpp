@@ -43,8 +43,8 @@ class LockDir {
   /// Takes all of it away when this is destroyed, if nobody has used the lock for so long that
   /// nothing of it is to be remembered.
   void forget_if_over();
-  /// The same for some of the locks in `directory`. Whoever makes a new one does it, so that they
-  /// do not become more and more.
+  /// The same for some of the locks in `directory`. A process that makes a new lock calls this, so
+  /// that their number stays bounded.
   static void forget_some(const LocalDirectory& directory);
   /// Whether nobody has used the lock before, as far as anything tells.
   [[nodiscard]] bool is_new() const { return is_new_; }
@@ -68,7 +68,7 @@ class LockDir {
   /// this process dies in between, the end of its pipe says as much.
   void wake(std::uint64_t ticket) { woken_ = ticket; }
   [[nodiscard]] bool has_woken() const { return woken_.has_value(); }
-  /// Whether this is a gate, whose holders must answer, too.
+  /// Whether this is a gate, whose holders also must answer.
   [[nodiscard]] bool is_gate() const { return is_gate_; }
   /// Writes to the holders; lives() then says whether they read it.
   void ask_holders();

@@ -330,7 +330,7 @@ os::Result<os::Done> Memory::write_slot(const RememberedSlot& slot) const {
   const auto records = Records::open(directory_, slots_file, os::Missing::create, longest_slots);
   if (!records) return records.error();
   auto index = index_of(*records, slot.id);
-  // Slots are exclusive: whoever writes has the lock, so that no other one goes on.
+  // Slots are exclusive: the writer holds the lock, so no other run is active.
   for (std::size_t i = 0; !index && i < records->size(); ++i) {
     if (is_past((*records)[i], wall_now())) index = i;
   }

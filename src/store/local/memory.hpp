@@ -1,4 +1,4 @@
-// What is remembered of a lock in its directory: its last runs, and which slots are done.
+// The records of a lock in its directory: its last runs, and the slots that are done.
 #pragma once
 
 #include <cstdint>

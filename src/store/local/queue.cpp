@@ -7,7 +7,7 @@ namespace store::local {
 os::Result<os::Done> Queue::read(std::optional<Tickets> known) {
   if (!known) return list();
   tickets_ = *std::move(known);
-  // Whoever was killed before it wrote a grant has none, as names tell.
+  // A process that was killed before it wrote its grant holds nothing, as the names show.
   for (const std::uint64_t each : std::vector{tickets_.holders()}) {
     if (!files_.is_granted(each)) tickets_.mark_waiter(each);
   }

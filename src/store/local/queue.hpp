@@ -23,8 +23,8 @@ class Queue {
  public:
   /// Empty until it is read.
   explicit Queue(QueueFiles files) : files_{std::move(files)} {}
-  /// Nothing is `known`: lists the directory. What is known says of every ticket there that it is
-  /// there, and of every holder that it holds; of what it says besides, nothing need be true.
+  /// Without `known`, lists the directory. `known` has every ticket of the directory and marks
+  /// every holder; its other entries may be outdated.
   os::Result<os::Done> read(std::optional<Tickets> known = std::nullopt);
   /// All tickets that there may be.
   [[nodiscard]] const Tickets& tickets() const { return tickets_; }
@@ -54,8 +54,8 @@ class Queue {
     return tickets_.last_before(at_the_end).value_or(0);
   }
 
-  // To be written down in tickets() before it is done, so that whoever comes after us finds it
-  // there, should we be killed over it.
+  // Recorded in tickets() before the change, so that the next process finds it there if we are
+  // killed meanwhile.
   void expect(std::uint64_t ticket);
   void expect_grant(std::uint64_t ticket);
   void expect_no_grant(std::uint64_t ticket) { tickets_.mark_waiter(ticket); }

@@ -43,16 +43,15 @@ struct QueueEntry {
 std::vector<std::uint64_t> numbers_in(std::string_view text);
 /// With leading zeros, so that names sort and numbers replace each other whole.
 std::string twenty_digits(std::uint64_t number);
-/// Who an entry is: its mode, when it came, the names of permits that have some, its token, and its
-/// slot.
+/// The description of an entry: its mode, its arrival, the names of its permits if they have some,
+/// its token, and its slot.
 std::string text_of(const QueueEntry& entry);
 /// An entry without ticket and grant; nothing if the text is none.
 std::optional<QueueEntry> entry_in(std::string_view text);
 
 // ---- the files -------------------------------------------------------------------------------
 
-/// What the names in the directory tell of an entry before anything is read: its process may be
-/// gone.
+/// The facts about an entry in the names of the directory's files. Its process may be gone.
 struct TicketNames {
   std::uint64_t ticket;
   bool granted = false;  // it holds
@@ -81,7 +80,7 @@ class QueueFiles {
   [[nodiscard]] os::Result<os::NamedPipe> create(const QueueEntry& entry) const;
   /// Whether its name in the directory says that it holds.
   [[nodiscard]] bool is_granted(std::uint64_t ticket) const;
-  /// What was granted.
+  /// Writes what the entry was granted.
   [[nodiscard]] os::Result<os::Done> write_grant(const QueueEntry& entry) const;
   void remove_grant(std::uint64_t ticket) const;
   void remove(std::uint64_t ticket) const;

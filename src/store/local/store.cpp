@@ -175,7 +175,7 @@ class LocalStore final : public LockStore {
     return own_ ? std::optional{own_->ticket} : std::nullopt;
   }
 
-  /// What was posted to us while we wait.
+  /// Reads the messages that arrived while we wait.
   void hear() {
     for (const auto& line : own_->pipe.take()) {
       if (!sent_away_) sent_away_ = notice_in(line);
@@ -208,7 +208,7 @@ class LocalStore final : public LockStore {
     if (!lock) return std::move(lock).error();
     const QueueEntry* entry = find(*lock, token);
     if (entry == nullptr || !entry->holds()) return taken_away();
-    // Who waits for the slot need not wait any more.
+    // The waiters for a slot that is done can stop waiting.
     auto view = LockView::of(*lock, parting.slot ? Waiters::all : Waiters::first, entry->ticket,
                              parting.slot ? parting.slot->slot.id : std::string{});
     if (!view) return std::move(view).error();

@@ -60,9 +60,9 @@ class Tickets {
   std::vector<std::uint64_t> holders_;
 };
 
-/// What a process says of the directory when it unlocks it. It has every ticket that is there and
-/// marks every holder; of what it has, some may be gone. That is so as long as fence and ticket are
-/// the last ones that were given, and as nobody changed the directory.
+/// A process's summary of the directory when it unlocks it. It has every ticket of the directory
+/// and marks every holder; some of its entries may be gone. It is valid while fence and ticket are
+/// the last ones that were given, and while the directory is unchanged.
 struct Outline {
   Fence last_fence;
   std::uint64_t last_ticket;
@@ -71,8 +71,8 @@ struct Outline {
 
   bool operator==(const Outline&) const = default;
 };
-/// At most so long is its text; beyond that, or with more holders than a few, it is empty: whoever
-/// reads it has to list the directory.
+/// The longest text of it. A longer one, or one with more than a few holders, is replaced by an
+/// empty one, and its reader lists the directory.
 inline constexpr std::size_t longest_outline = 1000;
 std::string text_of(Outline outline);
 /// Nothing if the text makes no sense.

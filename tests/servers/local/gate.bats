@@ -50,7 +50,7 @@ wait_at_gate() {
   assert_equal "$(wc -l <"$T/ran")" 40
 }
 
-@test "who waits behind the gate is told so" {
+@test "a waiter behind the gate is told so" {
   hold holder -k "$K"
   wait_at_server first true
   start second --local-gate -k "$K" -w 60s -- true
@@ -82,7 +82,7 @@ wait_at_gate() {
   assert_equal "$(paste -sd ' ' "$T/order")" 'a b a a'
 }
 
-@test "who leaves the gate, or is killed at it or at the server, holds up nobody" {
+@test "a process that leaves the gate, or is killed at it or at the server, blocks no other" {
   hold holder -k "$K"
   wait_at_server head touch "$T/ran"
   wait_at_gate left touch "$T/ran"
@@ -115,7 +115,7 @@ wait_at_gate() {
   [[ ! -e $T/ran ]]
 }
 
-@test "what the gate would hide is refused together with it, and so is file:" {
+@test "options whose effect the gate would hide are refused together with it, and so is file:" {
   attempt --local-gate --max-waiters 3 -w 1s -k "$K" -- true
   assert_equal "$status" 64
   assert_one_stderr_line '--max-waiters'
@@ -140,7 +140,7 @@ wait_at_gate() {
   [[ ! -e $place && ! -e ${place%/*} ]]
 }
 
-@test "who was stopped at the gate is passed" {
+@test "a process that was stopped at the gate is passed" {
   hold holder -k "$K"
   wait_at_server head true
   wait_at_gate stuck true
@@ -156,7 +156,7 @@ wait_at_gate() {
   assert_success
 }
 
-@test "who was stopped while it waits at the server for all behind the gate is passed" {
+@test "a process that was stopped while it waits at the server for all behind the gate is passed" {
   hold holder -k "$K"
   wait_at_server stuck true
   wait_at_gate waiter echo 'my turn'
@@ -189,7 +189,7 @@ wait_at_gate() {
   assert_success
 }
 
-@test "who waits at the server and answers is not passed, however long that takes" {
+@test "a process that waits at the server and answers is not passed, however long that takes" {
   own_server
   hold holder -k "$K"
   wait_at_server head true
@@ -262,7 +262,7 @@ in_own_run() {
   attempt_in "${INSIDE[@]}" bash -euc "mount -t tmpfs -o mode=755 tmpfs /run; $1"
 }
 
-@test "whatever stands in the place of the gate's directories and files, a waiter goes without, and touches nothing else" {
+@test "with any file in the place of the gate's directories and files, a waiter goes without, and touches nothing else" {
   # The name of the directory of this server's gates: FNV-1a.
   GATES=$("$PYTHON" -c 'import os; h = 0xcbf29ce484222325
 for c in os.environ["RLOCK_SERVER"].encode(): h = (h ^ c) * 0x100000001b3 % 2**64

@@ -129,7 +129,7 @@ load ../../lib/others
   [[ -e $T/locks/$K/readme ]]
 }
 
-@test "what root makes in a user's directory is the user's: neither is in the other's way" {
+@test "files that root makes in a user's directory belong to the user: neither blocks the other" {
   let_others_in
   install -d -o "$SOMEBODY" "$T/locks"
   hold holder -k "$K"
@@ -187,7 +187,7 @@ load ../../lib/others
   done
 }
 
-@test "what is remembered stays while somebody uses the lock, and for as long as it is to be" {
+@test "records stay while the lock is in use, and for as long as --history says" {
   attempt -k "$K" -- true
   touch -d '2 days ago' "$T/locks/$K/"*
   attempt log "$K"
@@ -200,7 +200,7 @@ load ../../lib/others
   let_go holder
 }
 
-@test "what stands in place of the memory keeps nobody from the lock; a slot that cannot be written down is not run" {
+@test "another file in place of the records blocks no lock; a slot that cannot be recorded is not run" {
   attempt -k "$K" -- true
   rm "$T/locks/$K/runs"
   echo precious >"$T/precious"

@@ -4,7 +4,7 @@ load ../../lib/rlock
 load ../../lib/local
 load ../../lib/namespaces
 
-@test "what killed processes left is taken away by the next one" {
+@test "the files of killed processes are removed by the next one" {
   local number
   hold holder -k "$K" --history 0
   for number in 1 2 3; do
@@ -105,7 +105,7 @@ load ../../lib/namespaces
   let_go three
 }
 
-@test "who comes to a long line reads no more files than who comes to a short one" {
+@test "a newcomer reads as many files in a long queue as in a short one" {
   local number short
   hold holder -k "$K"
   for number in 1 2; do
@@ -134,7 +134,7 @@ reads_to_join() {
   finish joiner
 }
 
-@test "who cannot get at the line, because somebody was stopped at it, hears of ^C and does not wait for ever" {
+@test "a claim that cannot enter the queue, because a process was stopped at it, ends on ^C and does not wait for ever" {
   local interrupted
   attempt -k "$K" -- true
   launch stopped flock --no-fork "$(find "$T/locks" -name ledger)" sleep 60
@@ -187,7 +187,7 @@ token_of() {
   json "[each['token'] for each in d['holders'] if '$label' in each['token']][0]" inspect --json "$K"
 }
 
-@test "who waited in a directory that was removed takes nobody's place in the new one" {
+@test "a waiter of a directory that was removed takes no place in the new one" {
   hold old -k "$K" --ttl 500ms
   start stuck -k "$K" -w 60s -- true
   wait_until in_line 1
@@ -284,7 +284,7 @@ token_of() {
   assert_equal "$(paste -sd ' ' "$T/order")" 'first second'
 }
 
-@test "who waits for long on this host needs little memory, and has its turn as before" {
+@test "a long wait on this host needs little memory, and the turn comes as before" {
   hold holder -k "$K"
   start waiter -k "$K" -w 60s -q -- echo ran
   wait_until in_line 1

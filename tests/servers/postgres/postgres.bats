@@ -180,7 +180,7 @@ own_database() {
   done
 }
 
-@test "what the server cannot do in time is cancelled: no process of it is left behind" {
+@test "a statement that takes too long is cancelled: no process of it is left behind" {
   local number what
   start_postgres
   attempt -k "$K" -- true

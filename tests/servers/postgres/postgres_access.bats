@@ -235,7 +235,7 @@ shadow_everything() {
     end \$\$" >/dev/null
 }
 
-@test "what another user of the database has put into the search path is never run with rlock's rights" {
+@test "another user's functions on the search path never run with rlock's rights" {
   start_postgres
   sql 'create database app'
   export PGDATABASE=app RLOCK_SERVER="postgresql:///app?host=$PG&user=postgres"

@@ -77,7 +77,7 @@ wait_in_vain() {
   token=$(grep -oE '[^" ]+#[0-9a-f]{40}' "$T/wire" | head -n 1)
 }
 
-@test "what a server does of an earlier try after that was taken back is taken back by the next" {
+@test "a late effect of an earlier try that was taken back is taken back by the next" {
   local token
   start_quorum
   wait_in_vain

@@ -162,7 +162,7 @@ node_has_line() {
   [[ ! -e $T/ran ]]
 }
 
-@test "who waits for long at a quorum needs little memory, and has its turn as before" {
+@test "a long wait at a quorum needs little memory, and the turn comes as before" {
   start_quorum
   hold holder -k "$K"
   in_line waiter 1 -- echo ran

@@ -73,7 +73,7 @@ slot_at_is() {
   assert_equal "$(cat "$T/first.out" "$T/second.out")" 's 2'
 }
 
-@test "what a server missed of the runs for a slot does not make their number smaller" {
+@test "runs for a slot that a server missed do not make their number smaller" {
   local run number
   start_quorum
   for run in 1 2 3 4; do
@@ -169,7 +169,7 @@ line_of_node_says_attempt() {
   assert_output 's 1'
 }
 
-@test "what one server of three says was taken away is not lost, if its holder ends it" {
+@test "a lock that one server of three calls taken away is not lost, if its holder ends it" {
   start_quorum
   hold holder -k "$K" --slot s -t 60s
   attempt -S "unix://${NODES[0]}/redis.sock" force-release --yes --wait 0s "$K"

@@ -278,7 +278,7 @@ something_needs() {
   [[ ! -e $T/ran ]]
 }
 
-@test "what else a command needs it says: list scans, --sync-replicas waits, another database is selected" {
+@test "the rights of some commands: list scans, --sync-replicas waits, another database is selected" {
   local port master
   port=$(free_port)
   own_server --bind 127.0.0.1 --port "$port" --repl-diskless-sync-delay 0

@@ -89,7 +89,7 @@ auths() {
   [[ ! -e $T/ran && -z $(auths "$other") ]]
 }
 
-@test "what that line says helps: a password file of its own, none, or the server on the command line" {
+@test "the advice of that line helps: a password file of its own, none, or the server on the command line" {
   local mine=$SERVER other
   file_of_config
   other=unix://$SERVER/redis.sock

@@ -199,7 +199,7 @@ replica_of() {
   done
 }
 
-@test "what a grant's own server could not confirm, no other one can" {
+@test "a grant that its own server could not confirm, no other one can confirm" {
   local owner replica
   start_cluster
   owner=$(owner_of "$K")

@@ -94,7 +94,7 @@ two_questions() {
   stop_proxy
 }
 
-@test "what an operator asks is asked again when its answer is lost, and no harm is done by that" {
+@test "an operator's request is repeated when its answer is lost, and no harm is done by that" {
   setup_faults
   start holder -k "$K" -- "$LIB/until-file" "$T/holder.go" 6
   wait_until says "$T/holder.out" started

@@ -5,7 +5,7 @@ load ../../lib/rlock
 load ../../lib/hostile
 load ../../lib/quorum
 
-@test "what is no Redis at all" {
+@test "a server that is not Redis at all" {
   start_hostile
   survey http noise zeros noise-forever
   all_refused
@@ -64,7 +64,7 @@ load ../../lib/quorum
   stop_hostile
 }
 
-@test "what a server says of itself is made printable, and cut" {
+@test "a server's words about itself are made printable, and cut" {
   start_hostile
   survey info-escape
   all_refused

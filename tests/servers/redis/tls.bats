@@ -103,7 +103,7 @@ fails_with() {
   assert_output ran
 }
 
-@test "whom the system trusts is trusted without cacert, and nobody else" {
+@test "a CA that the system trusts is trusted without cacert, and no other" {
   tls_server
   fails_with 69 'certificate is not accepted' -- "$TLS_URL"
   SSL_CERT_FILE=$T/ca.crt attempt -S "$TLS_URL" -k "$K" -- echo ran

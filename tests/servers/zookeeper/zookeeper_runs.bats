@@ -59,7 +59,7 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   assert_equal "$(json 'd["locks"][0]["runs"][0]["why"]' log --json "$K")" 'No such file or directory'
 }
 
-@test "who, when, how long it waited and held the lock" {
+@test "the log tells who, when, how long it waited and held the lock" {
   local fence
   hold first -k "$K"
   # shellcheck disable=SC2016
@@ -152,7 +152,7 @@ node_count() { four_letters "$ZK_PORT" srvr | sed -n 's/^Node count: //p'; }
   assert_less $((took - 10)) "$(json 'd["locks"][0]["runs"][0]["held_ms"]' log --json "$K")" # two clocks: to the millisecond
 }
 
-@test "what is older than its --history is not shown, and goes with the next run" {
+@test "a run older than its --history is not shown, and the next run deletes it" {
   attempt -k "$K" --history 0 -- true
   run outcomes
   assert_output ''
