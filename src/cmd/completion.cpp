@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "cmd/completion_scripts.hpp"
+#include "cmd/help_topics.hpp"
 #include "cmd/parse.hpp"
 #include "cmd/server_options.hpp"
 #include "store/backend.hpp"
@@ -92,7 +93,7 @@ Completion commands(std::string_view prefix) {
     if (starts_with(each->name, prefix)) completion.words.push_back({each->name, each->purpose});
   }
   if (starts_with("help", prefix)) {
-    completion.words.push_back({"help", "show the help of a command"});
+    completion.words.push_back({"help", "show the help of a command or a topic"});
   }
   return completion;
 }
@@ -180,7 +181,13 @@ Completion completion_of(const Words& words, const KeySource& keys) {
   }
   const auto first = before.size() - (operands.words.size() - 1);  // of the operands
   if (is_run) return {Offered::command, {}, first};
-  if (before[first] == "help") return commands(word);
+  if (before[first] == "help") {
+    auto completion = commands(word);
+    for (const HelpTopic& each : help_topics()) {
+      if (starts_with(each.name, word)) completion.words.push_back({each.name, each.purpose});
+    }
+    return completion;
+  }
   for (const Command* each : all_subcommands()) {
     if (before[first] != each->name) continue;
     before.erase(before.begin() + static_cast<std::ptrdiff_t>(first));

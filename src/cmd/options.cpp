@@ -195,27 +195,44 @@ std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view
   return doubts;
 }
 
+namespace {
+
+bool is_common(Group group) {
+  return group == Group::server || group == Group::general;
+}
+
+}  // namespace
+
+std::string help_of_common() {
+  std::string text;
+  for (const Option* each : options_of(of::list)) {
+    if (is_common(each->group)) text += help_of(*each);
+  }
+  return text;
+}
+
 std::string help_of(Commands command) {
   const auto rows = options_of(command);
   const bool many = (command & of::claims) != 0;
+  const bool names_common = command != of::run && (command & of::all) != 0;
   std::string text;
-  std::string last_title;
   for (const Group group :
        {Group::lock, Group::waiting, Group::job, Group::result, Group::server, Group::general}) {
     std::string lines;
     for (const Option* each : rows) {
       if (each->group == group) lines += help_of(*each);
     }
-    if (lines.empty()) continue;
-    const bool common = group == Group::server || group == Group::general;
-    const std::string title = many     ? heading(group)
-                              : common ? "Options of every command"
-                                       : "Options";
-    if (title != last_title) text += fmt::format("{}{}:\n", text.empty() ? "" : "\n", title);
+    if (lines.empty() || (names_common && is_common(group))) continue;
+    if (many) {
+      text += fmt::format("{}{}:\n", text.empty() ? "" : "\n", heading(group));
+    } else if (text.empty()) {
+      text += "Options:\n";
+    }
     text += lines;
-    last_title = title;
   }
-  return text;
+  if (!names_common) return text;
+  return text + (text.empty() ? "" : "\n") +
+         "Options of every command: -S URL, -q, -v, -h, and those of rlock help options\n";
 }
 
 std::string wrapped(std::string_view text, std::size_t column, std::size_t width) {

@@ -210,7 +210,10 @@ inline constexpr std::array options{
            .group = Group::result, .commands = of::list,
            .help = "show the list again every 2 seconds, until ^C"},
     Option{.name = "wide",
-           .group = Group::result, .commands = of::list | of::log,
+           .group = Group::result, .commands = of::list,
+           .help = "show reasons, and do not cut lines to the width of the terminal"},
+    Option{.name = "wide",
+           .group = Group::result, .commands = of::log,
            .help = "do not cut lines to the width of the terminal"},
     Option{.name = "color", .argument = "auto|always|never", .standard = "auto",
            .from = From::anywhere, .group = Group::result, .commands = of::tables,
@@ -322,9 +325,11 @@ struct VariableDoubt {
 std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view>& environment,
                                               Commands command);
 
-/// The options of a command for --help: its own first, grouped if they are many, then those that
-/// every command has. No line is longer than `help_width`.
+/// The options of a command for --help, grouped if they are many. Those that every command has are
+/// only named, except for a run. No line is longer than `help_width`.
 std::string help_of(Commands command);
+/// The options that every command has.
+std::string help_of_common();
 inline constexpr std::size_t help_width = 80;
 /// `text` in lines that fit; those after the first are indented so far.
 std::string wrapped(std::string_view text, std::size_t column, std::size_t width = help_width);

@@ -6,6 +6,7 @@
 
 #include "cmd/completion.hpp"
 #include "cmd/guess.hpp"
+#include "cmd/help_topics.hpp"
 #include "cmd/log_output.hpp"
 #include "cmd/present.hpp"
 #include "os/libraries.hpp"
@@ -26,16 +27,21 @@ const Command* subcommand_named(const std::string& word) {
   return found == subcommands.end() ? nullptr : *found;
 }
 
-/// `rlock help [COMMAND]`
+/// `rlock help [COMMAND|TOPIC]`
 Answer help_on(const std::vector<std::string>& operands) {
   if (operands.size() > 1) {
-    throw UsageError{ExitCode::usage, fmt::format("unexpected argument '{}'; give one COMMAND",
-                                                  shown_word(operands[1]))};
+    throw UsageError{ExitCode::usage,
+                     fmt::format("unexpected argument '{}'; give one COMMAND or TOPIC",
+                                 shown_word(operands[1]))};
   }
-  if (operands.empty() || operands.front() == "help") return Answer{help_text(run_command)};
+  if (operands.empty() || operands.front() == "help" || operands.front() == "--help" ||
+      operands.front() == "-h") {
+    return Answer{help_text(run_command)};
+  }
   if (operands.front() == "completion") return Answer{completion_help};
   const Command* command = subcommand_named(operands.front());
   if (command == nullptr) {
+    if (auto topic = topic_text(operands.front())) return Answer{*std::move(topic)};
     throw UsageError{ExitCode::usage,
                      fmt::format("{}; for a list: rlock help", unknown_command(operands.front()))};
   }
@@ -91,6 +97,10 @@ std::string help_text(const Command& command) {
   text += "Commands, where there is no -k; rlock help COMMAND says more:\n";
   for (const Command* each : subcommands) {
     text += fmt::format("  {:<15} {}\n", each->name, wrapped(each->purpose, 18));
+  }
+  text += "\nTopics; rlock help TOPIC says more:\n";
+  for (const HelpTopic& each : help_topics()) {
+    text += fmt::format("  {:<15} {}\n", each.name, wrapped(each.purpose, 18));
   }
   return text + fmt::format("\n{}\n{}\n", help_of(command.bit), run_help_end);
 }

@@ -159,7 +159,7 @@ refuses_option() {
 
 @test "a word too many, and an option without the one that it belongs to" {
   refuses 64 "unexpected argument 'b'; the key of acquire stands behind -k" acquire b
-  refuses 64 "unexpected argument 'log'; give one COMMAND" help list log
+  refuses 64 "unexpected argument 'log'; give one COMMAND or TOPIC" help list log
   refuses 64 '--retry works only with --slot' -k "$K" --retry 2 -- touch "$T/ran"
   refuses 64 '--share works only with --slot' -k "$K" --share -- touch "$T/ran"
   RLOCK_VERBOSE=9 refuses 64 "RLOCK_VERBOSE: '9' is not valid; expected 0, 1 or 2" -k "$K" -- touch "$T/ran"
@@ -206,6 +206,19 @@ refuses_option() {
   assert_line --regexp '^Libraries +hiredis [0-9.]+, fmt [0-9.]+, CLI11 [0-9.]+, nlohmann-json [0-9.]+$'
 }
 
+@test "rlock help TOPIC says what several commands have in common" {
+  local topic
+  while read -r topic; do
+    attempt help "$topic"
+    assert_success
+    assert_silent
+    assert_output --partial 'rlock'
+  done < <(rlock --help | sed -n '/^Topics;/,/^$/s/^  \([a-z-]\+\) .*/\1/p' | tee "$T/topics")
+  assert_equal "$(xargs <"$T/topics")" 'slot exit-codes servers files environment signals options'
+  attempt help exit
+  assert_line --regexp '^  75 +the lock is busy'
+}
+
 @test "no line of any --help is longer than 80 columns, and each has two examples" {
   local command
   while read -r command; do
@@ -214,7 +227,7 @@ refuses_option() {
     assert_success
     ! grep -qE '.{81}' <<<"$output" || fail "$output"
     (($(grep -c '^  .*rlock' <<<"$output") >= 1)) || fail "no example: $output"
-    assert_output --regexp '(Options of every command|General):'
+    assert_line --regexp '^Options of every command: -S URL|^Options:'
   done < <(rlock --help | sed -n '/^Commands, /,/^$/s/^  \([a-z-]\+\) .*/\1/p')
   attempt --help
   assert_line '  -k, --key KEY               the lock to take; repeat it to take several, all'

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cmd/help_topics.hpp"
 #include "cmd/parse.hpp"
 
 namespace unit::cmd_completion {
@@ -61,7 +62,8 @@ TEST_CASE("without a key the first word is a subcommand") {
   CHECK(offered({"nothing"}).empty());
   CHECK(offered({"-S", "redis://h", "ins"}) == Words{"inspect"});
   CHECK(offered({"help", "ins"}) == Words{"inspect"});
-  CHECK(offered({"help", "inspect", ""}).size() == all.size());
+  CHECK(offered({"help", "inspect", ""}).size() == all.size() + cmd::help_topics().size());
+  CHECK(offered({"help", "exit"}) == Words{"exit-codes"});
 }
 
 TEST_CASE("a word with a dash is an option of the command, with its help, and not twice") {

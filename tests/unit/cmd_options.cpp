@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cmd/commands.hpp"
+#include "cmd/help_topics.hpp"
 #include "cmd/parse.hpp"
 #include "hold/environment.hpp"
 #include "lines.hpp"
@@ -98,6 +99,20 @@ TEST_CASE("no line of any help is longer than 80 columns") {
   }
 }
 
+TEST_CASE("each topic has a text, no wider than 80 columns") {
+  for (const auto& topic : cmd::help_topics()) {
+    CAPTURE(topic.name);
+    const auto text = cmd::topic_text(topic.name);
+    REQUIRE(text);
+    for (const auto& line : lines_of(*text)) {
+      CAPTURE(line);
+      CHECK(line.size() <= cmd::help_width);
+    }
+  }
+  CHECK_FALSE(cmd::topic_text("nothing"));
+  CHECK(cmd::topic_text("env")->find("RLOCK_CONNECT_TIMEOUT") != std::string::npos);
+}
+
 TEST_CASE("the help has each option of the command once, with letter, argument and default") {
   const std::string help = cmd::help_of(of::run);
   CHECK(help.find("\n  -t, --ttl DUR ") != std::string::npos);
@@ -131,7 +146,9 @@ TEST_CASE("groups are headings in one order, and only where there is something b
   CHECK(run.find("\n\nResult:\n") < run.find("\n\nServer:\n"));
   CHECK(run.find("\n\nServer:\n") < run.find("\n\nGeneral:\n"));
   CHECK(cmd::help_of(of::list).starts_with("Options:\n"));
-  CHECK(cmd::help_of(of::list).find("\n\nOptions of every command:\n") != std::string::npos);
+  CHECK(cmd::help_of(of::list).find("--connect-timeout") == std::string::npos);
+  CHECK(cmd::help_of(of::list).find("\n\nOptions of every command: -S URL") != std::string::npos);
+  CHECK(cmd::help_of_common().find("--connect-timeout DUR") != std::string::npos);
   CHECK(cmd::help_of(of::cancel).rfind("Options:\n") == 0);
   CHECK(cmd::help_of(of::list).find("Job:") == std::string::npos);
 }

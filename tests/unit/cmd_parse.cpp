@@ -194,8 +194,11 @@ TEST_CASE("help is an answer for every command, and says so if there is no such 
   CHECK(outcome({"help"}) == outcome({"--help"}));
   CHECK(outcome({"help", "inspect"}) == outcome({"inspect", "--help"}));
   CHECK(outcome({"help", "help"}) == outcome({"--help"}));
+  CHECK(outcome({"help", "--help"}) == outcome({"--help"}));
   CHECK(outcome({"help", "inspct"}) ==
         "unknown command 'inspct' (did you mean 'inspect'?); for a list: rlock help");
+  CHECK(outcome({"help", "slot"}).starts_with("--slot runs a job"));
+  CHECK(outcome({"help", "exit"}) == outcome({"help", "exit-codes"}));
   CHECK(outcome({"-k", "a", "help"}) == "act");
 }
 
