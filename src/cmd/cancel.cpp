@@ -106,12 +106,12 @@ int wait_for_departure(const CancelPlan& plan, store::LockAdmin& admin, const st
     const auto next = std::min(until, base::Deadline::after(base::now(), look_again));
     (void)admin.await_last_word(plan.key, {next});
     if (still_there(plan, admin, {token}).empty()) {
-      print(fmt::format("'{}': {} waits no more\n", key, token.shown()));
+      print(fmt::format("'{}': {} has left the queue\n", key, token.shown()));
       return ExitCode::ok;
     }
     os::wait_any({}, next);  // a server may cut each wait
     if (!until.passed(base::now())) continue;
-    base::log::error("'{}': {} still waits, {} after it was asked to go", key, token.shown(),
+    base::log::error("'{}': {} still waits, {} after it was asked to leave", key, token.shown(),
                      base::format_duration(plan.wait));
     return ExitCode::busy;
   }
@@ -139,10 +139,10 @@ int execute(const CancelPlan& plan) {
   const auto tokens = tokens_of(holders);
   if (std::none_of(holders.begin(), holders.end(), can_stop)) {
     const auto& first = holders.front().holder;
-    base::log::error(
-        "'{}' is {}; {}; to take it away: rlock force-release {}", key, hold::describe(first),
-        is_kept(first) ? "no job runs under it any more" : "only an rlock can be asked to stop",
-        key_to_type(plan.key));
+    base::log::error("'{}' is {}; {}; to take it away: rlock force-release {}", key,
+                     hold::describe(first),
+                     is_kept(first) ? "its job has ended" : "only an rlock can be asked to stop",
+                     key_to_type(plan.key));
     return ExitCode::busy;
   }
   const auto asked = plan.server.ask([&](const os::CallLimit& limit) {

@@ -48,6 +48,28 @@ Colour colour_of(Finding::Verdict verdict) {
   return Colour::none;
 }
 
+std::string counted(std::ptrdiff_t number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+/// "fit to hold locks, 1 warning", or "NOT fit to hold locks: 1 failure, 2 warnings".
+std::string conclusion(const store::Findings& findings, const Look& look) {
+  const auto number = [&](Finding::Verdict verdict) {
+    return std::count_if(findings.begin(), findings.end(),
+                         [&](const Finding& each) { return each.verdict == verdict; });
+  };
+  const auto failures = number(Finding::Verdict::fail);
+  const auto warnings = number(Finding::Verdict::warn);
+  const auto more = warnings > 0 ? ", " + counted(warnings, "warning") : std::string{};
+  const bool is_fit = failures == 0;
+  const auto text =
+      (is_fit ? "fit to hold locks" : "NOT fit to hold locks: " + counted(failures, "failure")) +
+      more;
+  const auto fit_colour = warnings > 0 ? Colour::doubtful : Colour::good;
+  return painted(wrapped(text, 0, look.columns.value_or(std::string::npos)),
+                 is_fit ? fit_colour : Colour::bad, look);
+}
+
 std::string findings_as_table(const std::string& server, const store::Findings& findings,
                               const Look& look) {
   std::size_t width = 12;
@@ -64,7 +86,7 @@ std::string findings_as_table(const std::string& server, const store::Findings& 
       text += std::string(column, ' ') + wrapped(each.advice, column, fits) + "\n";
     }
   }
-  return text;
+  return text + "\n" + conclusion(findings, look) + "\n";
 }
 
 std::string findings_as_json(const std::string& server, const store::Findings& findings, bool fit) {
@@ -113,6 +135,7 @@ int execute(const DoctorPlan& plan) {
   const auto longest = plan.server.longest_answer * longest_answers;
   auto findings =
       store::examine(plan.server.spec, plan.key, {base::Deadline::after(base::now(), longest)});
+  for (Finding& each : findings) each.seen += plan.server.source_if_refused(each.seen);
   if (!plan.server.exported) {
     findings.push_back({Finding::Verdict::warn, "choice", "this is the default server",
                         "each host has its own: set one server for all, in RLOCK_SERVER or "

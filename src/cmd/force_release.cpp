@@ -26,38 +26,34 @@ struct ForceReleasePlan {
   Look look;
 };
 
-/// "Take 'd' from root@vm:4215/sh? Its job will be stopped. Type 'yes': "
+/// "Take 'd' from root@vm:4215/sh? Its job will be stopped."
 std::string question(const store::LockName& name, const Holders& holders) {
   const std::string key = base::printable(name.text());
   const auto& first = holders.front();
   const std::string who = store::Token::foreign(first.holder.token).shown();
   if (holders.size() > 1) {
-    return fmt::format("Take '{}' from {} holders? Their jobs will be stopped. Type 'yes': ", key,
+    return fmt::format("Take '{}' from {} holders? Their jobs will be stopped.", key,
                        holders.size());
   }
   if (is_kept(first.holder)) {
-    return fmt::format(
-        "Release '{}' before its --min-hold ends? The job of {} has ended. "
-        "Type 'yes': ",
-        key, who);
+    return fmt::format("Release '{}' before its --min-hold ends? The job of {} has ended.", key,
+                       who);
   }
   if (!can_stop(first)) {
-    return fmt::format(
-        "Take '{}' from {}? It is a foreign client, which will not notice. "
-        "Type 'yes': ",
-        key, who);
+    return fmt::format("Take '{}' from {}? It is a foreign client, which will not notice.", key,
+                       who);
   }
   if (is_step(store::Token::foreign(first.holder.token))) {
     return fmt::format(
-        "Take '{}' from {}? It is a lock of rlock acquire: nobody stops what runs under it. "
-        "Type 'yes': ",
-        key, who);
+        "Take '{}' from {}? It is a lock of rlock acquire: its steps will go on running.", key,
+        who);
   }
-  return fmt::format("Take '{}' from {}? Its job will be stopped. Type 'yes': ", key, who);
+  return fmt::format("Take '{}' from {}? Its job will be stopped.", key, who);
 }
 
-bool said_yes(const std::string& question) {
-  print(question);
+/// On lines of their own, neither of which is cut by a narrow terminal.
+bool said_yes(const std::string& question, const Look& look) {
+  print(wrapped(question, 0, look.columns.value_or(help_width)) + "\nType 'yes': ");
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "yes";
@@ -104,7 +100,7 @@ int take_away(const ForceReleasePlan& plan, store::LockAdmin& admin, const Holde
   const auto* changed = std::get_if<store::Changed>(&*removal);
   // Where none of those that were shown has it, our first question may be why.
   if (changed != nullptr && asked == 1) {
-    base::log::error("'{}' changed hands meanwhile and is now {}; nothing was done",
+    base::log::error("'{}' changed hands while you were asked, and is now {}; nothing was done",
                      base::printable(plan.key.text()),
                      changed->holder ? hold::describe(changed->holder) : "free");
     return ExitCode::busy;
@@ -129,7 +125,7 @@ int execute(const ForceReleasePlan& plan) {
   }
   if (!plan.yes) {
     print(as_table(report, plan.look));
-    if (!said_yes(question(plan.key, report.holders))) {
+    if (!said_yes(question(plan.key, report.holders), plan.look)) {
       base::log::error("nothing was done: only \"yes\" confirms");
       return ExitCode::not_found_here;
     }

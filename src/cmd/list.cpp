@@ -144,7 +144,7 @@ std::string redrawn(const ListPlan& plan, const store::Result<store::Listing>& a
     if (answer->locks.empty()) {
       say(nothing_found(plan));
     } else {
-      text += as_table(answer->locks, look);
+      text += as_table(answer->locks, look, plan.wide ? ReasonColumn::yes : ReasonColumn::no);
     }
   }
   std::string screen = "\x1b[H";
@@ -208,7 +208,7 @@ int execute(const ListPlan& plan) {
   } else if (answer->locks.empty()) {
     base::log::notice("{}", nothing_found(plan));
   } else {
-    print(as_table(answer->locks, plan.look));
+    print(as_table(answer->locks, plan.look, plan.wide ? ReasonColumn::yes : ReasonColumn::no));
   }
   return report_gaps(plan.server, *answer);
 }

@@ -9,6 +9,7 @@
 #include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "cmd/options.hpp"
 #include "hold/progress.hpp"
 #include "os/error.hpp"
 #include "os/memory.hpp"
@@ -206,8 +207,22 @@ Colour colour_of_state(const LockReport& report) {
   return report.holders.empty() ? Colour::good : Colour::doubtful;
 }
 
+bool is_unknown(const LockReport& report) {
+  return report.holders.empty() && report.waiters.empty() && report.runs.empty() && !report.fence;
+}
+
 std::string length_or_dash(const std::optional<base::Millis>& length) {
   return length ? base::format_duration(*length) : "-";
+}
+
+/// The reason of a holder that gave one.
+std::string reason_in_short(const LockReport& report) {
+  for (const auto& each : report.holders) {
+    if (auto reason = reason_of(report, each.holder.token); !reason.empty()) {
+      return base::printable(reason);
+    }
+  }
+  return "-";
 }
 
 std::string holders_in_short(const LockReport& report) {
@@ -221,8 +236,14 @@ std::string holders_in_short(const LockReport& report) {
 
 std::string as_table(const LockReport& report, const Look& look) {
   std::string text;
+  // A narrow terminal would break lines inside words.
+  constexpr std::size_t column = 9;
+  const auto line = [&](const std::string& head, const std::string& value) {
+    const bool fits = !look.columns || column + base::columns_of(value) <= *look.columns;
+    text += head + (fits ? value : wrapped(value, column, *look.columns)) + "\n";
+  };
   const auto row = [&](const char* name, const std::string& value) {
-    text += fmt::format("{:<8} {}\n", name, value);
+    line(fmt::format("{:<8} ", name), value);
   };
   row("key", base::printable(report.name.text()));
   row("state", painted(state_of(report), colour_of_state(report), look));
@@ -249,29 +270,34 @@ std::string as_table(const LockReport& report, const Look& look) {
   if (report.holders.size() < 2 && report.fence) row("fence", std::to_string(*report.fence));
   const bool free = report.holders.empty();
   if (free && !report.runs.empty()) row("last run", last_run(report.runs.front()));
+  if (free && is_unknown(report)) {
+    row("last run", "none: the server has never seen this key, or has forgotten it");
+  }
   row("waiting", std::to_string(report.waiters.size()));
   std::size_t position = 0;
   for (const store::Waiter& waiter : report.waiters) {
     const bool plain = waiter.mode == store::Mode{};
     const auto queued = queued_behind(report, position);
     const bool expected = hold::expected_wait(queued, waiter.mode).has_value();
-    text += fmt::format("  {:>4}   {}, {}{}{}\n", ++position, waiter.token.shown(),
-                        plain ? "" : mode_text(waiter.mode) + ", ",
-                        waiter.waiting_for ? "for " + base::format_duration(*waiter.waiting_for)
-                                           : std::string{"since "} + since_unknown,
-                        expected ? hold::outlook(queued, waiter.mode) + " to go" : "");
+    line(fmt::format("  {:>4}   ", ++position),
+         fmt::format("{}, {}{}{}", waiter.token.shown(), plain ? "" : mode_text(waiter.mode) + ", ",
+                     waiter.waiting_for ? "for " + base::format_duration(*waiter.waiting_for)
+                                        : std::string{"since "} + since_unknown,
+                     expected ? hold::outlook(queued, waiter.mode) + " to go" : ""));
   }
   return text;
 }
 
-std::string as_table(const std::vector<LockReport>& reports, const Look& look) {
+std::string as_table(const std::vector<LockReport>& reports, const Look& look,
+                     ReasonColumn reasons) {
   using Kind = Column::Kind;
   Table table{{{"KEY", Kind::cut_middle},
                {"STATE", Kind::left, 3},
                {"FOR", Kind::right},
                {"TTL", Kind::right, 1},
                {"WAITING", Kind::right, 2},
-               {"HOLDER", Kind::cut_end}}};
+               {"HOLDER", Kind::cut_end},
+               {"REASON", Kind::cut_end, 0, reasons == ReasonColumn::yes}}};
   for (const LockReport& report : reports) {
     const bool held = !report.holders.empty();
     const auto longest = held ? report.holders.front().holder : Holder{};
@@ -281,7 +307,8 @@ std::string as_table(const std::vector<LockReport>& reports, const Look& look) {
                {length_or_dash(longest.held_for)},
                {length_or_dash(longest.expires_in)},
                {std::to_string(waiting), waiting > 0 ? Colour::doubtful : Colour::none},
-               {holders_in_short(report)}});
+               {holders_in_short(report)},
+               {reason_in_short(report)}});
   }
   return table.text(look);
 }

@@ -13,8 +13,10 @@ namespace cmd {
 
 /// "key …", "state …", one fact a line, and who waits. Safe for a terminal; times are local.
 std::string as_table(const store::LockReport& report, const Look& look = {});
-/// One lock a line, under a heading.
-std::string as_table(const std::vector<store::LockReport>& reports, const Look& look = {});
+/// One lock a line, under a heading; with its holder's reason if asked for.
+enum class ReasonColumn { no, yes };
+std::string as_table(const std::vector<store::LockReport>& reports, const Look& look = {},
+                     ReasonColumn reasons = ReasonColumn::no);
 
 /// One object; pure ASCII, so it is safe for a terminal as well.
 std::string as_json(const store::LockReport& report);

@@ -108,6 +108,11 @@ UsageError not_accepted(std::string_view source, std::string_view seen, std::str
 }
 
 std::string key_to_type(const store::LockName& key) {
+  // A URL in the place of a key: its password must not be repeated.
+  if (store::ServerUrl{key.text()}.without_secret() != key.text() &&
+      key.text().find("://") != key.text().npos) {
+    return "KEY";
+  }
   const std::string word = base::shown_shell_word(key.text());
   return key.text().starts_with('-') ? "-- " + word : word;
 }
@@ -158,7 +163,7 @@ int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
         return plan.conflict_exit_code;
       },
       [&](const hold::Dismissed& dismissed) -> int {
-        base::log::notice("waiting for '{}' was {}", quoted(dismissed.name), dismissed.why);
+        base::log::notice("left the queue for '{}': {}", quoted(dismissed.name), dismissed.why);
         return plan.conflict_exit_code;
       },
       [&](const hold::Incompatible& disagreement) -> int {

@@ -1,5 +1,7 @@
 #include "cmd/server_options.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "base/log.hpp"
@@ -27,14 +29,15 @@ base::Millis longest_answer_in(const Settings& settings) {
 
 struct Password {
   base::Secret text;
-  std::string file{};  // that it came from
+  std::string source{};  // for messages
+  std::string file{};    // that it came from
   bool is_of_config = false;
 };
 
 /// As redis-cli reads it; empty if there is none.
 Password password_of_redis_cli() {
   const char* variable = std::getenv("REDISCLI_AUTH");
-  return {base::Secret{variable == nullptr ? "" : variable}};
+  return {base::Secret{variable == nullptr ? "" : variable}, "REDISCLI_AUTH"};
 }
 
 /// A variable may come from another user, if sudo keeps it, or be meant for one command: the server
@@ -66,7 +69,9 @@ Password password_beside_the_url(const Settings& settings, const std::optional<S
                      fmt::format("{}: cannot use '{}': {}", file->source,
                                  base::printable(file->text), read.error().text())};
   }
-  return {store::password_in(*read), file->text, is_of_config};
+  return {store::password_in(*read),
+          fmt::format("the file '{}' ({})", base::printable(file->text), file->source), file->text,
+          is_of_config};
 }
 
 std::string joined(const std::vector<std::string>& urls) {
@@ -112,9 +117,13 @@ void fetch_libraries(const std::vector<Parsed>& servers) {
 }
 
 /// A form to write in place of an invalid URL. The meaning of "host", "host:port" and "/path" is
-/// plain, and they hold no secret.
-std::string proposal(const store::ServerUrl& not_valid) {
+/// plain, and they hold no secret. Nothing else is repeated.
+std::string proposal(const store::ServerUrl& not_valid, const store::BadUrl& bad) {
   const std::string& url = not_valid.reveal();
+  for (const std::string scheme : {"file:", "unix:"}) {
+    if (url.starts_with(scheme)) return fmt::format("try {}///DIRECTORY/NAME", scheme);
+  }
+  if (bad.has_known_scheme) return "rlock-servers(7) has the forms of URLs";
   const std::string of_hosts = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:";
   if (url.starts_with('/') && url.find_first_not_of(of_hosts + "/_") == url.npos) {
     return fmt::format("try unix://{0} for the socket of a Redis, file:{0} for a directory", url);
@@ -126,7 +135,18 @@ std::string proposal(const store::ServerUrl& not_valid) {
       port.find_first_not_of("0123456789") == port.npos && port.size() <= 5) {
     return fmt::format("try redis://{}", url);
   }
-  return "expected " + store::accepted_servers();
+  return "try redis://HOST, or file: for locks on this host alone; rlock-servers(7) lists all "
+         "forms";
+}
+
+/// The source of the password in use, for messages.
+std::string source_of(const Password& beside_the_url, const std::optional<Setting>& server,
+                      bool url_lacks_it, bool client_looks) {
+  if (!url_lacks_it && server) return "the URL in " + server->source;
+  if (!beside_the_url.text.empty() && !(client_looks && beside_the_url.file.empty())) {
+    return beside_the_url.source;
+  }
+  return client_looks ? "PGPASSWORD or the password file of libpq" : "";
 }
 
 }  // namespace
@@ -144,9 +164,10 @@ ServerChoice resolve_server(const Settings& settings) {
   for (std::size_t i = 0; i < urls.size(); ++i) {
     auto& parsed = all_parsed[i];
     if (!parsed) {
-      throw UsageError{ExitCode::bad_config,
-                       fmt::format("{}: '{}' is not valid ({}); {}", chosen->source,
-                                   urls[i].shown(200), parsed.error().why, proposal(urls[i]))};
+      throw UsageError{
+          ExitCode::bad_config,
+          fmt::format("{}: '{}' is not valid ({}); {}", chosen->source, urls[i].shown(200),
+                      parsed.error().why, proposal(urls[i], parsed.error()))};
     }
     servers.push_back(*std::move(parsed));
   }
@@ -162,6 +183,8 @@ ServerChoice resolve_server(const Settings& settings) {
                       longest_answer_in(settings)};
   const auto password = password_beside_the_url(settings, chosen, choice.spec);
   const bool is_used = store::lacks_password(choice.spec);
+  choice.password_source =
+      source_of(password, chosen, is_used, store::looks_for_password(choice.spec));
   store::default_password(choice.spec, password.text, password.file);
   if (chosen) {
     // A config file's secret stays there; argv and the environment can be seen anyway.
@@ -178,12 +201,24 @@ std::string ServerChoice::said_of(const store::Fault& fault) const {
   using Kind = store::Fault::Kind;
   const bool answered = fault.kind != Kind::unreachable && fault.kind != Kind::silent;
   const std::string_view what = answered ? "cannot use" : "cannot reach";
-  if (exported) return fmt::format("{} {}: {}", what, shown, fault.why);
+  const std::string why = fault.why + source_if_refused(fault.why);
+  if (exported) return fmt::format("{} {}: {}", what, shown, why);
   return fmt::format(
       "{} {} (the default): {}; name your server with RLOCK_SERVER or --server, or add -S file: "
-      "for "
-      "a lock on this host alone",
-      what, shown, fault.why);
+      "for a lock on this host alone",
+      what, shown, why);
+}
+
+std::string ServerChoice::source_if_refused(std::string_view why) const {
+  // As Redis 6 and newer, an older one, and PostgreSQL word it.
+  constexpr std::array<std::string_view, 3> refusals{"WRONGPASS", "invalid password",
+                                                     "password authentication failed"};
+  const bool is_refusal =
+      std::any_of(refusals.begin(), refusals.end(),
+                  [&](std::string_view words) { return why.find(words) != why.npos; });
+  if (!is_refusal) return "";
+  if (password_source.empty()) return "; no password was given";
+  return "; the password came from " + password_source;
 }
 
 void warn_of_default_server(const ServerChoice& server) {

@@ -22,6 +22,7 @@ struct ServerChoice {
   std::optional<store::ServerUrl> exported;  // RLOCK_SERVER for the job, if one was chosen
   std::optional<std::string> exported_file;  // RLOCK_PASSWORD_FILE for the job, if it needs it
   base::Millis longest_answer;               // --connect-timeout
+  std::string password_source{};             // "REDISCLI_AUTH": names the place, never the password
 
   /// For the job.
   [[nodiscard]] hold::ServerToTell to_tell() const { return {shown, exported, exported_file}; }
@@ -62,6 +63,8 @@ struct ServerChoice {
   }
   /// "cannot reach redis://h: why"
   [[nodiscard]] std::string said_of(const store::Fault& fault) const;
+  /// "; the password came from REDISCLI_AUTH", if `why` is a server's refusal of a password.
+  [[nodiscard]] std::string source_if_refused(std::string_view why) const;
   /// Whether a token holds it, by ask().
   [[nodiscard]] store::Standing standing_of(store::LockStore& store, const store::LockName& name,
                                             const store::Token& token) const {

@@ -53,16 +53,23 @@ std::vector<store::LockName> keys_of_step(const Settings& settings,
   return keys;
 }
 
-store::Token token_of_step(const Settings& settings) {
+/// `key`: one of the keys, for a proposal.
+store::Token token_of_step(const Settings& settings, const store::LockName& key) {
   const auto setting = settings.find("token");
-  if (!setting || setting->text.empty()) {
-    throw UsageError{ExitCode::usage, "no --token given, and RLOCK_TOKEN is not set"};
-  }
-  return store::Token::foreign(setting->text);
+  if (setting && !setting->text.empty()) return store::Token::foreign(setting->text);
+  const std::string shown = key_to_type(key);
+  throw UsageError{
+      ExitCode::usage,
+      fmt::format("no --token given, and RLOCK_TOKEN is not set; to see the holder's token: rlock "
+                  "inspect {}, to take the lock away from any holder: rlock force-release {}",
+                  shown, shown)};
 }
 
 StepPlan step_in(const Settings& settings, const std::vector<std::string>& operands) {
-  return {resolve_server(settings), keys_of_step(settings, operands), token_of_step(settings)};
+  auto server = resolve_server(settings);
+  auto keys = keys_of_step(settings, operands);
+  auto token = token_of_step(settings, keys.front());
+  return {std::move(server), std::move(keys), std::move(token)};
 }
 
 /// The exit code of one lock that failed (it has been said why), or nothing.
@@ -81,7 +88,7 @@ int for_each_key(const StepPlan& plan, const Step& step) {
 }
 
 int report_elsewhere(const store::LockName& name, const std::optional<store::Holder>& holder) {
-  base::log::error("this token does not hold '{}' (any more): it is {}",
+  base::log::error("this token does not, or no longer, hold '{}': it is {}",
                    base::printable(name.text()), holder ? hold::describe(holder) : "free");
   return ExitCode::lost;
 }
@@ -181,7 +188,7 @@ const Command refresh_command{"refresh",
                               of::refresh,
                               "refresh [OPTIONS] [KEY]... --ttl DUR",
                               "extend a lock of `rlock acquire`",
-                              "Exits 0, or 76 if the token does not hold the lock (any more).\n"
+                              "Exits 0, or 76 if the token does not, or no longer, hold the lock.\n"
                               "\n"
                               "Examples:\n"
                               "  rlock refresh deploy --token \"$token\" --ttl 30m",
@@ -192,23 +199,22 @@ const Command release_command{
     of::release,
     "release [OPTIONS] [KEY]...",
     "release a lock of `rlock acquire`",
-    "Exits 0, or 76 if the token does not hold the lock (any more); then it says who\n"
-    "does, and changes nothing.\n"
+    "Exits 0, or 76 if the token does not, or no longer, hold the lock; then it names\n"
+    "the holder and changes nothing.\n"
     "\n"
     "Examples:\n"
     "  rlock release deploy --token \"$token\"",
     resolve_release};
 
-const Command check_command{
-    "check",
-    of::check,
-    "check [OPTIONS] [KEY]...",
-    "inside a job: ask the server whether you still hold the lock",
-    "Exits 0 if you do, and 76 if you do not (any more), or not for long enough.\n"
-    "\n"
-    "Examples:\n"
-    "  rlock check && ./next-step.sh\n"
-    "  rlock check --at-least 10s || exit 1",
-    resolve_check};
+const Command check_command{"check",
+                            of::check,
+                            "check [OPTIONS] [KEY]...",
+                            "inside a job: ask the server whether you still hold the lock",
+                            "Exits 0 if you do, and 76 if you do not, or not for long enough.\n"
+                            "\n"
+                            "Examples:\n"
+                            "  rlock check && ./next-step.sh\n"
+                            "  rlock check --at-least 10s || exit 1",
+                            resolve_check};
 
 }  // namespace cmd

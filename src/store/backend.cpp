@@ -115,11 +115,17 @@ std::string accepted_servers() {
 
 Parsed parse_server(const ServerUrl& url) {
   const auto parts = cut_url(url.reveal());
-  if (!parts) return BadUrl{"no scheme"};
+  if (!parts) {
+    const std::string& text = url.reveal();
+    const bool has_scheme = std::any_of(schemes.begin(), schemes.end(), [&](const Scheme& each) {
+      return text.starts_with(std::string{each.name} + ":");
+    });
+    return BadUrl{has_scheme ? "no '/' after the scheme" : "no scheme", has_scheme};
+  }
   for (const Scheme& each : schemes) {
     if (each.name == parts->scheme) return each.parse(*parts);
   }
-  return BadUrl{"unknown scheme"};
+  return BadUrl{"unknown scheme", false};
 }
 
 Parsed together(std::vector<ServerSpec> servers) {

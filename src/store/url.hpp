@@ -14,6 +14,7 @@ namespace store {
 
 struct BadUrl {
   std::string why;
+  bool has_known_scheme = true;
 };
 
 /// A URL, split but not interpreted. Views into the text.

@@ -173,10 +173,10 @@ token_of_waiter() {
   queue_up behind "$K" 2 -- echo ran
   attempt cancel "$K" --token "$(token_of_waiter 0)" --reason 'wrong branch'
   assert_success
-  assert_output "'$K': $(id -un)@$(hostname):${PIDS[unwanted]}/touch waits no more"
+  assert_output "'$K': $(id -un)@$(hostname):${PIDS[unwanted]}/touch has left the queue"
   finish unwanted
   assert_equal "$status" 3
-  assert_stderr_line "waiting for '$K' was cancelled by $(id -un)@$(hostname): wrong branch"
+  assert_stderr_line "left the queue for '$K': cancelled by $(id -un)@$(hostname): wrong branch"
   assert_equal "$("$PYTHON" -c 'import json, sys; d = json.load(open(sys.argv[1])); print(d["outcome"], d["why"])' "$T/status")" \
     "busy cancelled by $(id -un)@$(hostname): wrong branch"
   queued "$K" 1
@@ -226,7 +226,7 @@ token_of_waiter() {
   signal STOP stopped
   attempt cancel "$K" --token "$(token_of_waiter 0)" --wait 300ms
   assert_equal "$status" 75
-  assert_one_stderr_line 'still waits, 300ms after it was asked to go'
+  assert_one_stderr_line 'still waits, 300ms after it was asked to leave'
   signal CONT stopped
   finish stopped
   assert_equal "$status" 75

@@ -20,7 +20,7 @@ load ../lib/rlock
 @test "check fails once the lock is gone or another's" {
   attempt -k "$K" -- sh -c 'redis-cli -s "$SERVER/redis.sock" del "$RLOCK_KEY" >/dev/null; "$RLOCK_BIN" check'
   assert_equal "$status" 76
-  assert_stderr_line "this token does not hold '$K' (any more): it is free"
+  assert_stderr_line "this token does not, or no longer, hold '$K': it is free"
   attempt -k "$K" -- sh -c 'redis-cli -s "$SERVER/redis.sock" set "$RLOCK_KEY" thief >/dev/null; "$RLOCK_BIN" check'
   assert_equal "$status" 76
   assert_stderr_line 'held by a foreign client (thief), without expiry'
@@ -31,7 +31,7 @@ load ../lib/rlock
   assert_success
   attempt -k "$K:a" -k "$K:b" -- sh -c 'redis-cli -s "$SERVER/redis.sock" del "$1" >/dev/null; "$RLOCK_BIN" check' - "$K:b"
   assert_equal "$status" 76
-  assert_stderr_line "this token does not hold '$K:b'"
+  assert_stderr_line "this token does not, or no longer, hold '$K:b'"
 }
 
 @test "a reader's own lease counts, not the others'" {

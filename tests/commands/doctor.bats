@@ -41,7 +41,8 @@ doctor() {
   attempt doctor
   assert_equal "$status" 1
   assert_line --regexp '^fail +eviction +maxmemory-policy is allkeys-lru$'
-  assert_output --partial 'set maxmemory-policy noeviction'
+  [[ ${lines[-1]} == 'NOT fit to hold locks: 1 failure'* ]]
+  assert_output --partial 'config set maxmemory-policy noeviction'
 }
 
 @test "no persistence is a warning" {
@@ -55,6 +56,7 @@ doctor() {
   attempt -S "unix://$T/nobody.sock" doctor
   assert_equal "$status" 1
   assert_line --regexp '^fail +reachable +.*No such file'
+  assert_equal "${lines[-1]}" 'NOT fit to hold locks: 1 failure'
 }
 
 @test "a wrong password, and none" {
@@ -65,6 +67,7 @@ doctor() {
   REDISCLI_AUTH=wrong attempt doctor
   assert_equal "$status" 1
   assert_output --partial WRONGPASS
+  assert_output --partial '; the password came from REDISCLI_AUTH'
   REDISCLI_AUTH=right attempt doctor
   assert_success
 }

@@ -59,7 +59,7 @@ load ../lib/rlock
 
 @test "of a lock of acquire it does not say that a job is stopped" {
   attempt acquire -k "$K" --ttl 60s
-  run in_terminal "expect It is a lock of rlock acquire: nobody stops what runs under it. Type 'yes': " 'send yes\r' \
+  run in_terminal "expect It is a lock of rlock acquire: its steps will go on running." "expect Type 'yes': " 'send yes\r' \
     'expect what runs under it may still be running' -- "$RLOCK_BIN" force-release "$K"
   assert_success
   free "$K"

@@ -7,6 +7,7 @@ load ../lib/rlock
   assert_success
   assert_line --regexp "^key +$K$"
   assert_line --regexp '^state +free'
+  assert_line 'last run none: the server has never seen this key, or has forgotten it'
   run rlock inspect "$K" --quiet
   assert_equal "$status" 1
   assert_output ''

@@ -40,7 +40,7 @@ acquire() {
   for verb in release refresh; do
     RLOCK_TTL=5m attempt "$verb" -k "$K" --token other
     assert_equal "$status" 76
-    assert_one_stderr_line "this token does not hold '$K'" "held by $(id -un)@" /theirs
+    assert_one_stderr_line "this token does not, or no longer, hold '$K'" "held by $(id -un)@" /theirs
   done
   assert_equal "$(redis get "$K")" "$TOKEN"
   assert_equal "$(redis pexpiretime "$K")" "$before"
@@ -145,6 +145,16 @@ $K:b=$(fence "$K:b")"
   free "$K"
 }
 
+@test "a step without a token is told how to find it, and how to do without" {
+  attempt release "$K"
+  assert_equal "$status" 64
+  assert_one_stderr_line "to see the holder's token: rlock inspect $K, to take the lock away from any holder: rlock force-release $K"
+  attempt release 'redis://u:geheim@h'
+  assert_equal "$status" 64
+  assert_one_stderr_line 'rlock inspect KEY'
+  refute grep -q geheim "$T/attempt.err"
+}
+
 @test "several keys have one token, and are released by it together" {
   attempt acquire -k "$K:a" -k "$K:b" --ttl 60s
   TOKEN=$output
@@ -153,7 +163,7 @@ $K:b=$(fence "$K:b")"
   redis del "$K:a"
   attempt release -k "$K:a" -k "$K:b" --token "$TOKEN"
   assert_equal "$status" 76
-  assert_one_stderr_line "this token does not hold '$K:a' (any more): it is free"
+  assert_one_stderr_line "this token does not, or no longer, hold '$K:a': it is free"
   free "$K:b"
 }
 

@@ -176,11 +176,11 @@ SH
 
 @test "the question says whose job is stopped" {
   hold holder -k "$K" --label nightly
-  run in_terminal "expect Take '$K' from $(id -un)@$(hostname):${PIDS[holder]}/nightly? Its job will be stopped. Type 'yes': " 'send no\r' -- \
+  run in_terminal "expect Take '$K' from $(id -un)@$(hostname):${PIDS[holder]}/nightly? Its job will be stopped." "expect Type 'yes': " 'send no\r' -- \
     "$RLOCK_BIN" force-release "$K"
   assert_equal "$status" 1
   redis set "$K:foreign" token px 60000
-  run in_terminal "expect Take '$K:foreign' from token? It is a foreign client, which will not notice. Type 'yes': " 'send no\r' -- \
+  run in_terminal "expect Take '$K:foreign' from token? It is a foreign client, which will not notice." "expect Type 'yes': " 'send no\r' -- \
     "$RLOCK_BIN" force-release "$K:foreign"
   assert_equal "$status" 1
   let_go holder

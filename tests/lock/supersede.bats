@@ -16,7 +16,7 @@ load ../lib/rlock
   assert_stderr_line '/newest; stopping the job'
   finish older
   assert_equal "$status" 75
-  assert_stderr_line "waiting for '$K' was superseded by $(id -un)@"
+  assert_stderr_line "left the queue for '$K': superseded by $(id -un)@"
   [[ ! -e $T/ran ]]
 }
 
@@ -58,7 +58,7 @@ load ../lib/rlock
   start newest -k "$K" --supersede=waiting --label newest --reason 'a newer commit' -- echo ran
   finish older
   assert_equal "$status" 75
-  assert_stderr_line "waiting for '$K' was superseded by $(id -un)@"
+  assert_stderr_line "left the queue for '$K': superseded by $(id -un)@"
   assert_stderr_line '/newest: a newer commit'
   wait_queued "$K" 1
   queue_up later "$K" 2 -- echo later

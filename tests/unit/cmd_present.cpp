@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "lines.hpp"
 #include "surroundings.hpp"
 
 namespace unit::cmd_present {
@@ -37,8 +38,13 @@ store::LockReport held_lock() {
 
 }  // namespace
 
-TEST_CASE("a free lock's table says free and nobody") {
-  CHECK(cmd::as_table(free_lock()) == "key      deploy\nstate    free\nwaiting  0\n");
+TEST_CASE("a free lock's table says free and nobody, and whether the key is known") {
+  auto known = free_lock();
+  known.fence = 7;
+  CHECK(cmd::as_table(known) == "key      deploy\nstate    free\nfence    7\nwaiting  0\n");
+  CHECK(cmd::as_table(free_lock()) ==
+        "key      deploy\nstate    free\n"
+        "last run none: the server has never seen this key, or has forgotten it\nwaiting  0\n");
 }
 
 TEST_CASE("a held lock's table says who, until when, its fence and who waits") {
@@ -66,6 +72,19 @@ TEST_CASE("several holders have their own fences, and permits their number") {
   CHECK(table.find("until    it is released: it has no expiry\n") != std::string::npos);
   CHECK(table.find("fence    7\n") != std::string::npos);
   CHECK(table.find("fence    8\n") != std::string::npos);
+}
+
+TEST_CASE("at a narrow terminal the facts of a lock are broken between words") {
+  auto report = held_lock();
+  cmd::Look narrow;
+  narrow.columns = 40;
+  const std::string table = cmd::as_table(report, narrow);
+  CHECK(table.find(" ago)\n") != std::string::npos);
+  for (const auto& line : lines_of(table)) {
+    CAPTURE(line);
+    // A token is one word.
+    CHECK((line.size() <= 40 || line.starts_with("token ")));
+  }
 }
 
 TEST_CASE("each holder's permit, and its name") {
@@ -104,6 +123,10 @@ TEST_CASE("the reason of a holder is shown with it, and in the log") {
   report.runs.front().reason = "the database moves";
   CHECK(cmd::as_table(report).find("reason   the database moves\n") != std::string::npos);
   CHECK(Json::parse(cmd::as_json(report))["holders"][0]["reason"] == "the database moves");
+  const std::vector<store::LockReport> list{report};
+  CHECK(cmd::as_table(list, {}, cmd::ReasonColumn::yes).find("  the database moves\n") !=
+        std::string::npos);
+  CHECK(cmd::as_table(list).find("the database moves") == std::string::npos);
   CHECK(cmd::log_table({report}, cmd::KeyColumn::no)
             .find("app@web1:42/job.sh (the database moves)\n") != std::string::npos);
   CHECK(Json::parse(cmd::log_json({report}))["locks"][0]["runs"][0]["reason"] ==

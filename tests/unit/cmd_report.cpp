@@ -88,7 +88,7 @@ TEST_CASE("a lock that was not acquired is said with its holder and what to do")
         "rlock: 'deploy' is held by app@h:1/job for 12s, the run around this command, which would "
         "wait for itself; to run under that lock: --reentrant, with the server named as there\n");
   CHECK(said(hold::Dismissed{name("deploy"), "superseded by b"}, 9) ==
-        "rlock: waiting for 'deploy' was superseded by b\n");
+        "rlock: left the queue for 'deploy': superseded by b\n");
   CHECK(said(hold::Interrupted{2}, 130).empty());
   CHECK(said(hold::Interrupted{15}, 143) ==
         "rlock: signal 15 ended the wait for 'deploy', 'a\\n'; nothing ran\n");

@@ -62,11 +62,36 @@ TEST_CASE("a URL that is none is said with what is accepted, without its secret"
   const auto [code, line] = refusal({"-S", "http://u:hunter2@h"});
   CHECK(code == cmd::ExitCode::bad_config);
   CHECK(line.starts_with("--server: 'http://"));
-  CHECK(line.find("(unknown scheme); expected redis[s]://") != std::string::npos);
+  CHECK(line.find("(unknown scheme); try redis://HOST, or file: for ") != std::string::npos);
   CHECK(line.find("hunter2") == std::string::npos);
   CHECK(refusal({"-S", ""}).first == cmd::ExitCode::bad_config);
   around.set("RLOCK_SERVER", "h:6379");
   CHECK(refusal({}).second.starts_with("RLOCK_SERVER: '"));
+}
+
+TEST_CASE("an invalid URL gets one line of advice, and not the grammar") {
+  const Surroundings around;
+  const auto line = [](const std::string& url) { return refusal({"-S", url}).second; };
+  CHECK(line("file:locks").ends_with("(no '/' after the scheme); try file:///DIRECTORY/NAME"));
+  CHECK(line("unix:locks").ends_with("(no '/' after the scheme); try unix:///DIRECTORY/NAME"));
+  CHECK(line("h").ends_with("(no scheme); try redis://h"));
+  CHECK(line("redis://h/x").ends_with("; rlock-servers(7) has the forms of URLs"));
+  CHECK(line("http://h").size() < 200);
+}
+
+TEST_CASE("the source of a password is known, and told if a server refuses it") {
+  const Surroundings around;
+  around.set("REDISCLI_AUTH", "variable");
+  CHECK(choice_of({"-S", "redis://h"}).password_source == "REDISCLI_AUTH");
+  CHECK(choice_of({"-S", "redis://:url@h"}).password_source == "the URL in --server");
+  const auto file = around.write("password", "first line\n");
+  const auto choice = choice_of({"-S", "redis://h", "--password-file", file});
+  CHECK(choice.password_source == "the file '" + file + "' (--password-file)");
+  CHECK(choice.source_if_refused("the server says: WRONGPASS x") ==
+        "; the password came from the file '" + file + "' (--password-file)");
+  CHECK(choice.source_if_refused("the server says: NOPERM x").empty());
+  around.set("REDISCLI_AUTH", "");
+  CHECK(choice_of({"-S", "redis://h"}).source_if_refused("WRONGPASS") == "; no password was given");
 }
 
 TEST_CASE("servers that are no quorum are a usage error, in a config file a mistake of the file") {

@@ -127,7 +127,8 @@ Finding eviction(const ServerInfo& info) {
   const std::string seen = fmt::format("maxmemory-policy is {}{}", shown(*policy), more);
   if (*policy == "noeviction") return {Verdict::ok, "eviction", seen, ""};
   return {limited ? Verdict::fail : Verdict::warn, "eviction", seen,
-          "a lock is a key with an expiry and may be evicted: set maxmemory-policy noeviction"};
+          "a lock is a key with an expiry and may be evicted: set it with "
+          "redis-cli config set maxmemory-policy noeviction, and in redis.conf"};
 }
 
 Finding persistence(const ServerInfo& info) {
@@ -144,8 +145,10 @@ Finding persistence(const ServerInfo& info) {
                         some ? "it has made snapshots; " : "", not_allowed),
             "a restart of the server may lose held locks: see its settings"};
   }
-  return {Verdict::warn, "persistence", save->empty() ? "none" : "snapshots only",
-          "a restart of the server loses held locks; set appendonly yes"};
+  return {
+      Verdict::warn, "persistence", save->empty() ? "none" : "snapshots only",
+      "a restart of the server loses held locks: set it with redis-cli config set appendonly yes, "
+      "and in redis.conf"};
 }
 
 Finding replicas(const ServerInfo& info) {
@@ -155,14 +158,14 @@ Finding replicas(const ServerInfo& info) {
   if (*role != "master") {
     return {Verdict::fail, "replicas", "this is a replica", "use its master, or redis+sentinel://"};
   }
-  if (*count == "0") return {Verdict::ok, "replicas", "none", ""};
+  if (*count == "0") return {Verdict::ok, "replicas", "none is connected", ""};
   const auto least = info.parameter("min-replicas-to-write");
   const std::string seen = fmt::format("{} connected, min-replicas-to-write is {}", shown(*count),
                                        least ? shown(*least) : not_allowed);
   if (least && *least != "0") return {Verdict::ok, "replicas", seen, ""};
   return {Verdict::warn, "replicas", seen,
-          "a master that is cut off goes on granting locks: set min-replicas-to-write 1; and see "
-          "--sync-replicas"};
+          "a master that is cut off goes on granting locks: set it with redis-cli config set "
+          "min-replicas-to-write 1, and in redis.conf; and see --sync-replicas"};
 }
 
 Finding clock(Client& client, const CallLimit& limit) {
@@ -256,13 +259,14 @@ std::string advice_on_locking(const Fault& fault) {
   return "";
 }
 
-Finding allowed(const char* subject, Client& client, const Command& command, const char* advice,
-                Verdict otherwise, const CallLimit& limit) {
+/// `seen`: what the server allows, if it does.
+Finding allowed(const char* subject, const char* seen, Client& client, const Command& command,
+                const char* advice, Verdict otherwise, const CallLimit& limit) {
   const auto answer = client.ask(command, limit);
   if (!answer) {
     return {otherwise, subject, answer.error().why, refuses_command(answer.error()) ? advice : ""};
   }
-  return {Verdict::ok, subject, "allowed", ""};
+  return {Verdict::ok, subject, seen, ""};
 }
 
 /// Whether runs are recorded. The scripts ignore a missing right for it, because it is no reason to
@@ -280,11 +284,11 @@ Finding memory(Client& client, const LockName& name, const CallLimit& limit) {
   }
   (void)client.ask({"DEL", key}, limit);
   if (!denied.empty()) {
-    return {Verdict::warn, "memory", "runs are not remembered",
+    return {Verdict::warn, "memory", "runs are not recorded",
             "`rlock log`, `rlock overdue` and --reason need" + denied + " on ~{KEY}:*"};
   }
   if (!all_answered) return {Verdict::unknown, "memory", "it could not be tried", ""};
-  return {Verdict::ok, "memory", "runs are remembered", ""};
+  return {Verdict::ok, "memory", "the last runs of each lock are recorded", ""};
 }
 
 }  // namespace
@@ -298,12 +302,13 @@ Findings examine(const RedisServer& server, const LockName& name, const CallLimi
   findings.push_back(try_locking(*open_store(server), name, advice_on_locking, limit));
   const Finding remembers = memory(client, name, limit);
   findings.push_back(allowed(
-      "waiting", client, blocking_pop(LockKeys{name}.mailbox + "doctor", Millis{1}),
+      "waiting", "a run may wait for a lock", client,
+      blocking_pop(LockKeys{name}.mailbox + "doctor", Millis{1}),
       "waiters block in their mailbox: allow +blpop on ~{KEY}:*; without it they ask once a "
       "second at most",
       Verdict::fail, limit));
   findings.push_back(remembers);
-  findings.push_back(allowed("listing", client, {"SCAN", "0", "COUNT", "1"},
+  findings.push_back(allowed("listing", "locks may be listed", client, {"SCAN", "0", "COUNT", "1"},
                              "only `rlock list` needs +scan", Verdict::warn, limit));
   findings.push_back(eviction(info));
   findings.push_back(persistence(info));

@@ -54,7 +54,7 @@ all_ran() {
     "[${PIDS[first]}, ${PIDS[second]}]"
   attempt cancel "$K" --token "$(json "d['waiters'][1]['token']" inspect --json "$K")"
   assert_success
-  [[ $output == *'waits no more'* ]]
+  [[ $output == *'has left the queue'* ]]
   finish second
   assert_equal "$status" 75
   [[ ! -e $T/ran ]]

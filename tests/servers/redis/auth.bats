@@ -154,8 +154,24 @@ auths() {
   REDISCLI_AUTH=wrong attempt -k "$K" -w 60s -- touch "$T/ran"
   assert_equal "$status" 77
   assert_one_stderr_line WRONGPASS
+  assert_stderr_line '; the password came from REDISCLI_AUTH'
   assert_less $(($(now_ms) - before)) 20000
   [[ ! -e $T/ran ]]
+}
+
+@test "the message about a refused password names its source, and never the password" {
+  own_server --requirepass right
+  (umask 077 && echo geheim >"$T/password")
+  attempt --password-file "$T/password" -k "$K" -- true
+  assert_equal "$status" 77
+  assert_one_stderr_line "; the password came from the file '$T/password' (--password-file)"
+  REDISCLI_AUTH=other attempt -S "unix://:geheim@$SERVER/redis.sock" -k "$K" -- true
+  assert_one_stderr_line '; the password came from the URL in --server'
+  RLOCK_SERVER="unix://:geheim@$SERVER/redis.sock" attempt inspect "$K"
+  assert_one_stderr_line '; the password came from the URL in RLOCK_SERVER'
+  refute grep -q geheim "$T/attempt.err"
+  attempt -S "unix://default@$SERVER/redis.sock" -k "$K" -- true
+  assert_one_stderr_line '; no password was given'
 }
 
 @test "a user who may not exits 77 with NOPERM" {
