@@ -99,6 +99,7 @@ void hand_over(const AcquirePlan& plan, const std::vector<store::Lease>& leases)
 /// Nothing if the locks were handed over; otherwise the exit code.
 std::optional<int> failure_to_take(const AcquirePlan& plan) {
   os::Signals signals;
+  const auto began = base::now();
   auto claims = plan.lock.claims();
   const auto& server = plan.lock.server;
   const auto why = hold::too_much_to_tell(claims, {}, server.to_tell());
@@ -113,6 +114,8 @@ std::optional<int> failure_to_take(const AcquirePlan& plan) {
   }
   auto& locks = std::get<hold::HeldLocks>(acquisition);
   hand_over(plan, locks.leases());
+  const auto line = locks.is_wait_in_log() ? GrantLine::notice : GrantLine::detail;
+  for (const auto& lease : locks.leases()) say_granted(lease, "got", began, line);
   // From here on they belong to the reader of the token.
   for (auto& returned : std::move(locks).give_back()) returned.held.give_up();
   return std::nullopt;

@@ -155,6 +155,18 @@ void say_doubt(const std::string& doubt) {
   if (!doubt.empty()) base::log::notice("this may not be all: {}", doubt);
 }
 
+void say_granted(const store::Lease& lease, std::string_view verb, base::Moment began,
+                 GrantLine line) {
+  const auto waited = std::chrono::duration_cast<base::Millis>(base::now() - began);
+  base::log::Event event{"granted"};
+  event.with("key", lease.name.text())
+      .with("fence", static_cast<std::int64_t>(lease.fence))
+      .with("waited_ms", waited.count());
+  const auto text = fmt::format("{} '{}' after {}, fence {}", verb, quoted(lease.name),
+                                base::format_duration(waited), lease.fence);
+  line == GrantLine::notice ? event.notice("{}", text) : event.detail("{}", text);
+}
+
 int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why) {
   return base::match(
       why,

@@ -48,6 +48,11 @@ std::string not_whole(const store::Fault& missing);
 /// 0 if locks are missing.
 int report_gaps(const ServerChoice& server, const store::Listing& listing);
 void say_doubt(const std::string& doubt);
+/// Whether the line about a grant needs -v. In a log that tells a wait it does not.
+enum class GrantLine { detail, notice };
+/// "got 'a' after 4m, fence 12". `verb`: "got", or "runs under" for a lock of an enclosing run.
+void say_granted(const store::Lease& lease, std::string_view verb, base::Moment began,
+                 GrantLine line);
 /// The lock was not acquired: one line on stderr (none for a signal); returns the exit code.
 int report_not_acquired(const ClaimPlan& plan, const hold::NotAcquired& why);
 

@@ -61,18 +61,6 @@ std::int64_t ms_since(base::Moment then) {
   return std::chrono::duration_cast<base::Millis>(base::now() - then).count();
 }
 
-/// `ours`: no run around this one has it.
-void say_granted(const store::Lease& lease, const RunRecord& record, bool ours) {
-  const auto waited = ms_since(record.began);
-  base::log::Event{"granted"}
-      .with("key", lease.name.text())
-      .with("fence", static_cast<std::int64_t>(lease.fence))
-      .with("waited_ms", waited)
-      .detail("{} '{}' after {}, fence {}", ours ? "got" : "runs under",
-              base::printable(lease.name.text()), base::format_duration(base::Millis{waited}),
-              lease.fence);
-}
-
 void say_released(const store::Lease& lease, const RunRecord& record, const store::RunEnd& end) {
   const auto held = ms_since(*record.granted);
   base::log::Event{"released"}
@@ -176,7 +164,10 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   // A lease does not wait for a reader.
   const base::log::NonBlockingStderr no_wait{os::write_stderr_at_once};
   record.granted = base::now();
-  for (const auto& lease : record.leases) say_granted(lease, record, !locks.empty());
+  const auto line = locks.is_wait_in_log() ? GrantLine::notice : GrantLine::detail;
+  for (const auto& lease : record.leases) {
+    say_granted(lease, locks.empty() ? "runs under" : "got", record.began, line);
+  }
   const auto& server = plan.lock.server;
   const auto environment = hold::job_environment(record.leases, server.to_tell(), plan.lock.slot);
   const auto valid_until = locks.valid_until();

@@ -51,6 +51,8 @@ class Acquirer {
   /// Call once. Moves the store into Held on success. Otherwise nothing of this claim is left on a
   /// server that answers: a silent fault may have been a grant, so it is withdrawn.
   Outcome run();
+  /// Whether a log has a line about the wait.
+  [[nodiscard]] bool is_wait_in_log() const { return line_.is_in_log(); }
 
  private:
   store::Attempt ask();
@@ -80,9 +82,9 @@ class Acquirer {
   const Terms& terms_;
   HeldLocks& earlier_;
   os::Signals& signals_;
+  base::Moment began_;
   WaitingLine line_;
   WaitPace pace_;
-  base::Moment began_;
   base::Deadline attempt_ends_;
   bool was_queued_ = false;                 // so the server has accepted us before
   std::optional<Deadline> let_in_until_{};  // of a refusal, which may be revoked until then
@@ -98,8 +100,8 @@ Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& 
       terms_{terms},
       earlier_{earlier},
       signals_{signals},
-      line_{claim.name, claim.mode},
       began_{base::now()},
+      line_{claim.name, claim.mode, began_},
       attempt_ends_{Deadline::after(began_, terms.longest_answer)} {}
 
 /// The end of the wait also ends a request. The two requests of a single attempt share the time of
@@ -212,9 +214,12 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& queued) {
   for (;;) {
     // Start listening for the earlier locks before the first wait.
     if (auto outcome = look_after_earlier()) return outcome;
-    const Deadline until =
-        std::min({terms_.wait_ends, line_.due(), earlier_.due(), earlier_.listen_due()});
     const auto began = base::now();
+    // The first line of a log waits for the store's next look, if we must not look ourselves.
+    const bool line_waits = line_.wants_news(began) && !store_->may_ask_while_waiting();
+    const Deadline line_due = line_waits ? Deadline::never() : line_.due();
+    const Deadline until =
+        std::min({terms_.wait_ends, line_due, earlier_.due(), earlier_.listen_due()});
     const auto turn = [&] {
       os::CallLimit limit{until, signals_.descriptor()};
       limit.long_from = Deadline::after(began_, soon);
@@ -244,7 +249,12 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& queued) {
       if (auto outcome = rest_after(turn, began)) return outcome;
     }
     if (again) return std::nullopt;
-    if (line_.due().passed(base::now())) line_.tick(base::now());
+    if (!line_.due().passed(base::now())) continue;
+    if (!line_.wants_news(base::now())) {
+      line_.tick(base::now());
+    } else if (store_->may_ask_while_waiting()) {
+      return std::nullopt;
+    }
   }
 }
 
@@ -366,11 +376,14 @@ std::optional<std::variant<LostEarlier, Dismissed>> freshen(HeldLocks& all,
   return LostEarlier{"its lease could not be refreshed in time"};
 }
 
+/// Sets `wait_in_log` once a log has a line about the wait for one of the locks.
 Attempted take_all(const Opener& open_store, const std::vector<store::Claim>& claims,
-                   const Acquirer::Terms& terms, os::Signals& signals) {
+                   const Acquirer::Terms& terms, os::Signals& signals, bool& wait_in_log) {
   HeldLocks all;
   for (const store::Claim& claim : claims) {
-    auto outcome = Acquirer{open_store(), claim, terms, all, signals}.run();
+    Acquirer acquirer{open_store(), claim, terms, all, signals};
+    auto outcome = acquirer.run();
+    wait_in_log = wait_in_log || acquirer.is_wait_in_log();
     if (auto* held = std::get_if<Held>(&outcome)) {
       all.add(std::move(*held));
       continue;
@@ -394,10 +407,14 @@ Acquisition acquire(const Opener& open_store, const Wanted& wanted, os::Signals&
                               wanted.longest_answer, wanted.outer};
   auto claims = wanted.claims;
   WaitPace pace;
+  bool wait_in_log = false;
   for (;;) {
     const auto began = base::now();
-    auto taken = take_all(open_store, claims, terms, signals);
-    if (auto* all = std::get_if<HeldLocks>(&taken)) return std::move(*all);
+    auto taken = take_all(open_store, claims, terms, signals, wait_in_log);
+    if (auto* all = std::get_if<HeldLocks>(&taken)) {
+      all->note_wait(wait_in_log);
+      return std::move(*all);
+    }
     if (auto* not_acquired = std::get_if<NotAcquired>(&taken)) return std::move(*not_acquired);
     const auto& lost = std::get<LostEarlier>(taken);
     if (terms.wait_ends.passed(base::now())) {

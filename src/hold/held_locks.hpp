@@ -132,6 +132,10 @@ class HeldLocks {
   void add(Held held);
   [[nodiscard]] bool empty() const { return locks_.empty(); }
   [[nodiscard]] std::size_t size() const { return locks_.size(); }
+  /// Whether a log has a line about the wait for one of them, so that it should also tell the
+  /// grant.
+  void note_wait(bool in_log) { wait_in_log_ = in_log; }
+  [[nodiscard]] bool is_wait_in_log() const { return wait_in_log_; }
   /// In the order of acquisition.
   [[nodiscard]] std::vector<store::Lease> leases() const;
   /// The earliest end of all leases but those of lost locks; never() if there are none.
@@ -178,6 +182,7 @@ class HeldLocks {
   static News lose(Lock& lock, std::string why);
 
   std::vector<Lock> locks_;
+  bool wait_in_log_ = false;
 };
 
 }  // namespace hold

@@ -14,6 +14,10 @@ namespace {
 
 constexpr base::Millis on_terminal{1'000};
 constexpr base::Millis elsewhere{60'000};
+// A log does not mention a shorter wait.
+constexpr base::Millis worth_a_line{1'000};
+// A state that is older may name a holder whose run has ended since.
+constexpr base::Millis still_true{250};
 // The pause between two lines about changes: an hour's wait logs at most 360 lines.
 constexpr base::Millis between_changes{10'000};
 
@@ -60,7 +64,48 @@ void say(const store::LockName& name, const store::Queued& queued, const store::
     }
     if (const auto wait = expected_wait(queued, mode)) event.with("expected_ms", wait->count());
   }
-  event.notice("{}", waiting_text(name, queued, mode, trouble, std::nullopt));
+  event.notice("{}", waiting_text(name, queued, mode, trouble));
+}
+
+/// The facts about a holder that fit on a line.
+enum class Facts { all, time, name };
+
+std::string shown_token(const store::Holder& holder) {
+  return store::Token::foreign(holder.token).shown();
+}
+
+std::string said_of(const std::optional<store::Holder>& holder, Facts facts) {
+  if (!holder) return "free, but others wait for it";
+  const std::string who = shown_token(*holder);
+  std::string text;
+  switch (holder->kind) {
+    case store::Holder::Kind::holder: text = fmt::format("held by {}", who); break;
+    case store::Holder::Kind::kept:
+      text = fmt::format("kept by --min-hold after the job of {}", who);
+      break;
+    case store::Holder::Kind::reserved: text = fmt::format("reserved for {}", who); break;
+    case store::Holder::Kind::neighbour: text = fmt::format("behind {} of this host", who); break;
+    case store::Holder::Kind::foreign:
+      text = holder->token.empty() ? "held by a foreign client (its value is empty or no string)"
+                                   : fmt::format("held by a foreign client ({})", who);
+      if (!holder->expires_in) text += ", without expiry";
+      break;
+  }
+  if (holder->others > 0) text += fmt::format(" and {} more", holder->others);
+  if (facts == Facts::name) return text;
+  if (holder->held_for) text += " for " + base::format_duration(*holder->held_for);
+  if (facts == Facts::time || holder->reason.empty()) return text;
+  return text + " (" + base::printable(holder->reason) + ")";
+}
+
+/// `since`: "waited 12s", or empty.
+std::string trouble_text(const std::string& key, const std::string& trouble,
+                         const std::string& since, std::size_t columns) {
+  const std::string own = since.empty() ? "waiting" : since;
+  const std::string line =
+      fmt::format("{} for '{}': cannot reach the server ({}); trying again", own, key, trouble);
+  if (base::columns_of(line) <= columns) return line;
+  return base::fit_columns(fmt::format("{}: cannot reach the server ({})", own, trouble), columns);
 }
 
 /// Whether the difference interests people. (A holder that confirms its reservation does not.)
@@ -103,55 +148,63 @@ std::string outlook(const store::Queued& queued, const store::Mode& mode) {
 }
 
 std::string describe(const std::optional<store::Holder>& holder) {
-  if (!holder) return "free, but others wait for it";
-  const std::string who = store::Token::foreign(holder->token).shown();
-  std::string text;
-  switch (holder->kind) {
-    case store::Holder::Kind::holder: text = fmt::format("held by {}", who); break;
-    case store::Holder::Kind::kept:
-      text = fmt::format("kept by --min-hold after the job of {}", who);
-      break;
-    case store::Holder::Kind::reserved: text = fmt::format("reserved for {}", who); break;
-    case store::Holder::Kind::neighbour: text = fmt::format("behind {} of this host", who); break;
-    case store::Holder::Kind::foreign:
-      text = holder->token.empty() ? "held by a foreign client (its value is empty or no string)"
-                                   : fmt::format("held by a foreign client ({})", who);
-      if (!holder->expires_in) text += ", without expiry";
-      break;
-  }
-  if (holder->others > 0) text += fmt::format(" and {} more", holder->others);
-  if (holder->held_for) text += " for " + base::format_duration(*holder->held_for);
-  if (!holder->reason.empty()) text += " (" + base::printable(holder->reason) + ")";
-  return text;
+  return said_of(holder, Facts::all);
 }
 
 std::string waiting_text(const store::LockName& name, const store::Queued& queued,
-                         const store::Mode& mode, const std::string& trouble,
-                         std::optional<std::size_t> columns) {
+                         const store::Mode& mode, const std::string& trouble) {
   const std::string key = base::printable(name.text());
-  const std::string state =
-      trouble.empty() ? describe(queued.holder)
-                      : fmt::format("cannot reach the server ({}); trying again", trouble);
-  const std::string position =
-      trouble.empty() ? fmt::format(", position {}", queued.ahead + 1) : std::string{};
-  const std::string later = trouble.empty() ? outlook(queued, mode) : std::string{};
-  if (!columns) return fmt::format("waiting for '{}': {}{}{}", key, state, position, later);
-  std::string line = fmt::format("waiting for '{}'{}: {}{}", key, position, state, later);
-  if (base::columns_of(line) <= *columns) return line;
-  // A waiter knows the key, and wants to know the holder: give the key a quarter of the line or
-  // less, so that the position fits.
-  const std::size_t fixed =
-      std::min(*columns, std::string_view{"waiting for '': "}.size() + 1 + position.size());
-  const std::size_t room = std::max<std::size_t>(std::min(*columns / 4, *columns - fixed), 4);
-  const std::string shown = base::fit_middle(key, room);
-  line = fmt::format("waiting for '{}'{}: {}{}", shown, position, state, later);
-  return base::fit_columns(line, *columns);
+  if (!trouble.empty()) {
+    return fmt::format("waiting for '{}': cannot reach the server ({}); trying again", key,
+                       trouble);
+  }
+  return fmt::format("waiting for '{}': {}, position {}{}", key, describe(queued.holder),
+                     queued.ahead + 1, outlook(queued, mode));
 }
 
-WaitingLine::WaitingLine(store::LockName name, store::Mode mode)
+std::string status_text(const store::LockName& name, const store::Queued& queued,
+                        const store::Mode& mode, const std::string& trouble, base::Millis waited,
+                        std::size_t columns) {
+  const std::string key = base::printable(name.text());
+  const auto whole = std::chrono::floor<std::chrono::seconds>(waited);
+  const std::string since =
+      whole.count() > 0 ? "waited " + base::format_duration(whole) : std::string{};
+  if (!trouble.empty()) return trouble_text(key, trouble, since, columns);
+  const auto wait = expected_wait(queued, mode);
+  const std::string own = since.empty() ? since : ", " + since;
+  const std::string words =
+      fmt::format("position {}{}{}", queued.ahead + 1, own, outlook(queued, mode));
+  const std::string brief =
+      fmt::format("#{}{}{}", queued.ahead + 1, own, wait ? ", ~" + rough(*wait) : std::string{});
+  const auto& holder = queued.holder;
+  for (const std::string& line :
+       {fmt::format("{}: '{}' is {}", words, key, said_of(holder, Facts::all)),
+        fmt::format("{}: '{}' {}", brief, key, said_of(holder, Facts::all)),
+        fmt::format("{}: '{}' {}", brief, key, said_of(holder, Facts::time)),
+        fmt::format("{}: '{}' {}", brief, key, said_of(holder, Facts::name))}) {
+    if (base::columns_of(line) <= columns) return line;
+  }
+  // A cut key or name is of use from this length on.
+  constexpr std::size_t shortest_part = 8;
+  const std::string state = said_of(holder, Facts::name);
+  const std::size_t taken = base::columns_of(brief) + 2 + base::columns_of(state);
+  constexpr std::size_t quotes = 3;  // and a blank
+  if (taken + quotes + shortest_part <= columns) {
+    const auto part = base::fit_middle(key, columns - taken - quotes);
+    return fmt::format("{}: '{}' {}", brief, part, state);
+  }
+  if (taken <= columns) return brief + ": " + state;
+  if (base::columns_of(brief) + 2 + shortest_part > columns) {
+    return base::fit_columns(brief, columns);
+  }
+  return base::fit_columns(brief + ": " + (holder ? shown_token(*holder) : state), columns);
+}
+
+WaitingLine::WaitingLine(store::LockName name, store::Mode mode, base::Moment began)
     : name_{std::move(name)},
       mode_{std::move(mode)},
       terminal_{base::log::is_for_people() && os::stderr_is_terminal()},
+      began_{began},
       due_{base::Deadline::never()} {}
 
 WaitingLine::~WaitingLine() {
@@ -162,7 +215,13 @@ void WaitingLine::update(const store::Queued& queued, base::Moment now) {
   queued_ = queued;
   told_at_ = now;
   trouble_.clear();
-  if (terminal_ || due_.is_never()) return tick(now);
+  if (terminal_) return tick(now);
+  if (!is_told_) {
+    if (!first_) first_ = base::Deadline::after(now, worth_a_line);
+    if (first_->passed(now)) return tick(now);
+    due_ = *first_;
+    return;
+  }
   if (!differ(queued, said_)) return;
   const auto next = base::Deadline::after(said_at_, between_changes);
   if (next.passed(now)) return tick(now);
@@ -175,10 +234,15 @@ void WaitingLine::update(const store::Fault& fault, base::Moment now) {
   if (terminal_ || news) tick(now);
 }
 
+bool WaitingLine::wants_news(base::Moment now) const {
+  return !terminal_ && !is_told_ && trouble_.empty() && now - told_at_ > still_true;
+}
+
 void WaitingLine::tick(base::Moment now) {
   due_ = base::Deadline::after(now, terminal_ ? on_terminal : elsewhere);
   said_ = queued_;
   said_at_ = now;
+  is_told_ = is_told_ || trouble_.empty();
   if (base::log::level() == base::log::Level::quiet) return;
   store::Queued queued = queued_;
   if (queued.holder && queued.holder->held_for) {
@@ -190,7 +254,8 @@ void WaitingLine::tick(base::Moment now) {
   // The terminal may have been resized. It would scroll if the line filled it.
   constexpr std::size_t prefix = 7;  // "rlock: "
   const std::size_t columns = std::max(os::stderr_columns().value_or(80), prefix + 1);
-  base::log::status(waiting_text(name_, queued, mode_, trouble_, columns - prefix - 1));
+  const auto waited = std::chrono::duration_cast<base::Millis>(now - began_);
+  base::log::status(status_text(name_, queued, mode_, trouble_, waited, columns - prefix - 1));
 }
 
 }  // namespace hold

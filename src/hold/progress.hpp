@@ -1,6 +1,7 @@
 // The status of a wait, for people.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "store/lock_store.hpp"
@@ -21,20 +22,27 @@ std::optional<base::Millis> expected_wait(const store::Queued& queued, const sto
 /// ", about 4m", or ", runs usually take 3m" if the holder is far over that; may be empty.
 std::string outlook(const store::Queued& queued, const store::Mode& mode);
 
-/// "waiting for 'a': held by …, position 2, about 4m". With `columns`, one line of a terminal that
-/// wide, which begins with the changing part: "waiting for 'a', position 2, about 4m: held by …".
-/// `trouble`, unless empty, replaces the holder.
+/// A line of a log: "waiting for 'a': held by …, position 2, about 4m". `trouble`, unless empty,
+/// replaces all but the key.
 std::string waiting_text(const store::LockName& name, const store::Queued& queued,
-                         const store::Mode& mode, const std::string& trouble,
-                         std::optional<std::size_t> columns);
+                         const store::Mode& mode, const std::string& trouble);
 
-/// On a terminal, one line that is rewritten every second. Elsewhere a line at the start, one when
-/// our position or the holder changes (at least 10 s after the last one: a queue may move quickly),
-/// and one a minute, so that a CI system does not consider the step dead. Silent with --quiet. Main
-/// thread.
+/// A line of a terminal, at most `columns` wide, that begins with the changing parts: "position 2,
+/// waited 12s, about 4m: 'a' is held by …". If that is too wide, words are shortened first, then
+/// facts are left out, the least important one first: the reason, how long the lock has been held,
+/// the key, the holder.
+std::string status_text(const store::LockName& name, const store::Queued& queued,
+                        const store::Mode& mode, const std::string& trouble, base::Millis waited,
+                        std::size_t columns);
+
+/// On a terminal, one line that is rewritten every second. Elsewhere a line once the wait has
+/// lasted a second, one when our position or the holder changes (at least 10 s after the last one:
+/// a queue may move quickly), and one a minute, so that a CI system does not consider the step
+/// dead. Silent with --quiet. Main thread.
 class WaitingLine {
  public:
-  WaitingLine(store::LockName name, store::Mode mode);
+  /// `began`: when the wait began.
+  WaitingLine(store::LockName name, store::Mode mode, base::Moment began);
   ~WaitingLine();
   WaitingLine(const WaitingLine&) = delete;
   WaitingLine& operator=(const WaitingLine&) = delete;
@@ -46,15 +54,24 @@ class WaitingLine {
   void tick(base::Moment now);
   /// When tick() is due.
   [[nodiscard]] base::Deadline due() const { return due_; }
+  /// Whether the known state is too old for the first line of a log, so that update() is better
+  /// than tick().
+  [[nodiscard]] bool wants_news(base::Moment now) const;
+  /// Whether a log has a line about this wait, so that it should also tell the end.
+  [[nodiscard]] bool is_in_log() const { return !terminal_ && is_told_; }
 
  private:
   store::LockName name_;
   store::Mode mode_;
   bool terminal_;
+  base::Moment began_;
   store::Queued queued_{};
   std::string trouble_;
   base::Moment told_at_{};
-  // Without a terminal: the last line.
+  // Without a terminal: when the first line about the queue is due, whether it was written, and the
+  // last line.
+  std::optional<base::Deadline> first_{};
+  bool is_told_ = false;
   store::Queued said_{};
   base::Moment said_at_{};
   base::Deadline due_;

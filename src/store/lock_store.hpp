@@ -41,6 +41,9 @@ class LockStore {
   /// Only after Queued. The caller may repeat it after StillWaiting; a Notice asks it to stop
   /// wanting the lock.
   virtual Turn await_turn(const Claim& claim, const CallLimit& limit) = 0;
+  /// Whether another try_acquire() in the middle of a wait loses no notice. If it may lose one,
+  /// only the store ends waits, for the first time a second after Queued.
+  [[nodiscard]] virtual bool may_ask_while_waiting() const { return true; }
   /// Leaves the queue, and releases a grant whose answer was lost. Safe after a Fault, or if
   /// nothing was queued. If the server does not answer, it may still act later, even after the next
   /// request: so a later claim needs another token.

@@ -34,6 +34,67 @@ logged() {
   assert_output 2
 }
 
+@test "a log tells a wait of more than a second and its end, without -v" {
+  hold holder -k "$K"
+  start waiter -k "$K" -w 60s -- true
+  start quiet -q -k "$K" -w 60s -- true
+  wait_queued "$K" 2
+  wait_until says "$T/waiter.err" "waiting for '$K': held by"
+  let_go holder
+  finish waiter
+  finish quiet
+  run cat "$T/waiter.err"
+  assert_equal "${#lines[@]}" 2
+  assert_line --index 1 --regexp "^rlock: got '$K' after [1-9][0-9]*s, fence [0-9]+$"
+  [[ ! -s $T/quiet.err ]]
+}
+
+@test "acquire tells a wait and its end on stderr, and only the token on stdout" {
+  hold holder -k "$K"
+  start waiter acquire -k "$K" -t 30s -w 60s
+  wait_until says "$T/waiter.err" "waiting for '$K': held by"
+  let_go holder
+  finish waiter
+  assert_success
+  says "$T/waiter.err" "rlock: got '$K' after"
+}
+
+@test "a log has no line about a wait of less than a second, nor about a slow connection" {
+  hold holder -k "$K"
+  start waiter -k "$K" -w 60s -- true
+  wait_queued "$K" 1
+  let_go holder
+  finish waiter
+  [[ ! -s $T/waiter.err ]]
+  own_server
+  pause_redis "$SERVER"
+  start slow -S "unix://$SERVER/redis.sock" -k "$K" -w 60s -- true
+  sleep 1.5
+  resume_redis "$SERVER"
+  finish slow
+  assert_success
+  [[ ! -s $T/slow.err ]]
+}
+
+@test "the first line about a wait tells the holder of that moment" {
+  hold first -k "$K" --label first
+  start second -k "$K" -w 60s --label second -- "$LIB/until-file" "$T/second.go"
+  wait_queued "$K" 1
+  start third -k "$K" -w 60s -- true
+  wait_queued "$K" 2
+  # Until its second is over, it knows nothing newer than its arrival.
+  signal STOP third
+  let_go first
+  wait_until says "$T/second.out" started
+  sleep 1
+  signal CONT third
+  wait_until says "$T/third.err" waiting
+  run cat "$T/third.err"
+  assert_output --regexp "^rlock: waiting for '$K': held by [^ ]*/second for [0-9.]+m?s, position 1"
+  let_go second
+  finish third
+}
+
 @test "-vv: connections, questions and answers, and never a password" {
   own_server
   redis config set requirepass geheim
@@ -68,7 +129,7 @@ logged() {
   finish waiter
   run jq -c '[.event, .key, .level]' "$T/waiter.err"
   assert_output "[\"waiting\",\"$K\",\"notice\"]
-[\"granted\",\"$K\",\"info\"]
+[\"granted\",\"$K\",\"notice\"]
 [\"released\",\"$K\",\"info\"]"
   logged "$T/waiter.err" waiting '.position == 1 and (.holder | contains("@")) and (.time | fromdateiso8601? // (sub("\\.[0-9]+"; "") | fromdateiso8601)) > 0'
   logged "$T/waiter.err" granted '.fence > 0 and .waited_ms >= 0'

@@ -134,7 +134,7 @@ SH
 
 @test "while it waits, a status line is rewritten in place, and wiped when the job starts" {
   hold holder -k "$K" --label nightly
-  run in_terminal "expect waiting for '$K'" 'expect nightly' 'expect position 1' 'expect \r' "run touch '$T/holder.go'" 'expect ran' -- \
+  run in_terminal "expect position 1" "expect '$K' is held by" 'expect nightly' 'expect waited 1s' 'expect \r' "run touch '$T/holder.go'" 'expect ran' -- \
     "$RLOCK_BIN" -k "$K" -w 60s -- echo ran
   assert_success
   # what the job prints begins a line that was wiped, and is not behind the status
@@ -144,7 +144,7 @@ SH
 
 @test "^C while waiting leaves the queue and exits 130, within a moment" {
   redis set "$K" other px 60000
-  run in_terminal "expect waiting for '$K'" 'send \x03' -- "$RLOCK_BIN" -k "$K" -w 60s -- touch "$T/ran"
+  run in_terminal "expect position 1" 'send \x03' -- "$RLOCK_BIN" -k "$K" -w 60s -- touch "$T/ran"
   assert_equal "$status" 130
   queued "$K" 0
   [[ ! -e $T/ran ]]
@@ -153,7 +153,7 @@ SH
 @test "^Z while waiting stops rlock, and fg waits on" {
   interactive_shell
   redis set "$K" other px 60000
-  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -w 60s -- echo ran\\r" "expect waiting for" 'send \x1a' \
+  run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -w 60s -- echo ran\\r" "expect position 1" 'send \x1a' \
     'expect Stopped' 'expect ready>' "run redis-cli -s '$SERVER/redis.sock' del '$K'" 'send fg\r' 'expect ran' 'expect ready>' \
     'send exit 6\r' -- "${SHELL_THERE[@]}"
   assert_equal "$status" 6
@@ -210,7 +210,7 @@ SH
   redis set "$K" other px 60000
   # shellcheck disable=SC2016
   run in_terminal 'expect done' -- bash -c 'set -m; "$RLOCK_BIN" -k "$K" -w 2s -- true & wait; echo done'
-  [[ $output != *"waiting for"* ]] || fail "$output"
+  [[ $output != *"position 1"* ]] || fail "$output"
 }
 
 @test "^C reaches a job in a session of its own" {
@@ -235,7 +235,7 @@ SH
   assert_success
   segment=${output%$'\r\e[K'*}   # up to the wiping before the job
   segment=${segment##*$'\r\e[K'} # the last status
-  [[ $segment == 'rlock: waiting for'*', position 1'*… ]] || fail "$segment"
+  [[ $segment =~ ^'rlock: #1, waited '[0-9]+'s: '.*…$ ]] || fail "$segment"
   ((${#segment} < 40)) || fail "${#segment} columns: $segment"
   finish holder
 }
@@ -245,7 +245,7 @@ SH
   interactive_shell
   run in_terminal 'expect ready>' "send \$RLOCK_BIN -k \$K -w 60s -- true &\\r" 'expect ready>' "until [ \"\$(redis-cli -s \"\$SERVER/redis.sock\" exists \"\$K\")\" = 1 ]" \
     "run sleep 1.5" 'send kill %1; wait\r' 'expect ready>' 'send exit 0\r' -- "${SHELL_THERE[@]}"
-  refute_output --partial 'waiting for'
+  refute_output --partial 'position 1'
 }
 
 # widest_line: of what a terminal of 24 rows was sent, without colours, in columns.

@@ -135,7 +135,8 @@ load ../lib/rlock
   says "$T/waiter.err" 'position 1'
   let_go holder
   finish waiter
-  assert_one_stderr_line
+  assert_stderr_line "rlock: got '$K' after "
+  assert_equal "$(wc -l <"$T/waiter.err")" 2
 }
 
 @test "the waiting line is silent with --quiet" {

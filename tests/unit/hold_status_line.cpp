@@ -98,24 +98,44 @@ const std::string again = "\r\x1b[K";  // in the same line
 TEST_CASE("elsewhere than on a terminal the first line comes after a second, and one each minute") {
   const Stderr elsewhere{no_terminal()};
   {
-    hold::WaitingLine line{name("a\n"), {}};
+    hold::WaitingLine line{name("a\n"), {}, start};
     CHECK(line.due().is_never());
     line.update(behind_ann(), start);
-    CHECK(said() == "rlock: waiting for 'a\\n': held by ann for 1s, position 2\n");
-    CHECK(line.due() == base::Deadline::at(at(60)));
-    line.update(behind_ann(), at(1));
     CHECK(said().empty());
-    CHECK(line.due() == base::Deadline::at(at(60)));
-    line.tick(at(60));
+    CHECK(line.due() == base::Deadline::at(at(1)));
+    CHECK_FALSE(line.is_in_log());
+    line.update(behind_ann(), at(1));
+    CHECK(said() == "rlock: waiting for 'a\\n': held by ann for 1s, position 2\n");
+    CHECK(line.is_in_log());
+    CHECK(line.due() == base::Deadline::at(at(61)));
+    line.update(behind_ann(), at(2));
+    CHECK(said().empty());
+    CHECK(line.due() == base::Deadline::at(at(61)));
+    line.tick(at(61));
     CHECK(said() == "rlock: waiting for 'a\\n': held by ann for 1m, position 2\n");
-    CHECK(line.due() == base::Deadline::at(at(120)));
+    CHECK(line.due() == base::Deadline::at(at(121)));
   }
   CHECK(said().empty());
 }
 
+TEST_CASE("the first line of a log wants news, unless the state is new") {
+  const Stderr elsewhere{no_terminal()};
+  hold::WaitingLine line{name("a"), {}, start};
+  line.update(behind_ann(), start);
+  CHECK(line.wants_news(at(1)));
+  line.update(behind_ann(0), at(1) - base::Millis{100});
+  CHECK(said().empty());
+  CHECK_FALSE(line.wants_news(at(1)));
+  line.tick(at(1));
+  CHECK(said() == "rlock: waiting for 'a': held by ann for 1s, position 1\n");
+  // All others tell what is known.
+  CHECK_FALSE(line.wants_news(at(61)));
+}
+
 TEST_CASE("elsewhere a change of the place or of the holder is said, at most every 10 s") {
   const Stderr elsewhere{no_terminal()};
-  hold::WaitingLine line{name("a"), {}};
+  hold::WaitingLine line{name("a"), {}, start};
+  line.update(behind_ann(2), at(-1));
   line.update(behind_ann(2), start);
   (void)said();
   line.update(behind_ann(1), at(1));
@@ -141,25 +161,29 @@ TEST_CASE("trouble is said once, and again after it was over") {
   const Stderr elsewhere{no_terminal()};
   const std::string trouble =
       "rlock: waiting for 'a': cannot reach the server (no answer); trying again\n";
-  hold::WaitingLine line{name("a"), {}};
+  hold::WaitingLine line{name("a"), {}, start};
   line.update(silent("no answer"), start);
   CHECK(said() == trouble);
   line.update(silent("no answer"), at(1));
   line.update(silent("refused"), at(2));
   CHECK(said().empty());
+  // A server that was only slow to be reached is no wait for the lock.
+  CHECK_FALSE(line.is_in_log());
   line.update(behind_ann(), at(3));
   line.update(silent("no answer"), at(4));
   CHECK(said() == trouble);
+  CHECK_FALSE(line.is_in_log());
 }
 
 TEST_CASE("the time of a holder that has none is not reckoned") {
   const Stderr elsewhere{no_terminal()};
-  hold::WaitingLine line{name("a"), {}};
+  hold::WaitingLine line{name("a"), {}, start};
   line.update({std::nullopt, 0, std::nullopt}, start);
+  line.tick(at(1));
   CHECK(said() == "rlock: waiting for 'a': free, but others wait for it, position 1\n");
   auto place = behind_ann();
   place.holder->held_for.reset();
-  line.update(place, at(1));
+  line.update(place, at(2));
   line.tick(at(60));
   CHECK(said() == "rlock: waiting for 'a': held by ann, position 2\n");
 }
@@ -168,21 +192,23 @@ TEST_CASE("on a terminal one line is rewritten every second, and wiped at the en
   const Terminal terminal{80};
   const Stderr there{terminal.open()};
   {
-    hold::WaitingLine line{name("a"), {}};
+    hold::WaitingLine line{name("a"), {}, start};
     line.update(behind_ann(), start);
-    CHECK(said() == again + "rlock: waiting for 'a', position 2: held by ann for 1s");
+    CHECK(said() == again + "rlock: position 2: 'a' is held by ann for 1s");
     CHECK(line.due() == base::Deadline::at(at(1)));
+    CHECK_FALSE(line.wants_news(at(1)));
     line.tick(at(1));
-    CHECK(said() == again + "rlock: waiting for 'a', position 2: held by ann for 2s");
+    CHECK(said() == again + "rlock: position 2, waited 1s: 'a' is held by ann for 2s");
     CHECK(line.due() == base::Deadline::at(at(2)));
     line.update(behind_ann(0), at(5));
-    CHECK(said() == again + "rlock: waiting for 'a', position 1: held by ann for 1s");
+    CHECK(said() == again + "rlock: position 1, waited 5s: 'a' is held by ann for 1s");
     line.update(silent("no answer"), at(6));
     CHECK(said() ==
-          again + "rlock: waiting for 'a': cannot reach the server (no answer); trying again");
+          again + "rlock: waited 6s for 'a': cannot reach the server (no answer); trying again");
     line.update(silent("refused"), at(7));
     CHECK(said() ==
-          again + "rlock: waiting for 'a': cannot reach the server (refused); trying again");
+          again + "rlock: waited 7s for 'a': cannot reach the server (refused); trying again");
+    CHECK_FALSE(line.is_in_log());
   }
   CHECK(said() == again);
 }
@@ -190,7 +216,7 @@ TEST_CASE("on a terminal one line is rewritten every second, and wiped at the en
 TEST_CASE("the line leaves a column free, of as many as the terminal has then") {
   Terminal terminal{80};
   const Stderr there{terminal.open()};
-  hold::WaitingLine line{name("a"), {}};
+  hold::WaitingLine line{name("a"), {}, start};
   line.update(silent(std::string(200, 'w')), start);
   const auto columns = [&] {
     (void)said();
@@ -216,7 +242,7 @@ TEST_CASE("nothing is said when quiet, on a terminal or elsewhere") {
     const Stderr there{on_terminal ? terminal.open() : no_terminal()};
     base::log::set_level(base::log::Level::quiet);
     {
-      hold::WaitingLine line{name("a"), {}};
+      hold::WaitingLine line{name("a"), {}, start};
       line.update(behind_ann(), start);
       line.update(silent("no answer"), at(1));
       line.tick(at(90));
@@ -228,25 +254,56 @@ TEST_CASE("nothing is said when quiet, on a terminal or elsewhere") {
 }
 
 TEST_CASE("elsewhere than on a terminal the line is whole") {
-  CHECK(hold::waiting_text(name("deploy"), second, {}, "", std::nullopt) ==
+  CHECK(hold::waiting_text(name("deploy"), second, {}, "") ==
         "waiting for 'deploy': held by app@h:1/job for 12s, position 2");
-  CHECK(hold::waiting_text(name("deploy"), second, {}, "no answer", std::nullopt) ==
+  CHECK(hold::waiting_text(name("deploy"), second, {}, "no answer") ==
         "waiting for 'deploy': cannot reach the server (no answer); trying again");
 }
 
-TEST_CASE("on a terminal the position comes first, and the line is as wide as that") {
-  CHECK(hold::waiting_text(name("deploy"), second, {}, "", 80) ==
-        "waiting for 'deploy', position 2: held by app@h:1/job for 12s");
-  CHECK(hold::waiting_text(name("deploy"), second, {}, "", 40) ==
-        "waiting for 'deploy', position 2: held …");
-  CHECK(hold::waiting_text(name(std::string(200, 'k')), second, {}, "", 60)
-            .starts_with("waiting for 'kkkkkkk…kkkkkkk', position 2: held by app@h"));
-  CHECK(hold::waiting_text(name("deploy"), second, {}, "", 1) == "…");
-  // The holder comes before the estimate.
-  auto estimated = second;
-  estimated.typical_run = base::Millis{60'000};
-  const auto line = hold::waiting_text(name("deploy"), estimated, {}, "", 200);
-  CHECK(line.starts_with("waiting for 'deploy', position 2: held by app@h:1/job for 12s, about "));
+namespace {
+
+/// Waited for 192 s, with an estimate and the holder's reason.
+std::string shown(std::size_t columns, const std::string& key = "deploy") {
+  auto place = second;
+  place.holder->reason = "release 1.7";
+  place.typical_run = base::Millis{60'000};
+  const auto text = hold::status_text(name(key), place, {}, "", base::Millis{192'999}, columns);
+  CHECK(base::columns_of(text) <= columns);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("on a terminal what moves comes first") {
+  CHECK(shown(100) ==
+        "position 2, waited 3m12s, about 1m45s: 'deploy' is held by app@h:1/job for 12s "
+        "(release 1.7)");
+}
+
+TEST_CASE("on a narrow terminal words are shortened before facts are left out") {
+  CHECK(shown(80) ==
+        "#2, waited 3m12s, ~1m45s: 'deploy' held by app@h:1/job for 12s (release 1.7)");
+  CHECK(shown(70) == "#2, waited 3m12s, ~1m45s: 'deploy' held by app@h:1/job for 12s");
+  CHECK(shown(60) == "#2, waited 3m12s, ~1m45s: 'deploy' held by app@h:1/job");
+  CHECK(shown(50) == "#2, waited 3m12s, ~1m45s: held by app@h:1/job");
+  CHECK(shown(72, std::string(200, 'k')) ==
+        "#2, waited 3m12s, ~1m45s: 'kkkkkkkkkkkk…kkkkkkkkkkk' held by app@h:1/job");
+  CHECK(shown(37) == "#2, waited 3m12s, ~1m45s: app@h:1/job");
+  CHECK(shown(34) == "#2, waited 3m12s, ~1m45s: app@h:1…");
+  CHECK(shown(33) == "#2, waited 3m12s, ~1m45s");
+  CHECK(shown(20) == "#2, waited 3m12s, ~…");
+  CHECK(shown(1) == "…");
+}
+
+TEST_CASE("on a narrow terminal trouble loses its words first") {
+  const auto trouble = [](std::size_t columns) {
+    return hold::status_text(name("deploy"), second, {}, "no answer", base::Millis{12'000},
+                             columns);
+  };
+  CHECK(trouble(80) ==
+        "waited 12s for 'deploy': cannot reach the server (no answer); trying again");
+  CHECK(trouble(60) == "waited 12s: cannot reach the server (no answer)");
+  CHECK(trouble(40) == "waited 12s: cannot reach the server (no…");
 }
 
 TEST_CASE("text is cut to columns between characters") {

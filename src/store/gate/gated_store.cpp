@@ -52,6 +52,10 @@ class GatedStore final : public LockStore {
     return turn;
   }
 
+  [[nodiscard]] bool may_ask_while_waiting() const override {
+    return passed_ ? server_->may_ask_while_waiting() : gate_->may_ask_while_waiting();
+  }
+
   void withdraw(const Claim& claim, const CallLimit& limit) override {
     // A waiter that never reached the server has no entry or connection there.
     if (passed_ || claim.on_busy == OnBusy::give_up) server_->withdraw(claim, limit);

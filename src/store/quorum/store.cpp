@@ -147,6 +147,9 @@ class QuorumStore final : public LockStore {
     return queue_wait_.sleep(nodes_, now, limit);
   }
 
+  /// Its nodes are waiting in BLPOP.
+  [[nodiscard]] bool may_ask_while_waiting() const override { return false; }
+
   void withdraw(const Claim& claim, const CallLimit& limit) override {
     take_back(nodes_, token_.last(claim), limit);
     token_.give_up();

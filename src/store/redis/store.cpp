@@ -102,6 +102,9 @@ class RedisStore final : public QuorumNode {
     return wait_.sleep(LockKeys{claim.name}.mailbox + claim.token.text(), queued_, limit);
   }
 
+  /// A notice may be on its way, in the answer to BLPOP.
+  [[nodiscard]] bool may_ask_while_waiting() const override { return false; }
+
   void withdraw(const Claim& claim, const CallLimit& limit) override {
     // If the server does not receive it, our position ends with our patience, and an unheard grant
     // with its lease.

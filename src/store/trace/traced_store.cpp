@@ -153,6 +153,9 @@ class Traced : public Store {
   Turn await_turn(const Claim& claim, const CallLimit& limit) override {
     return of(claim.name).ask("wait", [&] { return inner_->await_turn(claim, limit); });
   }
+  [[nodiscard]] bool may_ask_while_waiting() const override {
+    return inner_->may_ask_while_waiting();
+  }
   void withdraw(const Claim& claim, const CallLimit& limit) override {
     const auto asked_at = base::now();
     inner_->withdraw(claim, limit);
