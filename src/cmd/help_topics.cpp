@@ -141,18 +141,18 @@ std::string options_text() {
          "\nrlock help COMMAND shows the options of a command.\n";
 }
 
-struct Synonym {
+struct OtherName {
   std::string_view word;
   std::string_view topic;
 };
-constexpr std::array synonyms{
-    Synonym{"slots", "slot"},           Synonym{"exit", "exit-codes"},
-    Synonym{"exit-code", "exit-codes"}, Synonym{"exit-status", "exit-codes"},
-    Synonym{"codes", "exit-codes"},     Synonym{"server", "servers"},
-    Synonym{"url", "servers"},          Synonym{"urls", "servers"},
-    Synonym{"file", "files"},           Synonym{"config", "files"},
-    Synonym{"env", "environment"},      Synonym{"variables", "environment"},
-    Synonym{"signal", "signals"},       Synonym{"option", "options"}};
+constexpr std::array other_names{
+    OtherName{"slots", "slot"},           OtherName{"exit", "exit-codes"},
+    OtherName{"exit-code", "exit-codes"}, OtherName{"exit-status", "exit-codes"},
+    OtherName{"codes", "exit-codes"},     OtherName{"server", "servers"},
+    OtherName{"url", "servers"},          OtherName{"urls", "servers"},
+    OtherName{"file", "files"},           OtherName{"config", "files"},
+    OtherName{"env", "environment"},      OtherName{"variables", "environment"},
+    OtherName{"signal", "signals"},       OtherName{"option", "options"}};
 
 }  // namespace
 
@@ -170,7 +170,7 @@ const std::vector<HelpTopic>& help_topics() {
 
 std::optional<std::string> topic_text(const std::string& word) {
   std::string_view topic = word;
-  for (const Synonym& each : synonyms) {
+  for (const OtherName& each : other_names) {
     if (each.word == word) topic = each.topic;
   }
   if (topic == "slot") return slot_text;

@@ -28,7 +28,7 @@ TEST_CASE("the parts of an etcd: URL") {
   CHECK(read("etcd://u@h") == "h 2379,rlock,u,");
 }
 
-TEST_CASE("what is no etcd: URL") {
+TEST_CASE("URLs that name no etcd cluster") {
   CHECK(read("etcd:/h") == "bad: no '//' after the scheme");
   CHECK(read("etcd://") == "bad: no host");
   CHECK(read("etcd://:p@h") == "bad: before the '@' stands user:password");

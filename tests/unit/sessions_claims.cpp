@@ -400,7 +400,7 @@ class Schedule {
   std::optional<Slot> slot_{};
   std::vector<std::unique_ptr<Client>> clients_{};
   std::vector<unsigned> orphans_{};  // sessions whose processes were killed
-  bool rests_ = false;               // no fault and no incident comes any more
+  bool rests_ = false;               // faults and incidents have ended
   Fence highest_fence_ = 0;
   std::string violation_{};
 };

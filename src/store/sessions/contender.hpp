@@ -50,7 +50,7 @@ struct Contender {
     [[nodiscard]] std::int64_t written_ms() const { return stat ? stat->written_ms : 0; }
   };
 
-  /// What it remembers beyond the end of a session.
+  /// The memory of it beyond the end of a session.
   struct Past {
     std::optional<Moment> came_first{};  // when it asked for a node for the first time
     Moment came_last{};                  // and when for the last

@@ -7,8 +7,8 @@
 namespace store::sessions {
 namespace {
 
-// A claim that does not wait gives one that came just before it so long to choose the number of its
-// permit.
+// A claim that does not wait gives one that came just before it this time to choose the number of
+// its permit.
 constexpr Millis to_choose_a_number{2'000};
 
 }  // namespace

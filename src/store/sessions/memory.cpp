@@ -124,7 +124,8 @@ std::vector<Run> runs_in(std::vector<Node> records, const std::vector<Token>& ho
 }
 
 Fence fence_of_run(const Node& run) {
-  return base::number_in<Fence>(fence_in(run)).value_or(0);
+  const std::string fence = fence_in(run);
+  return base::number_in<Fence>(fence).value_or(0);
 }
 
 bool is_forgotten(const Node& run, std::int64_t now_ms) {

@@ -28,7 +28,7 @@ rules::Modes modes_of(const LockQueue& queue) {
   return modes;
 }
 
-/// What stands before the token's digits.
+/// The beginning of a name, before the token's digits.
 std::string kind_of(const Mode& mode) {
   if (mode.kind == Mode::Kind::shared) return "s";
   if (mode.kind == Mode::Kind::exclusive) return "x";

@@ -201,7 +201,7 @@ class SessionStore final : public LockStore {
     return base::Done{};
   }
 
-  /// What has changed while we wait.
+  /// The changes while we wait.
   struct News {
     bool gone = false;     // a node that we wait for
     bool written = false;  // one of them

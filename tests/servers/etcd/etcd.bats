@@ -99,7 +99,7 @@ keys() { etcd_cli "$ETCD_PORT" get --prefix "$1" --keys-only -w json | jq '.kvs 
   assert_equal "$(etcd_cli "$ETCD_PORT" lease list | head -1)" 'found 0 leases'
 }
 
-@test "who only looks writes nothing" {
+@test "a client that only looks writes nothing" {
   start_etcd
   attempt inspect "$K"
   attempt list

@@ -228,7 +228,7 @@ wait_in_line() {
   wait_until on_nodes "$K" 0
 }
 
-@test "what cannot be counted on a quorum is refused" {
+@test "options that cannot be counted on a quorum are refused" {
   start_quorum
   local option
   for option in --permits=2 --one-of=a,b --max-waiters=3 --supersede --sync-replicas=1; do

@@ -47,8 +47,8 @@ use_server() { export RLOCK_SERVER=$FILE_URL; }
     start "w$number" -k "$K" -w 60s -- true
     wait_until in_line "$number"
   done
-  # Six waiters, six watches; the holder watches its own node.
-  wait_until watches 7
+  # Each waiter watches the node before its own; waiters and the holder watch their own.
+  wait_until watches 13
   let_go holder
   for number in {1..6}; do
     finish "w$number"
