@@ -98,9 +98,10 @@ outline() {
   assert_output 1
 }
 
-# words FILE: of a picture, in one line, since where one ends hangs on how long it took; each number as one digit
+# words FILE: of a picture, in one line, since where one ends hangs on how long it took; each number as one digit, and
+# without the end of a name that the length of a pid has cut
 words() {
-  sed 's/<style>.*//; /^text {/,/<\/style>/d; s/<[^>]*>//g' "$1" | tr -d ' \n' | sed 's/[0-9a-f]\{40\}/TOKEN/; s/[0-9][0-9]*/0/g; s/0\(ms\|s\|m\)/0/g' |
+  sed 's/<style>.*//; /^text {/,/<\/style>/d; s/<[^>]*>//g' "$1" | tr -d ' \n' | sed 's/[0-9a-f]\{40\}/TOKEN/; s/[0-9][0-9]*/0/g; s/0\(ms\|s\|m\)/0/g; s,/[a-z.]*…,…,g' |
     grep .
 }
 
