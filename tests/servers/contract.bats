@@ -322,7 +322,7 @@ cancelled() {
   assert_equal "$(json 'd["state"], d["holders"][0]["job_ended"]' inspect "$K" --json)" '["held", true]'
   attempt cancel "$K" --wait 10s
   assert_equal "$status" 75
-  assert_stderr_line 'no job runs under it any more; to take it away: rlock force-release'
+  assert_stderr_line 'its job has ended; to take it away: rlock force-release'
   attempt -k "$K" -q -w 60s -- echo ran
   assert_output ran
 }
