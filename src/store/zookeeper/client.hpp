@@ -87,8 +87,6 @@ class Client final : public sessions::Session {
   [[nodiscard]] Ttl lease_within(Ttl wanted) const override {
     return zookeeper::lease_within(timeout(), wanted);
   }
-  /// Every question is a sign of life.
-  [[nodiscard]] Moment lease_counts_from(Moment asked_at) const override { return asked_at; }
   [[nodiscard]] sessions::Places places_of(const LockName& name) const override;
   [[nodiscard]] std::string last_word_of(std::string_view nonce) const override;
   Result<std::vector<LockName>> names(const std::string& pattern, const CallLimit& limit) override;
