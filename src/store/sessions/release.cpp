@@ -183,6 +183,8 @@ Release leave(Session& session, Contender& contender, const Token& token, const 
       if (!runs) return runs.error();
       contender.run.node = run_node_of(contender.places.runs, runs->change, token);
     } else {
+      // Not another version: there is no room for a text, say.
+      if (rejected.error.kind == Error::Kind::other) return rejected.error.fault;
       if (auto there = read_slot(session, contender, limit); !there) {
         return std::move(there).error();
       }
