@@ -29,11 +29,11 @@ message(STATUS "hiredis ${hiredis_version}: ${HIREDIS_LIBRARY}")
 # custom transport since 1.0.
 find_package(OpenSSL 3.0)
 if(OPENSSL_FOUND AND hiredis_version VERSION_GREATER_EQUAL 1.0)
-  set(tls_sources store/redis/tls.cpp)
+  set(tls_sources store/tls/openssl.cpp store/redis/tls.cpp)
   set(built_tls "yes, with OpenSSL 3 of the host")
 else()
   leave_out("TLS (rediss://)" "install hiredis 1.0 (scripts/install-hiredis) and OpenSSL 3.0 (libssl-dev), or newer")
-  set(tls_sources store/redis/without_tls.cpp)
+  set(tls_sources store/tls/without_openssl.cpp store/redis/without_tls.cpp)
   set(built_tls "no")
 endif()
 

@@ -59,6 +59,21 @@ const UrlOption* url_option(std::string_view name) {
   return found == url_options.end() ? nullptr : found;
 }
 
+std::string accepted_options(const Url& url,
+                             const std::function<bool(const UrlOption&)>& is_accepted) {
+  std::vector<std::string_view> names;
+  for (const UrlOption& option : url_options) {
+    if (is_accepted(option)) names.push_back(option.name);
+  }
+  if (names.empty()) return std::string{url.scheme} + ":// takes no '?' options";
+  std::string text = "the only options after '?' are ";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
 std::optional<Url> cut_url(std::string_view url) {
   const auto colon = url.find(':');
   if (colon == std::string_view::npos) return std::nullopt;

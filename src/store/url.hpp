@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -122,5 +123,8 @@ inline constexpr std::array<UrlOption, 29> url_options{{
 
 /// nullptr if no option has that name.
 const UrlOption* url_option(std::string_view name);
+/// For messages: "the only options after '?' are cacert, cert and key".
+std::string accepted_options(const Url& url,
+                             const std::function<bool(const UrlOption&)>& is_accepted);
 
 }  // namespace store

@@ -83,44 +83,21 @@ bool takes(const Form& form, const UrlOption& option) {
   return option.group == form.group || (form.tls && option.group == UrlOption::Group::tls);
 }
 
-/// "cacert, cert and key"
-std::string accepted_options(const Url& url, const Form& form) {
-  std::vector<std::string_view> names;
-  for (const UrlOption& option : url_options) {
-    if (takes(form, option)) names.push_back(option.name);
-  }
-  if (names.empty()) return std::string{url.scheme} + ":// takes no '?' options";
-  std::string text = "the only options after '?' are ";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
-    text += names[i];
-  }
-  return text;
-}
-
 /// Only an option that the URL's scheme accepts.
 Trouble take_option(const UrlOption& option, const std::string& value, RedisServer& server) {
   using Id = UrlOption::Id;
   const auto sentinel_login = [&]() -> RedisServer::Login& {
     return std::get<RedisServer::Sentinels>(server.where).login;
   };
-  const auto id = option.id;
-  const bool is_file = id == Id::ca_file || id == Id::certificate || id == Id::key;
-  if (is_file && value.empty())
-    return BadUrl{std::string{option.name} + " needs the path of a file"};
-  switch (id) {
+  switch (option.id) {
     case Id::database: return take_database(value, server);
     case Id::sentinel_user: sentinel_login().user = value; break;
     case Id::sentinel_password: sentinel_login().password = base::Secret{value}; break;
-    case Id::ca_file: server.access.tls->ca_file = value; break;
-    case Id::certificate: server.access.tls->certificate_file = value; break;
-    case Id::key: server.access.tls->key_file = value; break;
-    case Id::server_name: server.access.tls->name = value; break;
-    case Id::skip_verify:
-      if (value != "yes" && value != "no")
-        return BadUrl{std::string{option.name} + " is yes or no"};
-      server.access.tls->verify = value == "no";
-      break;
+    case Id::ca_file:
+    case Id::certificate:
+    case Id::key:
+    case Id::server_name:
+    case Id::skip_verify: return tls::take_option(option, value, *server.access.tls);
     case Id::of_libpq: break;
   }
   return std::nullopt;
@@ -131,15 +108,13 @@ Trouble take_options(const Url& url, const Form& form, RedisServer& server) {
   if (!options) return BadUrl{"a broken %-escape after the '?'"};
   for (const auto& [name, value] : *options) {
     const UrlOption* option = url_option(name);
-    if (option == nullptr || !takes(form, *option)) return BadUrl{accepted_options(url, form)};
+    if (option == nullptr || !takes(form, *option)) {
+      return BadUrl{
+          accepted_options(url, [&](const UrlOption& each) { return takes(form, each); })};
+    }
     if (auto bad = take_option(*option, value, server)) return bad;
   }
-  if (!server.access.tls) return std::nullopt;
-  const auto& tls = *server.access.tls;
-  if (tls.certificate_file.empty() != tls.key_file.empty()) {
-    return BadUrl{"cert and key go together"};
-  }
-  return std::nullopt;
+  return server.access.tls ? tls::conflict_in(*server.access.tls) : std::nullopt;
 }
 
 base::Result<RedisServer, BadUrl> server_in(const Url& url, const Form& form) {

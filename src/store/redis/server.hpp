@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "store/tls/settings.hpp"
 #include "store/url.hpp"
 
 namespace store {
@@ -34,15 +35,6 @@ class PasswordFile {
 };
 /// The first line of the file's contents.
 base::Secret password_in(const std::string& contents);
-
-/// Files are PEM. The server's certificate is verified unless the URL forbids that.
-struct TlsSettings {
-  std::string ca_file;           // empty: the system's trusted CAs
-  std::string certificate_file;  // ours, with its chain; empty: none
-  std::string key_file;
-  std::string name;  // expected in the certificate; empty: the host we connect to
-  bool verify = true;
-};
 
 /// redis://[[user]:pass@]host[:port][,host[:port]...][/db]  and  unix://[user:pass@]/path[?db=N]
 /// and redis+sentinel://[user:pass@]host[:port],host[:port].../master-name[/db]; over TLS they are

@@ -12,8 +12,8 @@
 namespace store::redis {
 
 /// Performs a TLS handshake (1.2 or newer) on the connected, non-blocking socket of `context`,
-/// which then reads and writes through it and owns its state. The server's certificate must be
-/// trusted and be for `host`, a name or an address: hiredis's own TLS checks only the chain.
+/// which then reads and writes through it and owns its state: see tls::start(). hiredis's own TLS
+/// checks only the chain.
 Result<base::Done> start_tls(redisContext& context, const RedisServer::Tls& tls,
                              const std::string& host, const CallLimit& limit);
 
