@@ -81,6 +81,35 @@ LARGEST = 2**63 - 1
 SMALLEST = -(2**63)
 
 
+def http(body, status=b"200 OK"):
+    return [b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body)]
+
+
+def chunks(piece):
+    """An answer of HTTP without an end."""
+    size = b"%x\r\n%s\r\n" % (len(piece), piece)
+    return then(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", forever(size))
+
+
+def etcd_error(code, message):
+    return http(b'{"error":"%s","message":"%s","code":%d}' % (message, message, code), b"503 Service Unavailable")
+
+
+def etcd(figure):
+    """Grants every lease and makes every change, with that number wherever there is one."""
+
+    def pieces(asked):
+        told = b'"header":{"revision":"%s","raft_term":"%s"}' % (figure, figure)
+        if b"/v3/lease/grant" in asked:
+            number = asked.partition(b'"ID":"')[2].partition(b'"')[0]
+            return http(b'{%s,"ID":"%s","TTL":"%s"}' % (told, number, figure))
+        if b"/v3/kv/txn" in asked:
+            return http(b'{%s,"succeeded":true,"responses":[{"response_put":{}}]}' % told)
+        return http(b'{"result":{%s,"ID":"%s","TTL":"%s"}}' % (told, figure, figure))
+
+    return pieces
+
+
 def wire(value):
     """A number, a text or a list, as a server of Redis writes it."""
     if isinstance(value, int):
@@ -187,6 +216,28 @@ ANSWERS = {
     "zk-many": lambda: zookeeper(zookeeper_reply(b"\0\x10\0\0" + b"\0\0\0\1x" * 10)),
     "zk-endless": lambda: zookeeper(lambda number: then(b"\x7f\xff\xff\xff" + number, forever(b"x" * MEGABYTE))),
     "zk-claim": lambda: zookeeper(lambda number: [b"\x7f\xff\xff\xff" + number]),
+    "etcd-no-gateway": lambda: http(b"404 page not found\n", b"404 Not Found"),
+    "etcd-empty": lambda: http(b"{}"),
+    "etcd-no-object": lambda: http(b"[1]"),
+    "etcd-escape": lambda: etcd_error(3, rb"\u001b]0;evil\u0007" * 100),
+    "etcd-no-leader": lambda: etcd_error(14, b"etcdserver: no leader"),
+    "etcd-no-token": lambda: etcd_error(16, b"etcdserver: invalid auth token"),
+    "etcd-head-without-end": lambda: then(b"HTTP/1.1 200 OK\r\n", forever(b"X: y\r\n" * 10_000)),
+    "etcd-line-without-end": lambda: then(b"HTTP/1.1 200 OK\r\nX: ", forever(b"y" * MEGABYTE)),
+    "etcd-body-without-end": lambda: then(b"HTTP/1.1 200 OK\r\n\r\n", forever(b"y" * MEGABYTE)),
+    "etcd-chunks-without-end": lambda: chunks(b"0," * 50_000),
+    "etcd-small-chunks": lambda: chunks(b"x"),
+    "etcd-interim": lambda: forever(b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "etcd-large": lambda: [b"HTTP/1.1 200 OK\r\nContent-Length: 9999999999999\r\n\r\n"],
+    "etcd-deep": lambda: http(b'{"a":' + b"[" * 8_000_000),
+    "etcd-wide": lambda: http(b'{"kvs":[0' + b",0" * 8_000_000 + b"]}"),
+    "etcd-objects": lambda: http(b'{"kvs":[{}' + b',{"a":{}}' * 1_700_000 + b"]}"),
+    "etcd-half": lambda: [b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"],
+    "etcd-drip": lambda: dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"),
+    "etcd-twice": lambda: http(b"{}") + http(b"{}") + http(b"{}"),
+    "etcd-largest": lambda: etcd(b"9223372036854775807"),
+    "etcd-smallest": lambda: etcd(b"-9223372036854775808"),
+    "etcd-one": lambda: etcd(b"1"),
     "zk-events": lambda: zookeeper(lambda number: map(changed, itertools.count())),
     # of a Sentinel
     "named-escape": lambda: [b"*2\r\n$10\r\n\x1b]0;evil\x07\r\n$4\r\n\x1b[2J\r\n"],

@@ -67,6 +67,14 @@ TEST_CASE("a lease is renewed when a third of it is over") {
   CHECK(time.due() == Deadline::at(at(6'000)));
 }
 
+TEST_CASE("a lease is urgent when two thirds of it are over") {
+  LeaseTime time;
+  CHECK_FALSE(time.is_urgent(at(0)));
+  time.renewed(at(0), Millis{9'000});
+  CHECK_FALSE(time.is_urgent(at(5'999)));
+  CHECK(time.is_urgent(at(6'000)));
+}
+
 TEST_CASE("a renewal that failed is tried again after a pause that grows") {
   LeaseTime time;
   time.renewed(at(0), Millis{9'000});

@@ -46,6 +46,9 @@ TEST_CASE("an answer is an object of a reasonable size") {
   std::string many = "{\"a\":[0";
   for (int i = 0; i < 900'000; ++i) many += ",0";
   CHECK_FALSE(json_in(many + "]}").has_value());
+  many = "{\"a\":[{}";
+  for (int i = 0; i < 500'000; ++i) many += ",{\"a\":{}}";
+  CHECK_FALSE(json_in(many + "]}").has_value());
 }
 
 TEST_CASE("numbers are strings, numbers or left out") {

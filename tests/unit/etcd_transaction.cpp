@@ -137,6 +137,50 @@ TEST_CASE("why a change was not carried out") {
   CHECK_FALSE(rejected.at.has_value());
 }
 
+TEST_CASE("a change that is asked for again may have been made before") {
+  Round round = claim();
+  round.change.check("c");
+  round.change.erase("d");
+  const auto made = [&](const std::string& token, const std::string& run, bool has_d) {
+    Json own = pair("p/queue/k/x-1-42", 12, 12, token);
+    own["lease"] = "42";
+    return answer(false, {range({own}), range({pair("p/runs/k/1", 12, 12, run)}), nothing,
+                          has_d ? range({pair("d", 1, 1)}) : nothing, nothing});
+  };
+  const auto change = [&](const Json& json, Asked asked) {
+    return answer_in(json, round, self, asked)->answers.change;
+  };
+  const auto all = made("1000 1000\ntoken", "1000 1000\nrun", false);
+  CHECK_FALSE(static_cast<bool>(change(all, Asked::once)));
+  const auto before = change(all, Asked::again);
+  REQUIRE(static_cast<bool>(before));
+  CHECK(before->made[0].path == "p/queue/k/x-1-42");
+  CHECK(before->made[0].stat->created_by == 12);
+  CHECK(before->made[0].stat->is_ours);
+  // Others' texts, earlier ones, and a part of it.
+  CHECK_FALSE(
+      static_cast<bool>(change(made("1000 999\ntoken", "1000 1000\nrun", false), Asked::again)));
+  CHECK_FALSE(
+      static_cast<bool>(change(made("1000 1000\ntoken", "1000 1000\nother", false), Asked::again)));
+  CHECK_FALSE(
+      static_cast<bool>(change(made("1000 1000\ntoken", "1000 1000\nrun", true), Asked::again)));
+}
+
+TEST_CASE("a text that was asked to be written again") {
+  Round round;
+  Stat before;
+  before.version = 9;
+  before.created_ms = 5;
+  round.change.set("a", "text", before);
+  const auto change = [&](const std::string& value, int version) {
+    return answer_in(answer(false, {range({pair("a", 1, version, value)})}), round, self,
+                     Asked::again)
+        ->answers.change;
+  };
+  CHECK(static_cast<bool>(change("5 1000\ntext", 11)));
+  CHECK(change("5 1001\ntext", 11).error().error.kind == Error::Kind::node_changed);
+}
+
 TEST_CASE("reads") {
   Round round;
   round.get("a");

@@ -18,6 +18,11 @@ constexpr const char* transaction_path = "/v3/kv/txn";
 constexpr Millis for_a_goodbye{1'000};
 // A process that waits renews in between; it must hear of its turn nevertheless.
 constexpr Millis for_a_renewal{2'000};
+// With less time, a healthy member could seem to be silent. The next call has more.
+constexpr Millis least_for_a_renewal{500};
+// Before a change is asked for again.
+constexpr Millis first_pause{50};
+constexpr Millis longest_pause{500};
 
 /// Not 0, which would have the server choose: a question whose answer is lost is repeated.
 std::int64_t random_number() {
@@ -133,23 +138,33 @@ Result<bool> Client::keep(const std::string& path, const CallLimit& limit) {
 
 // ---- questions ----
 
+/// A change whose answer is lost is asked for again, as the same question: then its keys tell
+/// whether it was made.
 base::Result<TransactionAnswer, Trouble> Client::ask_part(const Round& round,
                                                           const CallLimit& limit) {
   const Asker self = asker();
+  const auto question = question_of(round, self);
   const bool only_reads =
       round.change.leftovers.empty() &&
       std::all_of(round.change.steps.begin(), round.change.steps.end(),
                   [](const auto& each) { return each.kind == sessions::Transaction::Kind::check; });
-  const auto reply = gateway_.ask(transaction_path, question_of(round, self),
-                                  only_reads ? Repeat::yes : Repeat::no, limit);
-  if (!reply) {
+  const auto repeat = only_reads ? Repeat::yes : Repeat::no;
+  auto asked = Asked::once;
+  auto reply = gateway_.ask(transaction_path, question, repeat, limit);
+  for (Millis pause = first_pause; !reply; pause = std::min(pause * 2, longest_pause)) {
+    const Fault& fault = reply.error().fault;
     if (reply.error().says("lease not found")) {
       expired_ = true;
       return Trouble{session_over()};
     }
-    return reply.error();
+    const bool again = fault.kind == Fault::Kind::silent && repeat == Repeat::no &&
+                       fault.why != cut_short && !os::ended(limit);
+    if (!again) return reply.error();
+    asked = Asked::again;
+    os::wait_any({limit.interrupt}, std::min(limit.until, Deadline::after(base::now(), pause)));
+    reply = gateway_.ask(transaction_path, question, repeat, limit);
   }
-  auto answer = answer_in(reply->json, round, self);
+  auto answer = answer_in(reply->json, round, self, asked);
   if (!answer) return Trouble{senseless()};
   for (const auto& each : round.gets) {
     if (each.watch == sessions::Watch::yes) watches_.add(each.path, answer->revision);
@@ -217,7 +232,8 @@ bool Client::process(const CallLimit& limit, const std::function<bool()>& done) 
     if (os::ended(limit)) return false;
     const auto now = base::now();
     const bool is_alive = lease_ != 0 && !expired_;
-    if (is_alive && time_.due().passed(now)) {
+    const bool has_time = limit.until.left(now) >= least_for_a_renewal || time_.is_urgent(now);
+    if (is_alive && has_time && time_.due().passed(now)) {
       if (!renew(limit.at_most(Deadline::after(now, for_a_renewal)))) time_.failed(base::now());
       continue;
     }
@@ -226,7 +242,7 @@ bool Client::process(const CallLimit& limit, const std::function<bool()>& done) 
       watches_.open(gateway_, limit);
       continue;
     }
-    Deadline until = is_alive ? time_.due() : Deadline::never();
+    Deadline until = is_alive && has_time ? time_.due() : Deadline::never();
     if (wants_stream) until = std::min(until, watches_.due());
     if (const int stream = watches_.descriptor(); stream >= 0) {
       (void)os::wait_for(stream, os::Want::read, limit.at_most(until));

@@ -68,6 +68,10 @@ class LeaseTime {
     if (!counts_from_) return Deadline::never();
     return Deadline::after(*counts_from_, length_ / renewals_in_a_lease);
   }
+  /// Whether two thirds are over.
+  [[nodiscard]] bool is_urgent(Moment now) const {
+    return counts_from_ && now - *counts_from_ >= length_ - length_ / renewals_in_a_lease;
+  }
 
  private:
   std::optional<Moment> counts_from_;

@@ -40,6 +40,9 @@ Result<base::Done> Client::add_keys(const std::string& below, std::vector<std::s
                      {"limit", std::to_string(at_once)}};
     const auto reply = gateway_.ask("/v3/kv/range", range.dump(), Repeat::yes, limit);
     if (!reply) return reply.error().fault;
+    if (number_of(member_of(reply->json, "header"), "revision").value_or(0) <= 0) {
+      return Fault{Fault::Kind::unusable, "a list of keys that makes no sense"};
+    }
     const Json& kvs = member_of(reply->json, "kvs");
     if (kvs.is_null()) return base::Done{};
     for (const Json& each : kvs) {

@@ -20,6 +20,34 @@ constexpr unsigned bits_of_byte = 8;
 constexpr std::size_t most_values = 800'000;
 constexpr int deepest = 32;
 
+/// Reads a text without keeping it, until there are too many values. (A parser that is to leave out
+/// values looks through those before, each time.)
+class Measure final : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return count(); }
+  bool boolean(bool /*value*/) override { return count(); }
+  bool number_integer(number_integer_t /*value*/) override { return count(); }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return count(); }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return count(); }
+  bool string(string_t& /*value*/) override { return count(); }
+  bool binary(binary_t& /*value*/) override { return count(); }
+  bool start_object(std::size_t /*elements*/) override { return count() && ++depth_ <= deepest; }
+  bool key(string_t& /*value*/) override { return count(); }
+  bool end_object() override { return --depth_ >= 0; }
+  bool start_array(std::size_t /*elements*/) override { return count() && ++depth_ <= deepest; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool parse_error(std::size_t /*position*/, const std::string& /*last_token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    return false;
+  }
+
+ private:
+  bool count() { return ++values_ <= most_values; }
+
+  std::size_t values_ = 0;
+  int depth_ = 0;
+};
+
 std::array<int, 256> make_values() {
   std::array<int, 256> values{};
   values.fill(-1);
@@ -70,14 +98,10 @@ std::optional<std::string> base64_in(std::string_view text) {
 }
 
 std::optional<Json> json_in(std::string_view text) {
-  std::size_t values = 0;
-  bool too_much = false;
-  const auto keep = [&](int depth, Json::parse_event_t, Json&) {
-    too_much = too_much || ++values > most_values || depth > deepest;
-    return !too_much;
-  };
-  auto json = Json::parse(text.begin(), text.end(), keep, false);
-  if (too_much || json.is_discarded() || !json.is_object()) return std::nullopt;
+  Measure measure;
+  if (!Json::sax_parse(text.begin(), text.end(), &measure)) return std::nullopt;
+  auto json = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (json.is_discarded() || !json.is_object()) return std::nullopt;
   return json;
 }
 

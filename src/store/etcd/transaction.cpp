@@ -75,10 +75,8 @@ Json act_of(const Step& step, const Asker& asker) {
   return {};
 }
 
-Json get(const std::string& key, bool keys_only = false) {
-  Json range{{"key", base64_of(key)}};
-  if (keys_only) range["keys_only"] = true;
-  return {{"request_range", std::move(range)}};
+Json get(const std::string& key) {
+  return {{"request_range", {{"key", base64_of(key)}}}};
 }
 
 /// The keys below a path: '0' is behind '/'.
@@ -192,6 +190,27 @@ Rejected rejection_in(const Json& responses, const Transaction& change, const As
   return {{Error::Kind::other, senseless()}};
 }
 
+/// The change as it was made by an earlier question; nothing: it was not.
+std::optional<Committed> made_before(const Json& responses, const Transaction& change,
+                                     const Asker& asker) {
+  Committed committed;
+  for (std::size_t i = 0; i < change.steps.size(); ++i) {
+    const Step& step = change.steps[i];
+    Made made;
+    const auto seen = node_in(responses[i], key_of(step, asker), asker);
+    if (!seen || (step.kind == Kind::erase && *seen)) return std::nullopt;
+    if (creates(step) || step.kind == Kind::set) {
+      // The time makes it our text.
+      const bool is_written =
+          *seen && (*seen)->text == step.text && (*seen)->stat.written_ms == asker.now_ms;
+      if (!is_written) return std::nullopt;
+    }
+    if (creates(step)) made = {key_of(step, asker), (*seen)->stat};
+    committed.made.push_back(std::move(made));
+  }
+  return committed;
+}
+
 Committed committed_by(const Transaction& change, std::uint64_t revision, const Asker& asker) {
   Committed committed;
   for (const Step& step : change.steps) {
@@ -236,7 +255,7 @@ std::string question_of(const Round& round, const Asker& asker) {
     if (auto act = act_of(step, asker); !act.is_null()) {
       question["success"].push_back(std::move(act));
     }
-    question["failure"].push_back(get(key_of(step, asker), true));
+    question["failure"].push_back(get(key_of(step, asker)));
   }
   for (auto& each : leftovers_of(round.change, asker)) {
     question["success"].push_back(std::move(each));
@@ -246,8 +265,8 @@ std::string question_of(const Round& round, const Asker& asker) {
   return question.dump();
 }
 
-std::optional<TransactionAnswer> answer_in(const Json& json, const Round& round,
-                                           const Asker& asker) {
+std::optional<TransactionAnswer> answer_in(const Json& json, const Round& round, const Asker& asker,
+                                           Asked asked) {
   const Json& header = member_of(json, "header");
   const auto revision = number_of(header, "revision");
   const auto term = number_of(header, "raft_term");
@@ -278,6 +297,11 @@ std::optional<TransactionAnswer> answer_in(const Json& json, const Round& round,
     return std::nullopt;
   } else {
     answers.change = rejection_in(responses, round.change, asker);
+    if (asked == Asked::again) {
+      if (auto made = made_before(responses, round.change, asker)) {
+        answers.change = *std::move(made);
+      }
+    }
   }
   std::size_t at = before;
   for (const auto& each : round.gets) {

@@ -36,9 +36,12 @@ struct TransactionAnswer {
   std::uint64_t revision = 0;  // of the store, right after the change
   std::int64_t term = 0;       // of the member's leader
 };
-/// Nothing if the answer makes no sense.
+/// Whether the same question was asked before, and its answer lost.
+enum class Asked { once, again };
+/// Nothing if the answer makes no sense. If the question was asked before, a change that is found
+/// to be made already is committed. So is a deletion that another client made in between.
 std::optional<TransactionAnswer> answer_in(const Json& json, const sessions::Round& round,
-                                           const Asker& asker);
+                                           const Asker& asker, Asked asked = Asked::once);
 
 /// The answers if the question had none: the change is rejected, with the step `at` if that is
 /// known.

@@ -90,7 +90,10 @@ void Watches::receive(Gateway& gateway) {
     if (!news) return lose_stream();
     take(*news);
     if (!news->is_over) continue;
-    gateway.forget_token();  // it may be that
+    if (!news->is_compacted) {
+      gateway.forget_token();  // it may be that
+      gateway.leave_member();  // or it is cut off
+    }
     return lose_stream();
   }
   text_.erase(0, begin);
