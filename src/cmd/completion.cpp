@@ -59,15 +59,8 @@ Words values_of(const Option& option) {
   if (option.name == "wait" && option.letter != 0) return {"forever"};
   if (option.name == "slot") return {"@day", "@hour", "@week", "@month"};
   if (option.name == "server") {
-    return {"redis://",
-            "rediss://",
-            "unix:///",
-            "redis+sentinel://",
-            "rediss+sentinel://",
-            "postgresql://",
-            "zk://",
-            "etcd://",
-            "file:"};
+    return {"redis://",      "rediss://", "unix:///", "redis+sentinel://", "rediss+sentinel://",
+            "postgresql://", "zk://",     "etcd://",  "etcds://",          "file:"};
   }
   Words values;
   std::string_view left = option.argument;

@@ -37,7 +37,7 @@ struct Scheme {
   Parsed (*parse)(const Url&);
   std::string_view form;  // for messages; empty: covered by the row above
 };
-constexpr std::array<Scheme, 10> schemes{{
+constexpr std::array<Scheme, 11> schemes{{
     {"redis", parsed_by<redis::tcp_server_in>,
      "redis[s]://[[user]:password@]host[:port][,...][/db]"},
     {"rediss", parsed_by<redis::tls_server_in>, ""},
@@ -49,7 +49,9 @@ constexpr std::array<Scheme, 10> schemes{{
      "postgresql://[user[:password]@][host[:port]][,...][/database][?option=value]"},
     {"postgres", parsed_by<postgres::database_in>, ""},
     {"zk", parsed_by<zookeeper::ensemble_in>, "zk://[user:password@]host[:port][,...][/path]"},
-    {"etcd", parsed_by<etcd::cluster_in>, "etcd://[user:password@]host[:port][,...][/prefix]"},
+    {"etcd", parsed_by<etcd::plain_cluster_in>,
+     "etcd[s]://[user:password@]host[:port][,...][/prefix]"},
+    {"etcds", parsed_by<etcd::tls_cluster_in>, ""},
     {"file", parsed_by<local::directory_in>, "file:[///directory]"},
 }};
 
@@ -182,6 +184,9 @@ bool looks_for_password(const ServerSpec& server) {
 
 std::string_view what_takes_libraries(const ServerSpec& server) {
   if (std::holds_alternative<PostgreSql>(server)) return "PostgreSQL";
+  if (const auto* cluster = std::get_if<Etcd>(&server); cluster != nullptr && cluster->tls) {
+    return "TLS";
+  }
   const auto servers = redis_servers_in(server);
   const bool is_tls = std::any_of(servers.begin(), servers.end(), [](const RedisServer& each) {
     return each.access.tls.has_value();

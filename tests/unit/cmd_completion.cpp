@@ -93,7 +93,7 @@ TEST_CASE("a value is completed as what it is") {
   CHECK(offered({"--on-lost=w"}) == Words{"warn"});
   CHECK(offered({"list", "--sort", ""}) == Words{"key", "age", "ttl", "waiting"});
   CHECK(offered({"-S", "zk"}) == Words{"zk://"});
-  CHECK(offered({"-S", "e"}) == Words{"etcd://"});
+  CHECK(offered({"-S", "e"}) == Words{"etcd://", "etcds://"});
   CHECK(offered({"--ttl", ""}).empty());
   CHECK(offered({"cancel", "--wait", ""}).empty());
   CHECK(Server{}.complete({"--status-file", ""}).kind == Kind::files);

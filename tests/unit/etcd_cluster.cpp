@@ -37,4 +37,23 @@ TEST_CASE("URLs that name no etcd cluster") {
   CHECK(read("etcd://h/%00") == "bad: the prefix is not a valid one");
 }
 
+TEST_CASE("etcds: URLs have the options of TLS") {
+  const auto parsed = store::parse_server(
+      store::ServerUrl{"etcds://u:p@h?cacert=/ca&cert=/c&key=/k&sni=n&insecure-skip-verify=yes"});
+  REQUIRE(static_cast<bool>(parsed));
+  const auto& tls = *std::get<store::Etcd>(*parsed).tls;
+  CHECK(tls.ca_file == "/ca");
+  CHECK(tls.certificate_file == "/c");
+  CHECK(tls.key_file == "/k");
+  CHECK(tls.name == "n");
+  CHECK_FALSE(tls.verify);
+  CHECK(store::what_takes_libraries(*parsed) == "TLS");
+  CHECK(store::what_takes_libraries(*store::parse_server(store::ServerUrl{"etcd://h"})).empty());
+  CHECK(read("etcds://h/x") == "h 2379,x,,");
+  CHECK(read("etcds://h?cert=/c") == "bad: cert and key go together");
+  CHECK(read("etcds://h?cacert=") == "bad: cacert needs the path of a file");
+  CHECK(read("etcds://h?db=1") ==
+        "bad: the only options after '?' are cacert, cert, key, sni and insecure-skip-verify");
+}
+
 }  // namespace unit::etcd_cluster

@@ -163,7 +163,7 @@ TEST_CASE("argv hides user info and the value of every password option") {
 TEST_CASE("no kind of URL shows its password, in messages or in argv") {
   for (const std::string before :
        {"redis://u:", "rediss://:", "unix://u:", "redis+sentinel://u:", "zk://u:", "etcd://u:",
-        "rediss+sentinel://:", "redis://a b:", "redis://u:/?#&="}) {
+        "etcds://u:", "rediss+sentinel://:", "redis://a b:", "redis://u:/?#&="}) {
     const std::string url = before + "hunter2@h/m?cacert=x";
     CHECK_MESSAGE(public_text(url).find("hunter2") == std::string::npos, url);
     CHECK_MESSAGE(scrubbed(url).find("hunter2") == std::string::npos, url);

@@ -1,6 +1,9 @@
 #include "store/etcd/connection.hpp"
 
+#include <algorithm>
+
 #include "os/net.hpp"
+#include "store/tls/tls.hpp"
 
 namespace store::etcd {
 namespace {
@@ -32,23 +35,60 @@ class PlainWire final : public Wire {
   os::Want wants_ = os::Want::read;
 };
 
+class TlsWire final : public Wire {
+ public:
+  TlsWire(os::Fd socket, std::unique_ptr<tls::Session> session)
+      : socket_{std::move(socket)}, session_{std::move(session)} {}
+
+  [[nodiscard]] int descriptor() const override { return socket_.number(); }
+  Result<std::size_t> receive(std::string& into, std::size_t most) override {
+    const auto before = into.size();
+    into.resize(before + most);
+    const auto got = session_->read(into.data() + before, most);
+    into.resize(before + static_cast<std::size_t>(std::max<std::ptrdiff_t>(got, 0)));
+    return outcome_of(got);
+  }
+  Result<std::size_t> send(std::string_view bytes) override {
+    return outcome_of(session_->write(bytes.data(), bytes.size()));
+  }
+  [[nodiscard]] os::Want wants() const override { return session_->wants(); }
+
+ private:
+  [[nodiscard]] Result<std::size_t> outcome_of(std::ptrdiff_t count) const {
+    if (count >= 0) return static_cast<std::size_t>(count);
+    const auto kind = session_->is_refused() ? Fault::Kind::denied : Fault::Kind::silent;
+    return Fault{kind, session_->why()};
+  }
+
+  os::Fd socket_;
+  std::unique_ptr<tls::Session> session_;
+};
+
 /// Why a wait ended without the descriptor being ready.
-std::string_view why_not(os::Ready ready) {
-  return ready == os::Ready::interrupted ? cut_short : "no answer in time";
+Fault unready(os::Ready ready) {
+  const bool interrupted = ready == os::Ready::interrupted;
+  return {Fault::Kind::silent, interrupted ? std::string{cut_short} : "no answer in time"};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Wire>> open_wire(const HostPort& member, const CallLimit& limit) {
+Result<std::unique_ptr<Wire>> open_wire(const HostPort& member, const TlsSettings* tls,
+                                        const CallLimit& limit) {
   auto socket = os::connect_tcp(member.host, member.port, limit);
   if (!socket) return Fault{Fault::Kind::unreachable, socket.error().text()};
   limit.note_connected();
+  if (tls != nullptr) {
+    auto session = tls::start(socket->number(), *tls, member.host, limit);
+    if (!session) return std::move(session).error();
+    return std::unique_ptr<Wire>{
+        std::make_unique<TlsWire>(*std::move(socket), *std::move(session))};
+  }
   return std::unique_ptr<Wire>{std::make_unique<PlainWire>(*std::move(socket))};
 }
 
-Result<std::unique_ptr<Connection>> Connection::open(const HostPort& member,
+Result<std::unique_ptr<Connection>> Connection::open(const HostPort& member, const TlsSettings* tls,
                                                      const CallLimit& limit) {
-  auto wire = open_wire(member, limit);
+  auto wire = open_wire(member, tls, limit);
   if (!wire) return std::move(wire).error();
   const bool is_ipv6 = member.host.find(':') != std::string::npos;
   std::string host = (is_ipv6 ? "[" + member.host + "]" : member.host) + ":" + member.port;
@@ -62,9 +102,9 @@ bool Connection::is_usable() const {
   return !os::is_hung_up(wire_->descriptor());
 }
 
-Fault Connection::broken(std::string why) {
+Fault Connection::broken(Fault fault) {
   is_over_ = true;
-  return {Fault::Kind::silent, std::move(why)};
+  return fault;
 }
 
 Result<base::Done> Connection::send(std::string_view path, std::string_view token,
@@ -72,11 +112,11 @@ Result<base::Done> Connection::send(std::string_view path, std::string_view toke
   const auto request = post_request(host_, path, token, body);
   for (std::string_view rest{request}; !rest.empty();) {
     const auto sent = wire_->send(rest);
-    if (!sent) return broken(sent.error().why);
+    if (!sent) return broken(sent.error());
     rest.remove_prefix(*sent);
     if (*sent > 0) continue;
     const auto ready = os::wait_for(wire_->descriptor(), wire_->wants(), limit);
-    if (ready != os::Ready::yes) return broken(std::string{why_not(ready)});
+    if (ready != os::Ready::yes) return broken(unready(ready));
   }
   ++unanswered_;
   return base::Done{};
@@ -85,7 +125,7 @@ Result<base::Done> Connection::send(std::string_view path, std::string_view toke
 /// Whether something was received; an error at the end of the connection.
 Result<bool> Connection::read_more() {
   const auto got = wire_->receive(bytes_, at_once);
-  if (!got) return broken(got.error().why);
+  if (!got) return broken(got.error());
   return *got > 0;
 }
 
@@ -93,8 +133,7 @@ Result<HttpAnswer> Connection::next_answer(const CallLimit& limit) {
   AnswerReader reader{longest_answer};
   for (;;) {
     if (auto read = reader.read(bytes_); !read) {
-      is_over_ = true;
-      return Fault{Fault::Kind::unusable, std::move(read).error()};
+      return broken({Fault::Kind::unusable, std::move(read).error()});
     }
     if (reader.is_complete()) break;
     auto more = read_more();
@@ -104,7 +143,7 @@ Result<HttpAnswer> Connection::next_answer(const CallLimit& limit) {
     }
     if (*more) continue;
     const auto ready = os::wait_for(wire_->descriptor(), wire_->wants(), limit);
-    if (ready != os::Ready::yes) return broken(std::string{why_not(ready)});
+    if (ready != os::Ready::yes) return broken(unready(ready));
   }
   --unanswered_;
   if (!reader.keeps_connection()) is_over_ = true;
@@ -123,14 +162,15 @@ Result<Connection::Part> Connection::arrived() {
   Part part;
   for (;;) {
     if (auto read = stream_.read(bytes_); !read) {
-      is_over_ = true;
-      return Fault{Fault::Kind::unusable, std::move(read).error()};
+      return broken({Fault::Kind::unusable, std::move(read).error()});
     }
     if (stream_.has_head()) part.status = stream_.status();
     part.text += stream_.take_body();
     part.ended = stream_.is_complete();
-    // A server that sends without end must not keep us here.
-    if (part.ended || part.text.size() > longest_part / 2) return part;
+    if (part.ended) return part;
+    if (part.text.size() > longest_part) {  // a server that sends without end
+      return broken({Fault::Kind::unusable, "a part of a stream that is too long"});
+    }
     auto more = read_more();
     if (!more) {
       if (!part.text.empty()) return part;  // the next call says it

@@ -9,6 +9,7 @@
 #include "store/answers.hpp"
 #include "store/etcd/http.hpp"
 #include "store/lock_store.hpp"
+#include "store/tls/settings.hpp"
 #include "store/url.hpp"
 
 namespace store::etcd {
@@ -28,7 +29,9 @@ class Wire {
   [[nodiscard]] virtual os::Want wants() const = 0;
 };
 
-Result<std::unique_ptr<Wire>> open_wire(const HostPort& member, const CallLimit& limit);
+/// `tls`: nullptr for none.
+Result<std::unique_ptr<Wire>> open_wire(const HostPort& member, const TlsSettings* tls,
+                                        const CallLimit& limit);
 
 struct HttpAnswer {
   int status;
@@ -42,7 +45,8 @@ class Connection {
   static constexpr std::size_t longest_answer = std::size_t{16} << 20;
   static constexpr std::size_t longest_part = std::size_t{4} << 20;
 
-  static Result<std::unique_ptr<Connection>> open(const HostPort& member, const CallLimit& limit);
+  static Result<std::unique_ptr<Connection>> open(const HostPort& member, const TlsSettings* tls,
+                                                  const CallLimit& limit);
 
   [[nodiscard]] int descriptor() const { return wire_->descriptor(); }
   /// Whether another request may be sent.
@@ -66,7 +70,7 @@ class Connection {
  private:
   Connection(std::unique_ptr<Wire> wire, std::string host)
       : wire_{std::move(wire)}, host_{std::move(host)} {}
-  Fault broken(std::string why);
+  Fault broken(Fault fault);
   Result<bool> read_more();
   Result<HttpAnswer> next_answer(const CallLimit& limit);
 

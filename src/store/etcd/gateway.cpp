@@ -73,6 +73,11 @@ base::Result<Json, Trouble> meaning_of(const HttpAnswer& answer) {
   const auto strange = [&](std::string_view why) -> Trouble {
     return {{Fault::Kind::unusable, fmt::format("{} (HTTP {})", why, answer.status)}};
   };
+  if (!json && answer.body.find("CommonName") != std::string::npos) {
+    return Trouble{{Fault::Kind::denied,
+                    "etcd's gateway accepts no client certificate with a common name (CN): use one "
+                    "without"}};
+  }
   if (!json) return strange("no answer of etcd's JSON gateway");
   // A stream wraps what it tells, and answers 200 in any case.
   const Json& error = member_of(*json, "error");
@@ -109,7 +114,7 @@ Result<base::Done> Gateway::connect(const CallLimit& limit) {
   Fault last{Fault::Kind::unreachable, "no member answers"};
   for (std::size_t tries = 0; tries < cluster_.members.size(); ++tries) {
     const bool is_last = tries + 1 == cluster_.members.size();
-    auto opened = Connection::open(member(), is_last ? limit : share_of(limit));
+    auto opened = Connection::open(member(), tls(), is_last ? limit : share_of(limit));
     if (opened) {
       connection_ = *std::move(opened);
       return base::Done{};
@@ -212,7 +217,7 @@ Result<base::Done> Gateway::authenticate(const CallLimit& limit) {
 Result<std::unique_ptr<Connection>> Gateway::open_stream(const char* path, const std::string& body,
                                                          const CallLimit& limit) {
   if (auto in = authenticate(limit); !in) return std::move(in).error();
-  auto opened = Connection::open(member(), share_of(limit));
+  auto opened = Connection::open(member(), tls(), share_of(limit));
   if (!opened) {
     leave_member();
     return std::move(opened).error();

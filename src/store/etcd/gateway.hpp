@@ -79,6 +79,7 @@ class Gateway {
   [[nodiscard]] const HostPort& member() const {
     return cluster_.members[at_ % cluster_.members.size()];
   }
+  [[nodiscard]] const TlsSettings* tls() const { return cluster_.tls ? &*cluster_.tls : nullptr; }
   base::Result<Reply, Trouble> ask_once(const char* path, const std::string& body,
                                         const CallLimit& limit, bool& was_sent);
   Result<base::Done> authenticate(const CallLimit& limit);
