@@ -20,7 +20,7 @@ survey_etcd() {
 
 may_be=(1 64 69 77) # three of the questions are none to ask an etcd
 
-@test "what is no etcd at all" {
+@test "a server that is no etcd at all" {
   survey_etcd closed silent noise noise-forever zeros http etcd-no-gateway
 }
 
