@@ -1,7 +1,10 @@
 """Server processes of a chaos run: private, on loopback and Unix sockets, gone with us."""
 
+import base64
 import contextlib
 import glob
+import http.client
+import json
 import os
 import random
 import shutil
@@ -10,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 # Starts all of them: the kernel ends a server with the thread that started it, and this one is there until we end.
@@ -228,3 +232,42 @@ class ZooKeeper(Server):
         names = ("zk_znode_count", "zk_ephemerals_count")
         return {name: int(count) for name, _, count in (line.partition("\t") for line in self.ask("mntr"))
                 if name in names}
+
+
+class Etcd(Server):
+    """One of a cluster. Its data survives it on disk, in time: the machine stays up."""
+
+    def __init__(self, directory, name, ports, members):
+        super().__init__(directory)
+        self.name, (self.port, self.peer), self.members = name, ports, members
+        self.start()
+
+    def start(self):
+        ours, peer = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peer}"
+        self.launch("etcd", "--name", self.name, "--data-dir", f"{self.directory}/data", "--unsafe-no-fsync",
+                    "--listen-client-urls", ours, "--advertise-client-urls", ours,
+                    "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                    "--initial-cluster", self.members)
+
+    def ask(self, path, question):
+        """The answer to a question of the JSON gateway; nothing if there is none."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", json.dumps(question).encode(),
+                                         {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=2) as answer:
+                return json.load(answer)
+        except (OSError, http.client.HTTPException, ValueError):
+            return {}
+
+    def status(self):
+        """Its number, and the one that it takes for the leader's."""
+        told = self.ask("/v3/maintenance/status", {})
+        return told.get("header", {}).get("member_id"), told.get("leader", "0")
+
+    def keys_below(self, prefix):
+        def encoded(text):
+            return base64.b64encode(text.encode()).decode()
+
+        told = self.ask("/v3/kv/range", {"key": encoded(prefix), "range_end": encoded(prefix[:-1] + chr(ord(prefix[-1]) + 1)),
+                                         "keys_only": True})
+        return [base64.b64decode(each["key"]).decode() for each in told.get("kvs", [])]

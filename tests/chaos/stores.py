@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import packets
-from servers import Postgres, Proxy, Redis, Sentinel, ZooKeeper, free_port, until
+from servers import Etcd, Postgres, Proxy, Redis, Sentinel, ZooKeeper, free_port, until
 
 KEYS = 3  # that all contend for
 MOST_RUNS = 50  # of a key that are remembered
@@ -305,6 +305,7 @@ class Ensemble(Store):
     """Three ZooKeeper servers; a session's end is known to all within a tick."""
 
     modes = ("x", "x", "x", "s")
+    supersedes = True
 
     def __init__(self, directory):
         super().__init__(directory)
@@ -351,6 +352,52 @@ class Ensemble(Store):
         return [f"{number} of {name}" for name, number in more.items() if number > remembered.get(name, 0)]
 
 
+class EtcdCluster(Store):
+    """Three members of an etcd cluster, of which one is cut off at most: the others serve."""
+
+    modes = ("x", "x", "x", "s")
+    supersedes = True
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        ports = [(free_port(), free_port()) for _ in range(3)]
+        members = ",".join(f"m{n}=http://127.0.0.1:{peer}" for n, (_, peer) in enumerate(ports))
+        self.nodes = [self.add(Etcd(f"{directory}/m{n}", f"m{n}", each, members)) for n, each in enumerate(ports)]
+        until(self.is_whole, "for the cluster", 60)
+
+    def is_whole(self):
+        leaders = {node.status()[1] for node in self.nodes}
+        return len(leaders) == 1 and leaders.isdisjoint({"0"})
+
+    def ways(self):
+        return {"etcd": ["-S", "etcd://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)]}
+
+    def trouble(self, rng):
+        node = rng.choice(self.nodes)
+        return rng.choice([
+            Trouble("down", 1.0, node.kill, lambda: self.back(node)),
+            self.away(node, rng.choice([0.5, 3.0])),
+            pause("majority-paused", 3.0, [each for each in self.nodes if each is not node], self.await_order),
+            *lost_packets(rng, node.port, "server-cut-off", "server-unheard"),
+        ])
+
+    def away(self, node, seconds):
+        number, leader = node.status()
+        kind = "leader-away" if number == leader else "server-away"
+        return pause(kind, seconds, [node], self.await_order)
+
+    def back(self, node):
+        node.start()
+        self.await_order()
+
+    def await_order(self):
+        until(self.is_whole, "for the cluster to be whole again", 60)
+
+    def leftovers(self):
+        """Keys of holders and waiters go with their leases; runs and slots stay."""
+        return self.nodes[0].keys_below("rlock/queue/") + self.nodes[0].keys_below("rlock/stopped/")
+
+
 class Local(Store):
     """No server and no lease: who is paused keeps the lock."""
 
@@ -371,4 +418,5 @@ class Local(Store):
 
 
 STORES = {"redis": OneRedis, "sentinel": Sentinels, "cluster": Cluster, "quorum": Quorum,
-          "postgres": OnePostgres, "zookeeper": Ensemble, "local": Local}
+          "postgres": OnePostgres, "zookeeper": Ensemble, "etcd": EtcdCluster,
+          "local": Local}
