@@ -127,9 +127,9 @@ Result<base::Done> Gateway::connect(const CallLimit& limit) {
 }
 
 base::Result<Gateway::Reply, Trouble> Gateway::ask_once(const char* path, const std::string& body,
+                                                        const CallLimit& share,
                                                         const CallLimit& limit, bool& was_sent) {
   if (auto there = connect(limit); !there) return Trouble{std::move(there).error()};
-  const CallLimit share = share_of(limit);
   const Moment sent_at = base::now();
   if (auto sent = connection_->send(path, token_, body, share); !sent) {
     return Trouble{std::move(sent).error()};
@@ -154,7 +154,7 @@ base::Result<Gateway::Reply, Trouble> Gateway::ask(const char* path, const std::
   for (std::size_t tries = 1;; ++tries) {
     if (auto in = authenticate(limit); !in) return Trouble{std::move(in).error()};
     bool was_sent = false;
-    auto reply = ask_once(path, body, limit, was_sent);
+    auto reply = ask_once(path, body, share_of(limit), limit, was_sent);
     if (reply) return reply;
     const Trouble& trouble = reply.error();
     if (is_old_token(trouble) && !cluster_.user.empty() && !logged_in_anew) {
@@ -195,7 +195,10 @@ Result<base::Done> Gateway::authenticate(const CallLimit& limit) {
   const auto text = login.dump(-1, ' ', false, Json::error_handler_t::replace);
   for (std::size_t tries = 1;; ++tries) {
     bool was_sent = false;
-    auto reply = ask_once("/v3/auth/authenticate", text, limit, was_sent);
+    // The server takes its time on purpose (bcrypt), and a busy one seconds: to begin anew would
+    // only make it slower.
+    const CallLimit share = cluster_.members.size() == 1 ? limit : share_of(limit);
+    auto reply = ask_once("/v3/auth/authenticate", text, share, limit, was_sent);
     if (reply) {
       token_ = text_of(reply->json, "token");
       if (is_header_value(token_)) return base::Done{};

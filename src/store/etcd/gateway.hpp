@@ -80,8 +80,10 @@ class Gateway {
     return cluster_.members[at_ % cluster_.members.size()];
   }
   [[nodiscard]] const TlsSettings* tls() const { return cluster_.tls ? &*cluster_.tls : nullptr; }
+  /// `share`: of the time, for the answer.
   base::Result<Reply, Trouble> ask_once(const char* path, const std::string& body,
-                                        const CallLimit& limit, bool& was_sent);
+                                        const CallLimit& share, const CallLimit& limit,
+                                        bool& was_sent);
   Result<base::Done> authenticate(const CallLimit& limit);
   [[nodiscard]] bool shows_secret(std::string_view text) const;
 

@@ -232,10 +232,10 @@ there_are() {
   etcd_cli "$ETCD_PORT" user grant-role app locks
   etcd_cli "$ETCD_PORT" auth enable
   url=etcd://app:geheim@127.0.0.1:$ETCD_PORT
-  hold holder -v -S "$url" -k "$K" --ttl 3s
-  start waiter -S "$url" -k "$K" -w 60s --ttl 3s -- echo 'my turn'
+  hold holder -v -S "$url" -k "$K" --ttl 9s
+  start waiter -S "$url" -k "$K" -w 60s --ttl 9s -- echo 'my turn'
   # For several tokens, and longer than the lease.
-  attempt -q -S "$url" -k "$K" -w 6s -- touch "$T/ran"
+  attempt -q -S "$url" -k "$K" -w 11s -- touch "$T/ran"
   assert_equal "$status" 75
   let_go holder
   assert_success
