@@ -173,7 +173,10 @@ class Picture {
       std::for_each(section.rows.begin(), section.rows.end(), act);
   }
 
-  static std::string blanks() { return std::string(gutter, ' '); }
+  static std::string blanks() {
+    std::string text(gutter, ' ');
+    return text;
+  }
 
   [[nodiscard]] std::string line(std::string text, const std::string& waited,
                                  const std::string& held, const std::string& outcome) const {

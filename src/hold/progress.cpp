@@ -102,7 +102,7 @@ std::string said_of(const std::optional<store::Holder>& holder, Facts facts) {
 std::string trouble_text(const std::string& key, const std::string& trouble,
                          const std::string& since, std::size_t columns) {
   const std::string own = since.empty() ? "waiting" : since;
-  const std::string line =
+  std::string line =
       fmt::format("{} for '{}': cannot reach the server ({}); trying again", own, key, trouble);
   if (base::columns_of(line) <= columns) return line;
   return base::fit_columns(fmt::format("{}: cannot reach the server ({})", own, trouble), columns);

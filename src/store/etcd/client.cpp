@@ -9,8 +9,6 @@ namespace store::etcd {
 namespace {
 
 using sessions::Answers;
-using sessions::Error;
-using sessions::Rejected;
 using sessions::Round;
 
 constexpr const char* transaction_path = "/v3/kv/txn";

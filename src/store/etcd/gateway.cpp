@@ -13,7 +13,7 @@ namespace {
 constexpr Millis first_pause{50};
 constexpr Millis longest_pause{500};
 constexpr std::size_t longest_message = 200;
-constexpr std::size_t longest_token = 4 * 1024;
+constexpr std::size_t longest_token = std::size_t{4} << 10;
 
 /// One member's share of the time: half of what is left, so that others have some.
 CallLimit share_of(const CallLimit& limit) {

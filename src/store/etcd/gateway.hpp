@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "store/etcd/cluster.hpp"
 #include "store/etcd/connection.hpp"
@@ -49,7 +50,7 @@ class Gateway {
   // its leader would answer after seven seconds.
   static constexpr Millis longest_wait{2'000};
 
-  explicit Gateway(const Etcd& cluster) : cluster_{cluster} {}
+  explicit Gateway(Etcd cluster) : cluster_{std::move(cluster)} {}
 
   struct Reply {
     Json json;

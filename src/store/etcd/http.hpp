@@ -18,8 +18,8 @@ std::string post_request(std::string_view host, std::string_view path, std::stri
 /// server must not take our memory.
 class AnswerReader {
  public:
-  static constexpr std::size_t longest_line = 8 * 1024;
-  static constexpr std::size_t longest_head = 32 * 1024;
+  static constexpr std::size_t longest_line = std::size_t{8} << 10;
+  static constexpr std::size_t longest_head = std::size_t{32} << 10;
   static constexpr int most_headers = 100;
   static constexpr int most_interim = 8;  // answers 1xx before the real one
 
