@@ -28,19 +28,22 @@ load ../../lib/line
   [[ ! -e $T/ran ]]
 }
 
+# released NAME: it has, or says that it could not: on a busy machine an election outlasts the time of a release.
+released() {
+  let_go "$1"
+  assert_success
+  [[ -z $stderr ]] || assert_one_stderr_line 'could not release the lock' 'it expires within 8s'
+}
+
 @test "a release while the leader is killed" {
   local leader number
   start_etcd_cluster
-  for number in {1..4}; do hold "holder$number" -k "$K:$number" --ttl 30s; done
+  for number in {1..4}; do hold "holder$number" -k "$K:$number" --ttl 8s; done
   leader=$(etcd_leader)
   kill_redis "${ETCD_NODES[leader]}"
+  for number in {1..4}; do released "holder$number"; done
   for number in {1..4}; do
-    let_go "holder$number"
-    assert_success
-    assert_equal "$stderr" ''
-  done
-  for number in {1..4}; do
-    attempt -q -w 10s -k "$K:$number" -- echo free
+    attempt -q -w 20s -k "$K:$number" -- echo free
     assert_output free
   done
 }
@@ -50,28 +53,22 @@ load ../../lib/line
   start_etcd_cluster
   silent=$(etcd_leader)
   for number in {1..3}; do
-    hold "released$number" -k "$K:released$number" --ttl 30s
-    hold "refreshed$number" -k "$K:refreshed$number" --ttl 6s --grace 100ms
+    hold "released$number" -k "$K:released$number" --ttl 8s
+    hold "refreshed$number" -k "$K:refreshed$number" --ttl 8s --grace 100ms
   done
   pause_redis "${ETCD_NODES[silent]}"
+  for number in {1..3}; do released "released$number"; done
   for number in {1..3}; do
-    let_go "released$number"
-    assert_success
-    assert_equal "$stderr" ''
+    start "other$number" -q -w 9s -k "$K:refreshed$number" -- touch "$T/ran"
   done
   for number in {1..3}; do
-    start "other$number" -q -w 7s -k "$K:refreshed$number" -- touch "$T/ran"
-  done
-  for number in {1..3}; do
-    attempt -q -w 10s -k "$K:released$number" -- echo free
+    attempt -q -w 20s -k "$K:released$number" -- echo free
     assert_output free
   done
   for number in {1..3}; do
     finish "other$number"
     assert_equal "$status" 75
-    let_go "refreshed$number"
-    assert_success
-    assert_equal "$stderr" ''
+    released "refreshed$number"
   done
   resume_redis "${ETCD_NODES[silent]}"
   [[ ! -e $T/ran ]]
