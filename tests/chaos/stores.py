@@ -301,11 +301,33 @@ class OnePostgres(Store):
                                  "where ends > now() + interval '8 days'").split()
 
 
-class Ensemble(Store):
-    """Three ZooKeeper servers; a session's end is known to all within a tick."""
+class Elected(Store):
+    """Three servers with a leader, of which any two serve."""
 
     modes = ("x", "x", "x", "s")
     supersedes = True
+
+    def trouble(self, rng):
+        node = rng.choice(self.nodes)
+        return rng.choice([
+            Trouble("down", 1.0, node.kill, lambda: self.back(node)),
+            self.away(node, rng.choice([0.5, 3.0])),
+            pause("majority-paused", 3.0, [each for each in self.nodes if each is not node], self.await_order),
+            *lost_packets(rng, node.port, "server-cut-off", "server-unheard"),
+        ])
+
+    def away(self, node, seconds):
+        """All miss the leader, until the others elect another one."""
+        kind = "leader-away" if self.leads(node) else "server-away"
+        return pause(kind, seconds, [node], self.await_order)
+
+    def back(self, node):
+        node.start()
+        self.await_order()
+
+
+class Ensemble(Elected):
+    """Three ZooKeeper servers; a session's end is known to all within a tick."""
 
     def __init__(self, directory):
         super().__init__(directory)
@@ -321,23 +343,8 @@ class Ensemble(Store):
     def ways(self):
         return {"zk": ["-S", "zk://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)]}
 
-    def trouble(self, rng):
-        node = rng.choice(self.nodes)
-        return rng.choice([
-            Trouble("down", 1.0, node.kill, lambda: self.back(node)),
-            self.away(node, rng.choice([0.5, 3.0])),
-            pause("majority-paused", 3.0, [each for each in self.nodes if each is not node], self.await_order),
-            *lost_packets(rng, node.port, "server-cut-off", "server-unheard"),
-        ])
-
-    def away(self, node, seconds):
-        """All miss the leader, until the others elect another one."""
-        kind = "leader-away" if node.mode() == "leader" else "server-away"
-        return pause(kind, seconds, [node], self.await_order)
-
-    def back(self, node):
-        node.start()
-        self.await_order()
+    def leads(self, node):
+        return node.mode() == "leader"
 
     def await_order(self):
         """A server that was away believes for a moment that nothing has changed."""
@@ -352,11 +359,8 @@ class Ensemble(Store):
         return [f"{number} of {name}" for name, number in more.items() if number > remembered.get(name, 0)]
 
 
-class EtcdCluster(Store):
-    """Three members of an etcd cluster, of which one is cut off at most: the others serve."""
-
-    modes = ("x", "x", "x", "s")
-    supersedes = True
+class EtcdCluster(Elected):
+    """Three members of an etcd cluster."""
 
     def __init__(self, directory):
         super().__init__(directory)
@@ -372,23 +376,9 @@ class EtcdCluster(Store):
     def ways(self):
         return {"etcd": ["-S", "etcd://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)]}
 
-    def trouble(self, rng):
-        node = rng.choice(self.nodes)
-        return rng.choice([
-            Trouble("down", 1.0, node.kill, lambda: self.back(node)),
-            self.away(node, rng.choice([0.5, 3.0])),
-            pause("majority-paused", 3.0, [each for each in self.nodes if each is not node], self.await_order),
-            *lost_packets(rng, node.port, "server-cut-off", "server-unheard"),
-        ])
-
-    def away(self, node, seconds):
+    def leads(self, node):
         number, leader = node.status()
-        kind = "leader-away" if number == leader else "server-away"
-        return pause(kind, seconds, [node], self.await_order)
-
-    def back(self, node):
-        node.start()
-        self.await_order()
+        return number == leader
 
     def await_order(self):
         until(self.is_whole, "for the cluster to be whole again", 60)

@@ -82,17 +82,18 @@ struct Transaction {
     return add({Kind::set, std::move(path), std::move(text), before});
   }
   std::size_t erase(std::string path, std::int64_t version = any_version) {
-    Stat before;
-    before.version = version;
-    return add({Kind::erase, std::move(path), "", before});
+    return add_at(version, Kind::erase, std::move(path));
   }
   std::size_t check(std::string path, std::int64_t version = any_version) {
-    Stat before;
-    before.version = version;
-    return add({Kind::check, std::move(path), "", before});
+    return add_at(version, Kind::check, std::move(path));
   }
 
  private:
+  std::size_t add_at(std::int64_t version, Kind kind, std::string path) {
+    Stat before;
+    before.version = version;
+    return add({kind, std::move(path), "", before});
+  }
   std::size_t add(Step step) {
     steps.push_back(std::move(step));
     return steps.size() - 1;
@@ -160,7 +161,7 @@ struct Answers {
 
 /// Where the nodes of one lock are.
 struct Places {
-  std::string queue;       // below it: a node for each holder and waiter, and nodes named permit-N
+  std::string queue;       // below it: a node for each holder and waiter
   std::string runs;        // below it: a node for each remembered run
   std::string slots;       // below it: a node for each remembered slot
   std::string superseded;  // the node that tells superseded waiters whose nodes are gone

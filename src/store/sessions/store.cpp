@@ -80,7 +80,7 @@ class SessionStore final : public LockStore {
       News news;
       const bool heard = session_->process(limit, [&] {
         news = take_news();
-        return news.is_some || session_->expired();
+        return news.is_some() || session_->expired();
       });
       if (!heard) return StillWaiting{};
       if (news.gone && predecessor.state == State::last) predecessor.state = State::gone;
@@ -207,7 +207,7 @@ class SessionStore final : public LockStore {
     bool written = false;  // one of them
     bool own = false;
     bool slot = false;
-    bool is_some = false;
+    [[nodiscard]] bool is_some() const { return gone || written || own || slot; }
   };
   News take_news() {
     News news;
@@ -218,7 +218,6 @@ class SessionStore final : public LockStore {
     }
     news.own = session_->changed(contender_.own.path);
     news.slot = !contender_.slot.node.empty() && session_->changed(contender_.slot.node);
-    news.is_some = news.gone || news.written || news.own || news.slot;
     return news;
   }
   /// Whether the node that we wait for is still there.
