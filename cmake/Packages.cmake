@@ -3,6 +3,7 @@
 
 set(CPACK_GENERATOR DEB TXZ)
 set(CPACK_PACKAGE_NAME rlock)
+string(REPLACE "-" "~" CPACK_PACKAGE_VERSION "${RLOCK_VERSION}")
 set(CPACK_PACKAGE_VENDOR rlock)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runs a command under a lock that every machine respects")
 set(CPACK_PACKAGE_DESCRIPTION "rlock is flock(1) for a fleet: it runs a command while it holds a lock on Redis,
@@ -13,7 +14,7 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 # the processor's name as in uname -m, which people look for
-set(CPACK_PACKAGE_FILE_NAME "rlock-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
+set(CPACK_PACKAGE_FILE_NAME "rlock-${RLOCK_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
 
 # Of the two programs only the one that loads libraries (OpenSSL, libpq, the plugins of /etc/nsswitch.conf) is
 # linked with one, libc. It needs the version that it was compiled with, but no symbol newer than 2.35 if that

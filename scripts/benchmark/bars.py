@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+from etcd import etcd_bars
 from measure import children, dirty_kb, gaps_ms, in_turns, pss_kb, ratios, runs_of, tree
 from postgres import postgres_bars
 from wire import Wire
@@ -449,5 +450,11 @@ def postgres():
     postgres_bars(chain, flock_waiting)
 
 
+# ---- etcd: a run and a hand-off on etcd, and a run on ZooKeeper.
+
+def etcd():
+    etcd_bars(chain)
+
+
 BARS = {each.__name__: each
-        for each in (uncontended, handoff, idle, takeover, share, gate, quorum, postgres, crowd, guardian, against)}
+        for each in (uncontended, handoff, idle, takeover, share, gate, quorum, postgres, etcd, crowd, guardian, against)}

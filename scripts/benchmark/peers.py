@@ -130,6 +130,7 @@ PEERS = [
     Rlock("quorum of 3", "quorum"),
     Rlock("PostgreSQL", "postgres", lambda told: told[:1]),
     Rlock("ZooKeeper", "zookeeper"),
+    Rlock("etcd", "etcd", lambda told: [told[0].replace("http:", "etcd:")]),
     Rlock("--local-gate", "redis", lambda told: told[:1], ("--local-gate",)),
     Rlock("file:", None, ttl=False),
 ]

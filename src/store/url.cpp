@@ -61,15 +61,15 @@ const UrlOption* url_option(std::string_view name) {
 
 std::string accepted_options(const Url& url,
                              const std::function<bool(const UrlOption&)>& is_accepted) {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> accepted;
   for (const UrlOption& option : url_options) {
-    if (is_accepted(option)) names.push_back(option.name);
+    if (is_accepted(option)) accepted.push_back(option.name);
   }
-  if (names.empty()) return std::string{url.scheme} + ":// takes no '?' options";
+  if (accepted.empty()) return std::string{url.scheme} + ":// takes no '?' options";
   std::string text = "the only options after '?' are ";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
-    text += names[i];
+  for (std::size_t i = 0; i < accepted.size(); ++i) {
+    if (i > 0) text += i + 1 == accepted.size() ? " and " : ", ";
+    text += accepted[i];
   }
   return text;
 }

@@ -186,8 +186,8 @@ variable_of_option() {
   version=$(rlock --version)
   version=${version%%$'\n'*}
   version=${version#rlock }
-  grep -qF "$version" "$REPO/CHANGELOG.md"
-  grep -qF "VERSION $version" "$REPO/CMakeLists.txt"
+  grep -qE "^## ${version//./\\.} " "$REPO/CHANGELOG.md"
+  grep -qxF "set(RLOCK_VERSION $version)" "$REPO/CMakeLists.txt"
 }
 
 # publish CSV: as `scripts/bench peers --publish` does it, on copies of what is committed: $T/peers.svg and $T/page.md

@@ -4,7 +4,8 @@
 load ../lib/rlock
 
 BUILD=${RLOCK_BIN%/*}
-VERSION=$(sed -n 's/^project(rlock VERSION \([0-9.]*\).*/\1/p' "$REPO/CMakeLists.txt")
+VERSION=$(sed -n 's/^set(RLOCK_VERSION \(.*\))$/\1/p' "$REPO/CMakeLists.txt")
+PACKAGED=${VERSION/-/\~} # as dpkg and rpm write it
 MOST_BYTES=$((6 * 1024 * 1024))
 
 setup_file() {
@@ -104,9 +105,9 @@ newest_symbol() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | so
 
 @test "the fields of the Debian package" {
   is_released || return 0
-  assert_equal "${DEB##*/}" "rlock_${VERSION}_$(dpkg --print-architecture).deb"
+  assert_equal "${DEB##*/}" "rlock_${PACKAGED}_$(dpkg --print-architecture).deb"
   assert_equal "$(field Package)" rlock
-  assert_equal "$(field Version)" "$VERSION"
+  assert_equal "$(field Version)" "$PACKAGED"
   assert_equal "$(field Architecture)" "$(dpkg --print-architecture)"
   assert_equal "$(field Section)" utils
   assert_equal "$(field Recommends)" 'libssl3 | libssl3t64, ca-certificates'
@@ -203,7 +204,7 @@ members() { ar p "$DEB" data.tar.xz control.tar.gz | sha256sum; }
 pack_rpm() {
   [[ $(type -P rpmbuild) ]] || skip 'no rpmbuild here: apt install rpm'
   local DEB
-  RPM=$FILE_T/rpm/rlock-$VERSION-1.$(uname -m).rpm
+  RPM=$FILE_T/rpm/rlock-$PACKAGED-1.$(uname -m).rpm
   [[ -e $RPM ]] || pack "$FILE_T/rpm" -G RPM
 }
 
@@ -242,7 +243,7 @@ libssl.so.3()(64bit)'
   run rpm --query --package --scripts --triggers "$RPM"
   assert_output ''
   run rpm --query --package --queryformat '%{NAME} %{VERSION}-%{RELEASE} %{ARCH} %{LICENSE} %{BUILDHOST} %{PREFIXES}' "$RPM"
-  assert_output "rlock $VERSION-1 $(uname -m) MIT localhost (none)"
+  assert_output "rlock $PACKAGED-1 $(uname -m) MIT localhost (none)"
   run rpm --query --package --queryformat '%{SUMMARY}\n%{DESCRIPTION}' "$RPM"
   assert_output --regexp '^runs a command under a lock.*flock\(1\) for a fleet'
 }
@@ -255,7 +256,7 @@ libssl.so.3()(64bit)'
   rpm --root "$root" --initdb
   # the root has no C library; Debian's rpm wants --force-debian
   rpm --root "$root" --install --nodeps --force-debian "$RPM"
-  assert_equal "$(rpm --root "$root" --query rlock)" "rlock-$VERSION-1.$(uname -m)"
+  assert_equal "$(rpm --root "$root" --query rlock)" "rlock-$PACKAGED-1.$(uname -m)"
   rpm --root "$root" --verify --nodeps rlock
   for program in bin/rlock libexec/rlock/rlock; do
     cmp "$root/usr/$program" "$FILE_T/root/usr/$program"
@@ -289,10 +290,11 @@ libssl.so.3()(64bit)'
 
 @test "the READMEs name the packages as scripts/package does, in this version" {
   local page name
-  sed -nE 's/^#   (rlock[^ ]*) .*/\1/p' "$REPO/scripts/package" | sed "s/VERSION/$VERSION/" | sort >"$T/made"
+  sed -nE 's/^#   (rlock[^ ]*) .*/\1/p' "$REPO/scripts/package" |
+    sed -E "/\.(deb|rpm)$/s/VERSION/$PACKAGED/; s/VERSION/$VERSION/" | sort >"$T/made"
   assert_equal "$(wc -l <"$T/made")" 5
   for page in README.md README.zh-CN.md; do
-    grep -oE 'rlock[-_][0-9][A-Za-z0-9._-]*' "$REPO/$page" | sort -u | diff "$T/made" - || fail "$page"
+    grep -oE 'rlock[-_][0-9][A-Za-z0-9._~-]*' "$REPO/$page" | sort -u | diff "$T/made" - || fail "$page"
   done
 }
 

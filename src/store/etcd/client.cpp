@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "os/host.hpp"
+#include "store/etcd/backoff.hpp"
 
 namespace store::etcd {
 namespace {
@@ -18,9 +19,6 @@ constexpr Millis for_a_goodbye{1'000};
 constexpr Millis for_a_renewal{2'000};
 // With less time, a healthy member could seem to be silent. The next call has more.
 constexpr Millis least_for_a_renewal{500};
-// Before a change is asked for again.
-constexpr Millis first_pause{50};
-constexpr Millis longest_pause{500};
 
 /// Not 0, which would have the server choose: a question whose answer is lost is repeated.
 std::int64_t random_number() {
@@ -33,10 +31,6 @@ std::string with_id(std::int64_t lease) {
 
 Fault session_over() {
   return {Fault::Kind::silent, "the session has expired"};
-}
-
-Fault senseless() {
-  return {Fault::Kind::unusable, "an answer of etcd that makes no sense"};
 }
 
 }  // namespace
@@ -149,7 +143,8 @@ base::Result<TransactionAnswer, Trouble> Client::ask_part(const Round& round,
   const auto repeat = only_reads ? Repeat::yes : Repeat::no;
   auto asked = Asked::once;
   auto reply = gateway_.ask(transaction_path, question, repeat, limit);
-  for (Millis pause = first_pause; !reply; pause = std::min(pause * 2, longest_pause)) {
+  Backoff pauses{Gateway::longest_pause};
+  while (!reply) {
     const Fault& fault = reply.error().fault;
     if (reply.error().says("lease not found")) {
       expired_ = true;
@@ -159,7 +154,8 @@ base::Result<TransactionAnswer, Trouble> Client::ask_part(const Round& round,
                        fault.why != cut_short && !os::ended(limit);
     if (!again) return reply.error();
     asked = Asked::again;
-    os::wait_any({limit.interrupt}, std::min(limit.until, Deadline::after(base::now(), pause)));
+    os::wait_any({limit.interrupt},
+                 std::min(limit.until, Deadline::after(base::now(), pauses.next())));
     reply = gateway_.ask(transaction_path, question, repeat, limit);
   }
   auto answer = answer_in(reply->json, round, self, asked);

@@ -8,7 +8,7 @@
 namespace store::etcd {
 namespace {
 
-constexpr std::size_t at_once = std::size_t{64} << 10;
+constexpr std::size_t bytes_at_once = std::size_t{64} << 10;
 
 /// Without encryption.
 class PlainWire final : public Wire {
@@ -124,7 +124,7 @@ Result<base::Done> Connection::send(std::string_view path, std::string_view toke
 
 /// Whether something was received; an error at the end of the connection.
 Result<bool> Connection::read_more() {
-  const auto got = wire_->receive(bytes_, at_once);
+  const auto got = wire_->receive(bytes_, bytes_at_once);
   if (!got) return broken(got.error());
   return *got > 0;
 }

@@ -6,12 +6,11 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "store/etcd/backoff.hpp"
 
 namespace store::etcd {
 namespace {
 
-constexpr Millis first_pause{50};
-constexpr Millis longest_pause{500};
 constexpr std::size_t longest_message = 200;
 constexpr std::size_t longest_token = std::size_t{4} << 10;
 
@@ -148,7 +147,7 @@ base::Result<Gateway::Reply, Trouble> Gateway::ask_once(const char* path, const 
 
 base::Result<Gateway::Reply, Trouble> Gateway::ask(const char* path, const std::string& body,
                                                    Repeat repeat, const CallLimit& limit) {
-  Millis pause = first_pause;
+  Backoff pauses{longest_pause};
   bool logged_in_anew = false;
   std::optional<Trouble> told;  // the last that a server said
   for (std::size_t tries = 1;; ++tries) {
@@ -178,8 +177,8 @@ base::Result<Gateway::Reply, Trouble> Gateway::ask(const char* path, const std::
       return *std::move(told);
     }
     if (tries % cluster_.members.size() != 0) continue;
-    os::wait_any({limit.interrupt}, std::min(limit.until, Deadline::after(base::now(), pause)));
-    pause = std::min(pause * 2, longest_pause);
+    os::wait_any({limit.interrupt},
+                 std::min(limit.until, Deadline::after(base::now(), pauses.next())));
   }
 }
 

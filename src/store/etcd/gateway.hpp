@@ -49,6 +49,8 @@ class Gateway {
   // One member's time for an answer: a healthy one needs some milliseconds. A member that has lost
   // its leader would answer after seven seconds.
   static constexpr Millis longest_wait{2'000};
+  // Between two tries of a question.
+  static constexpr Millis longest_pause{500};
 
   explicit Gateway(Etcd cluster) : cluster_{std::move(cluster)} {}
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "store/etcd/backoff.hpp"
 #include "store/lease.hpp"
 
 namespace store::etcd {
@@ -36,7 +37,6 @@ class LeaseTime {
  public:
   // Three tries fit into a lease.
   static constexpr Millis::rep renewals_in_a_lease = 3;
-  static constexpr Millis first_pause{50};
   static constexpr Millis longest_pause{500};
 
   /// The server has confirmed a grant or a renewal that was sent then. It cannot have started its
@@ -46,14 +46,11 @@ class LeaseTime {
     if (counts_from_ && *counts_from_ >= sent_at) return;
     counts_from_ = sent_at;
     length_ = length;
-    pause_ = first_pause;
+    pauses_.reset();
     retry_at_.reset();
   }
   /// A renewal failed: the next waits a little, longer each time.
-  void failed(Moment now) {
-    retry_at_ = Deadline::after(now, pause_);
-    pause_ = std::min(pause_ * 2, longest_pause);
-  }
+  void failed(Moment now) { retry_at_ = Deadline::after(now, pauses_.next()); }
 
   /// Whether it was ever granted.
   [[nodiscard]] bool is_granted() const { return counts_from_.has_value(); }
@@ -76,7 +73,7 @@ class LeaseTime {
  private:
   std::optional<Moment> counts_from_;
   Millis length_{0};
-  Millis pause_{first_pause};
+  Backoff pauses_{longest_pause};
   std::optional<Deadline> retry_at_;
 };
 

@@ -11,7 +11,7 @@ namespace store::etcd {
 namespace {
 
 // Keys of one question. A lock has a few.
-constexpr int at_once = 5'000;
+constexpr int keys_at_once = 5'000;
 // Of the memory of a list.
 constexpr std::size_t longest_names = std::size_t{64} << 20;
 
@@ -37,7 +37,7 @@ Result<base::Done> Client::add_keys(const std::string& below, std::vector<std::s
     const Json range{{"key", base64_of(begin)},
                      {"range_end", base64_of(end)},
                      {"keys_only", true},
-                     {"limit", std::to_string(at_once)}};
+                     {"limit", std::to_string(keys_at_once)}};
     const auto reply = gateway_.ask("/v3/kv/range", range.dump(), Repeat::yes, limit);
     if (!reply) return reply.error().fault;
     if (number_of(member_of(reply->json, "header"), "revision").value_or(0) <= 0) {

@@ -173,4 +173,8 @@ sessions::Node node_of(const KeyValue& pair, std::int64_t lease, std::int64_t no
   return node;
 }
 
+Fault senseless() {
+  return {Fault::Kind::unusable, "an answer of etcd that makes no sense"};
+}
+
 }  // namespace store::etcd

@@ -45,4 +45,7 @@ std::string value_of(std::string_view text, std::int64_t created_ms, std::int64_
 /// had been written at `now_ms`: its times are unknown, and it is not from 1970.
 sessions::Node node_of(const KeyValue& pair, std::int64_t lease, std::int64_t now_ms);
 
+/// For an answer that no etcd gives.
+Fault senseless();
+
 }  // namespace store::etcd

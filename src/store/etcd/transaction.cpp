@@ -120,10 +120,6 @@ std::vector<Json> leftovers_of(const Transaction& change, const Asker& asker) {
 
 // ---- the answer ----
 
-Fault senseless() {
-  return {Fault::Kind::unusable, "an answer of etcd that makes no sense"};
-}
-
 /// The keys of a range; nothing if it is none.
 std::optional<std::vector<KeyValue>> range_in(const Json& response) {
   const Json& range = member_of(response, "response_range");

@@ -118,12 +118,11 @@ void Watches::take(const WatchNews& news) {
 /// The next one is opened after a pause, at first a short one.
 void Watches::lose_stream() {
   const auto now = base::now();
-  if (opened_at_ && now - *opened_at_ >= proves_itself) pause_ = first_pause;
+  if (opened_at_ && now - *opened_at_ >= proves_itself) pauses_.reset();
   opened_at_.reset();
   stream_.reset();
   text_.clear();
-  due_ = Deadline::after(now, pause_);
-  pause_ = std::min(pause_ * 2, longest_pause);
+  due_ = Deadline::after(now, pauses_.next());
 }
 
 }  // namespace store::etcd

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "store/etcd/backoff.hpp"
 #include "store/etcd/gateway.hpp"
 #include "store/sessions/session.hpp"
 
@@ -31,7 +32,6 @@ class Watches {
   using Change = sessions::Session::Change;
 
   static constexpr std::size_t most_keys = 16;
-  static constexpr Millis first_pause{50};
   static constexpr Millis longest_pause{1'000};
   // A stream that lasted for this time ends the back-off.
   static constexpr Millis proves_itself{2'000};
@@ -68,7 +68,7 @@ class Watches {
   unsigned member_changes_ = 0;  // when the stream was opened
   std::optional<Moment> opened_at_;
   std::string text_;  // a line that has not ended
-  Millis pause_{first_pause};
+  Backoff pauses_{longest_pause};
   Deadline due_ = Deadline::at(Moment{});
 };
 

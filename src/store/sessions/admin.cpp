@@ -111,7 +111,7 @@ class SessionAdmin final : public LockAdmin {
       const auto now = round.get(node.path, Watch::yes);
       const Answers answers = session_->ask(round, limit);
       if (answers.change) return true;
-      const auto written = unless_gone(answers.change);
+      auto written = unless_gone(answers.change);
       if (written || answers.change.error().error.kind != Error::Kind::node_changed) return written;
       // Its owner has written it in between: with the grant of a permit, that is its number.
       const auto& node_now = answers.nodes[now];

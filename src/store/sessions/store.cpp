@@ -1,5 +1,7 @@
 #include "store/sessions/store.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "store/sessions/contender.hpp"
 #include "store/sessions/report.hpp"
@@ -222,11 +224,11 @@ class SessionStore final : public LockStore {
   }
   /// Whether the node that we wait for is still there.
   bool watch_again(const CallLimit& limit) {
-    for (const auto& path : contender_.predecessor.paths) {
+    const auto& paths = contender_.predecessor.paths;
+    return std::all_of(paths.begin(), paths.end(), [&](const auto& path) {
       const auto node = get(*session_, path, Watch::yes, limit);
-      if (!node || !*node) return false;
-    }
-    return true;
+      return node && *node;
+    });
   }
   Turn lost_place() {
     contender_.predecessor = {};

@@ -2,6 +2,7 @@
 // those of a lock once nothing is below them.
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "store/url.hpp"
@@ -79,17 +80,16 @@ void Client::send_way_to(const std::string& path) {
 }
 
 bool Client::make_way_to(const std::string& path, const CallLimit& limit) {
-  for (const auto& node : way_to(path)) {
+  const auto nodes = way_to(path);
+  return std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
     const bool is_above = node.size() <= base_.size();
     if (!ready(limit)) return false;
     const auto made =
         await(send_create(node, "", is_above ? ZOO_PERSISTENT : ZOO_CONTAINER), limit);
     // Another client may have created it; above the locks we may lack the right, and not need it.
-    const bool fine = made || made.error().kind == sessions::Error::Kind::node_exists ||
-                      (is_above && made.error().fault.kind == Fault::Kind::denied);
-    if (!fine) return false;
-  }
-  return true;
+    return made || made.error().kind == sessions::Error::Kind::node_exists ||
+           (is_above && made.error().fault.kind == Fault::Kind::denied);
+  });
 }
 
 }  // namespace store::zookeeper

@@ -267,7 +267,9 @@ base::Result<Committed, Rejected> Client::outcome_of(const Asked<Committed>& cal
   if (answer) {
     Committed committed;
     // Each is a string with an end in a buffer that is longer.
-    for (const auto& made : question.made) committed.made.push_back({made.c_str(), std::nullopt});
+    for (const auto& made : question.made) {
+      committed.made.push_back({made.substr(0, made.find('\0')), std::nullopt});
+    }
     return committed;
   }
   Rejected rejected{std::move(answer).error(), std::nullopt};

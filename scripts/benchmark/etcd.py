@@ -1,0 +1,62 @@
+"""The costs of rlock on etcd next to etcdctl(1), and of a run on ZooKeeper next to flock(1)."""
+
+import statistics
+import subprocess
+
+from measure import in_turns
+from servers import server
+from world import DIR, ENV, RLOCK, row
+
+QUEUE = "rlock/queue/k"  # where the two have their keys, so that they wait alike
+
+
+def etcdctl(*words):
+    return ["etcdctl", "--endpoints", server("etcd").told[0], *words]
+
+
+def at_etcd(*words):
+    return [RLOCK, "-S", server("etcd").told[0].replace("http:", "etcd:"), "-q", "-k", "k", *words, "--"]
+
+
+def in_line(count):
+    """A key for each that holds or waits. A server too busy to say has none."""
+    def all_there():
+        keys = subprocess.run(etcdctl("get", f"{QUEUE}/", "--prefix", "--keys-only"), env=ENV, capture_output=True,
+                              text=True, check=False).stdout.split()
+        return len(keys) == count + 1
+    return all_there
+
+
+def a_run():
+    subprocess.run([*at_etcd(), "true"], env=ENV, check=True)
+    rounds = in_turns(etcdctl("lock", QUEUE, "--", "true"), [*at_etcd(), "true"], ["flock", "-n", f"{DIR}/file", "true"],
+                      rounds=150)
+    ratio = statistics.median(each[1] / each[0] for each in rounds)
+    row("etcd: wall time of a run, to etcdctl lock", f"{ratio:.2f}", "<= 0.6", ratio <= 0.6)
+    ratio = statistics.median(each[1] / each[2] for each in rounds)
+    row("etcd: wall time of a run, to flock -n", f"{ratio:.1f}", "-", True)
+
+
+def handoffs(chain):
+    for waiters, repeats in (2, 20), (10, 5), (100, 2):
+        ours, theirs = [], []
+        for _ in range(repeats):
+            theirs += chain(etcdctl("lock", QUEUE, "--"), waiters, in_line(waiters))[0]
+            ours += chain(at_etcd("-w", "forever"), waiters, in_line(waiters))[0]
+        ratio = statistics.median(ours) / statistics.median(theirs)
+        row(f"etcd: hand-off, {waiters if waiters > 2 else 1} waiting, to etcdctl's ({statistics.median(ours):.1f} ms)",
+            f"{ratio:.2f}", "<= 1.0", ratio <= 1)
+
+
+def a_run_on_zookeeper():
+    command = [RLOCK, "-S", server("zookeeper").told[0], "-q", "-k", "k", "--", "true"]
+    subprocess.run(command, env=ENV, check=True)
+    rounds = in_turns(["flock", "-n", f"{DIR}/file", "true"], command, rounds=200)
+    ratio = statistics.median(each[1] / each[0] for each in rounds)
+    row("zookeeper: wall time of a run, to flock -n", f"{ratio:.2f}", "<= 3.5", ratio <= 3.5)
+
+
+def etcd_bars(chain):
+    a_run()
+    handoffs(chain)
+    a_run_on_zookeeper()
