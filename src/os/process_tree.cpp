@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <set>
 #include <string>
@@ -157,6 +158,29 @@ Urgency::~Urgency() {
   if (session_ == Session::own) set_session_nice(0);
 }
 
+Ticks ticks_now() {
+  timespec now{};
+  check(::clock_gettime(CLOCK_BOOTTIME, &now), "reading the clock");
+  static const long in_a_second = ::sysconf(_SC_CLK_TCK);
+  const auto second = static_cast<Ticks>(now.tv_sec);
+  constexpr Ticks ns = 1'000'000'000;
+  const auto ticks = static_cast<Ticks>(in_a_second);
+  return second * ticks + static_cast<Ticks>(now.tv_nsec) * ticks / ns;
+}
+
+void Heirs::note_signalled(const Process& process, Ticks now) {
+  signalled_.emplace(process.pid, now);
+}
+
+bool Heirs::take(const Process& process) {
+  if (process.start == 0 || signalled_.contains(process.pid)) return false;
+  const auto parent = signalled_.find(process.parent);
+  const bool is_heir = heirs_.contains(process.parent) ||
+                       (parent != signalled_.end() && process.start >= parent->second);
+  if (is_heir) heirs_.insert(process.pid);
+  return is_heir;
+}
+
 ProcessTree::ProcessTree() : not_ours_{children_now()} {
   reserve_descriptors();
   check(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "becoming a subreaper");
@@ -263,6 +287,7 @@ Reached ProcessTree::signal(int number, Members which) const {
   }
   Reached reached;
   std::set<std::pair<pid_t, unsigned long long>> tried;
+  Heirs heirs;
   const auto reach = [&](const Process& process) {
     if (which == Members::outside_our_group && ::getpgid(process.pid) == ::getpgrp()) return;
     if (!tried.emplace(process.pid, process.start).second) return;
@@ -279,13 +304,20 @@ Reached ProcessTree::signal(int number, Members which) const {
     if (acts_later && process.state == 'T') (void)signal_exactly(process, SIGCONT);
   };
   // The end of a lease cannot wait for the long look below.
-  for (const Process& process : at_hand) reach(process);
+  for (const Process& process : at_hand) {
+    heirs.note_signalled(process, ticks_now());
+    reach(process);
+  }
   const auto until = number == SIGKILL ? base::Deadline::never()
                                        : base::Deadline::after(base::now(), longest_search);
   std::vector<Process> unseen;
   unseen.reserve(hidden.size());
   for (const auto& [pid, each] : hidden) unseen.push_back(each.process);
-  for (const Process& process : members(look, until, unseen)) reach(process);
+  // What a handler has started meanwhile is to do its work.
+  const bool spares_heirs = number != SIGKILL && number != SIGSTOP;
+  for (const Process& process : members(look, until, unseen)) {
+    if (!spares_heirs || !heirs.take(process)) reach(process);
+  }
   reached.unseen = look.error();
   return reached;
 }

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -109,7 +111,26 @@ class ProcessTree {
   unsigned long long since_ = 0;  // when the first guardian started; 0 if there was none
 };
 
+/// As a process's start: in ticks of the kernel's clock since the host booted.
+using Ticks = unsigned long long;
+/// The time now, rounded down as a start is.
+Ticks ticks_now();
+
 // Pure, exposed for the unit tests.
+
+/// Tells the processes that were there when a signal was sent from those that its handlers started:
+/// the parent of such a one lives, and was signalled before the start; within one tick it counts as
+/// that.
+class Heirs {
+ public:
+  void note_signalled(const Process& process, Ticks now);
+  /// Whether the process is one of them. Ask for parents before children.
+  bool take(const Process& process);
+
+ private:
+  std::map<pid_t, Ticks> signalled_;
+  std::set<pid_t> heirs_;
+};
 
 /// The processes of `all` that descend from `root`, parents before children, except its children in
 /// `not_ours` (sorted) and their descendants.

@@ -326,3 +326,29 @@ print(reloads)'
 only_rlock_is_called() {
   [[ $(pgrep -f -- "-k $1 ") == "${PIDS[holder]}" ]]
 }
+
+@test "a command that the handler of a TERM runs is not sent that TERM" {
+  local number
+  for number in {1..15}; do
+    start holder -k "$K:$number" -- bash -c 'trap "/bin/sleep 0.05; echo \"rolled back: \$?\"; exit 5" TERM
+      echo started; sleep 50 & wait'
+    wait_until says "$T/holder.out" started
+    signal TERM holder
+    finish holder
+    assert_output $'started\nrolled back: 0'
+    assert_equal "$status" 5
+  done
+}
+
+@test "a command that the handler runs when a run is cancelled is not sent that TERM" {
+  local number
+  for number in {1..10}; do
+    start holder -k "$K:$number" -- bash -c 'trap "/bin/sleep 0.05; echo \"rolled back: \$?\"; exit 5" TERM
+      echo started; sleep 50 & wait'
+    wait_until says "$T/holder.out" started
+    attempt cancel "$K:$number" --wait 10s
+    assert_success
+    finish holder
+    assert_output $'started\nrolled back: 0'
+  done
+}

@@ -119,4 +119,32 @@ TEST_CASE("a living process is killed before the many dead are reaped") {
   CHECK(status == 0);
 }
 
+TEST_CASE("a process that a handler started is told from one that was there at the signal") {
+  os::Heirs heirs;
+  heirs.note_signalled({10, 1, 'S', 500}, 1000);
+  heirs.note_signalled({11, 10, 'S', 990}, 1001);
+  CHECK_FALSE(heirs.take({10, 1, 'S', 500}));
+  CHECK_FALSE(heirs.take({11, 10, 'S', 990}));
+  CHECK_FALSE(heirs.take({12, 10, 'S', 999}));  // forked before the signal, and missed
+  CHECK(heirs.take({13, 10, 'S', 1000}));       // by the handler, or so we think
+  CHECK(heirs.take({14, 13, 'S', 1002}));       // and what that has started
+  CHECK(heirs.take({15, 11, 'S', 1001}));
+  CHECK_FALSE(heirs.take({16, 1, 'S', 1005}));   // its parent ended, and cannot pass the signal on
+  CHECK_FALSE(heirs.take({17, 12, 'S', 1005}));  // of one that has not been signalled before
+  CHECK_FALSE(heirs.take({18, 10, '?', 0}));     // hidden: nothing is known of it
+}
+
+TEST_CASE("the kernel's ticks are those of a process's start") {
+  const auto before = os::ticks_now();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  REQUIRE(child > 0);
+  const auto process = os::Look{}.at(child);
+  const auto after = os::ticks_now();
+  (void)::waitpid(child, nullptr, 0);
+  REQUIRE(process);
+  CHECK(process->start >= before);
+  CHECK(process->start <= after);
+}
+
 }  // namespace unit::os_process_tree
