@@ -223,6 +223,7 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& queued) {
     const auto turn = [&] {
       os::CallLimit limit{until, signals_.descriptor()};
       limit.long_from = Deadline::after(began_, soon);
+      limit.news_by = line_.first_line_due();
       if (earlier_.empty()) return store_->await_turn(claim_, limit);
       const os::PollSet interrupt{wakers()};
       limit.interrupt = interrupt.descriptor();

@@ -234,6 +234,11 @@ void WaitingLine::update(const store::Fault& fault, base::Moment now) {
   if (terminal_ || news) tick(now);
 }
 
+base::Deadline WaitingLine::first_line_due() const {
+  const bool is_to_come = !terminal_ && !is_told_ && base::log::level() != base::log::Level::quiet;
+  return is_to_come ? first_.value_or(base::Deadline::never()) : base::Deadline::never();
+}
+
 bool WaitingLine::wants_news(base::Moment now) const {
   return !terminal_ && !is_told_ && trouble_.empty() && now - told_at_ > still_true;
 }

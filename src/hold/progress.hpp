@@ -54,6 +54,8 @@ class WaitingLine {
   void tick(base::Moment now);
   /// When tick() is due.
   [[nodiscard]] base::Deadline due() const { return due_; }
+  /// When the first line of a log is due; never: there is none to come.
+  [[nodiscard]] base::Deadline first_line_due() const;
   /// Whether the known state is too old for the first line of a log, so that update() is better
   /// than tick().
   [[nodiscard]] bool wants_news(base::Moment now) const;

@@ -21,10 +21,13 @@ struct CallLimit {
   /// From this moment on the wait is long and no answer is expected soon, so a sleep of seconds
   /// first gives back memory (os/memory.hpp).
   base::Deadline long_from = base::Deadline::never();
+  /// Of a wait whose state the caller wants to tell at this moment: shortly before, the wait should
+  /// end once, if only the callee may end it.
+  base::Deadline news_by = base::Deadline::never();
 
   /// The same limit, but at most until `deadline`.
   [[nodiscard]] CallLimit at_most(base::Deadline deadline) const {
-    return {std::min(until, deadline), interrupt, connected, long_from};
+    return {std::min(until, deadline), interrupt, connected, long_from, news_by};
   }
   void note_connected() const {
     if (connected != nullptr) connected->store(true, std::memory_order_relaxed);

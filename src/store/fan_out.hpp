@@ -127,7 +127,9 @@ class FanOut {
   }
   void ask_one(std::size_t node, Deadline until) {
     try {
-      heard_.post({node, ask_(node, {until, cut_.descriptor(), &connected_[node]}), nullptr});
+      CallLimit share{until, cut_.descriptor(), &connected_[node]};
+      share.news_by = limit_.news_by;
+      heard_.post({node, ask_(node, share), nullptr});
     } catch (...) {
       heard_.post({node, std::nullopt, std::current_exception()});
     }

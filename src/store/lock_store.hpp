@@ -42,7 +42,7 @@ class LockStore {
   /// wanting the lock.
   virtual Turn await_turn(const Claim& claim, const CallLimit& limit) = 0;
   /// Whether another try_acquire() in the middle of a wait loses no notice. If it may lose one,
-  /// only the store ends waits, for the first time a second after Queued.
+  /// only the store ends waits, in time for `limit.news_by`.
   [[nodiscard]] virtual bool may_ask_while_waiting() const { return true; }
   /// Leaves the queue, and releases a grant whose answer was lost. Safe after a Fault, or if
   /// nothing was queued. If the server does not answer, it may still act later, even after the next

@@ -122,6 +122,7 @@ TEST_CASE("the first line of a log wants news, unless the state is new") {
   const Stderr elsewhere{no_terminal()};
   hold::WaitingLine line{name("a"), {}, start};
   line.update(behind_ann(), start);
+  CHECK(line.first_line_due() == base::Deadline::at(at(1)));
   CHECK(line.wants_news(at(1)));
   line.update(behind_ann(0), at(1) - base::Millis{100});
   CHECK(said().empty());
@@ -130,6 +131,7 @@ TEST_CASE("the first line of a log wants news, unless the state is new") {
   CHECK(said() == "rlock: waiting for 'a': held by ann for 1s, position 1\n");
   // All others tell what is known.
   CHECK_FALSE(line.wants_news(at(61)));
+  CHECK(line.first_line_due().is_never());
 }
 
 TEST_CASE("elsewhere a change of the place or of the holder is said, at most every 10 s") {
@@ -197,6 +199,7 @@ TEST_CASE("on a terminal one line is rewritten every second, and wiped at the en
     CHECK(said() == again + "rlock: position 2: 'a' is held by ann for 1s");
     CHECK(line.due() == base::Deadline::at(at(1)));
     CHECK_FALSE(line.wants_news(at(1)));
+    CHECK(line.first_line_due().is_never());
     line.tick(at(1));
     CHECK(said() == again + "rlock: position 2, waited 1s: 'a' is held by ann for 2s");
     CHECK(line.due() == base::Deadline::at(at(2)));
@@ -244,6 +247,7 @@ TEST_CASE("nothing is said when quiet, on a terminal or elsewhere") {
     {
       hold::WaitingLine line{name("a"), {}, start};
       line.update(behind_ann(), start);
+      CHECK(line.first_line_due().is_never());
       line.update(silent("no answer"), at(1));
       line.tick(at(90));
       CHECK_FALSE(line.due().passed(at(90)));

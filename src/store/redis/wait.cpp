@@ -25,11 +25,6 @@ WaitTime poll_foreign(std::optional<Millis> expires_in) {
   return {std::min(interval, expires_in.value_or(interval) + Millis{1}), std::nullopt};
 }
 
-// A waiter looks once more after this time: most waits are short, and a log's first line about a
-// wait, which comes a little later, must not tell the state of the arrival. The server ends this
-// sleep: if we did, a notice on its way would be lost.
-constexpr Millis first_look{880};
-
 // A server whose timer is later than its tick by this much counts as silent.
 constexpr Millis late_for_waiter{2'000};
 // BLPOP returns after this and is sent again, which reveals a dead connection.
@@ -137,9 +132,13 @@ Turn BlockingWait::sleep(const std::string& mailbox, const Queued& place, const 
   if (!blocked_) {
     auto time = wait_time_for(place);
     const auto now = base::now();
-    if (!look_at_) look_at_ = Deadline::after(now, first_look);
-    if (!look_at_->passed(now))
-      time.server_timeout = std::min(time.server_timeout, look_at_->left(now));
+    // The server ends this sleep: if we did, a notice on its way would be lost. A foreign holder is
+    // looked at often.
+    const bool is_foreign = place.holder && place.holder->kind == Holder::Kind::foreign;
+    const auto look = limit.news_by.earlier_by(server_tick);
+    if (!is_foreign && !look.passed(now)) {
+      time.server_timeout = std::min(time.server_timeout, look.left(now));
+    }
     const auto blocked = block(mailbox, time, limit);
     if (!blocked && ended(limit)) return StillWaiting{};
     if (!blocked) return ClaimAgain{blocked.error().why};

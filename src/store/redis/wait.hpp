@@ -46,7 +46,6 @@ class BlockingWait {
 
   Client& client_;
   bool blocked_ = false;                   // the client is blocked
-  std::optional<Deadline> look_at_{};      // the end of the first sleep, for a second look
   Deadline too_soon_ = Deadline::never();  // an earlier empty answer came without a wait
   Deadline cut_ = Deadline::never();
 };

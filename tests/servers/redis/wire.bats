@@ -70,7 +70,6 @@ commands_of_run() {
     start "waiter-$number" -k "$K" -q -w 60s -- true
   done
   wait_queued "$K" 10
-  sleep 1.5 # each looks once more within its first second, for the line of a log
   watch_wire "$T/wire"
   wire_mark "$T/wire" begin
   sleep 2 # the length of the observation, not a wait for anything
