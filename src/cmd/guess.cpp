@@ -145,19 +145,21 @@ std::string unknown_command(const std::string& word) {
 
 void require_key(const Settings& settings, const Operands& operands) {
   const std::vector<std::string>& words = operands.words;
-  if (settings.on_command_line("key")) return;
+  const bool has_key = settings.on_command_line("key");
+  if (!words.empty() && !operands.ended && !settings.given().empty() &&
+      settings.given().back().option->name == "supersede" &&
+      (words.front() == "all" || words.front() == "waiting")) {
+    throw UsageError{
+        ExitCode::usage,
+        fmt::format("{}a value of --supersede stands behind an equals sign: --supersede={}",
+                    has_key ? "" : "no -k KEY given; ", words.front())};
+  }
+  if (has_key) return;
   if (words.empty()) {
     throw UsageError{ExitCode::usage,
                      "nothing to do; to run a program: rlock -k KEY -- COMMAND (see rlock --help)"};
   }
   const std::string& word = words.front();
-  if (!settings.given().empty() && settings.given().back().option->name == "supersede" &&
-      (word == "all" || word == "waiting")) {
-    throw UsageError{ExitCode::usage,
-                     fmt::format("no -k KEY given; a value of --supersede stands behind an equals "
-                                 "sign: --supersede={}",
-                                 word)};
-  }
   const std::string shown = to_type(word);
   // As flock(1) is used.
   if (word.find_first_not_of("0123456789") == word.npos) {

@@ -1,4 +1,6 @@
 // rlock refresh, release and check: what a step does with a lock that another process acquired.
+#include <algorithm>
+
 #include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
@@ -6,6 +8,7 @@
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/log_output.hpp"
+#include "cmd/nested.hpp"
 #include "hold/progress.hpp"
 #include "store/backend.hpp"
 
@@ -145,8 +148,23 @@ int release(const StepPlan& plan, const store::Parting& parting) {
   });
 }
 
+/// A job has the token of its run in its environment, also where a script means that of an
+/// `rlock acquire` which failed.
+void require_own_token(const Settings& settings, const StepPlan& plan) {
+  const auto outer = outer_tokens();
+  if (settings.on_command_line("token") ||
+      std::find(outer.begin(), outer.end(), plan.token) == outer.end()) {
+    return;
+  }
+  throw UsageError{ExitCode::usage,
+                   fmt::format("RLOCK_TOKEN is that of the run around this job, which releases {} "
+                               "at its end; to release it now: --token \"$RLOCK_TOKEN\"",
+                               key_to_type(plan.keys.front()))};
+}
+
 Act resolve_release(const Settings& settings, const std::vector<std::string>& operands) {
   auto plan = step_in(settings, operands);
+  require_own_token(settings, plan);
   require(plan.server, store::Feature::steps, "release");
   const store::Parting parting{
       {}, history_in(settings), store::RunEnd{{store::RunOutcome::Kind::released}}};

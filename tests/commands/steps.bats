@@ -295,3 +295,16 @@ evaluated() {
   rlock inspect "$K" >&- 2>"$T/err" || status=$?
   assert_equal "$status" 71
 }
+
+@test "release in a job does not release the lock of the run around it, unless that is what it says" {
+  # As a script does whose own acquire failed.
+  # shellcheck disable=SC2016
+  attempt -k "$K" -- sh -c '"$0" release; echo "$?"; "$0" inspect -q "$1" && echo held
+    eval "$("$0" acquire --export -k "$1-2" --ttl 1m)" && "$0" release && echo released
+    exec "$0" release -k "$1" --token "$2"' "$RLOCK_BIN" "$K" t
+  assert_equal "${lines[*]}" '64 held released'
+  assert_stderr_line "RLOCK_TOKEN is that of the run around this job, which releases $K at its end"
+  # shellcheck disable=SC2016
+  attempt -k "$K" -- sh -c '"$0" release --token "$RLOCK_TOKEN"; echo "$?"' "$RLOCK_BIN"
+  assert_output 0
+}

@@ -244,6 +244,9 @@ TEST_CASE("a file or a descriptor in place of a key gets a hint") {
   CHECK(outcome({"--supersede", "waiting", "-k", "a", "make"}) ==
         "no -k KEY given; a value of --supersede stands behind an equals sign: "
         "--supersede=waiting");
+  CHECK(outcome({"-k", "a", "--supersede", "waiting", "--", "make"}) ==
+        "a value of --supersede stands behind an equals sign: --supersede=waiting");
+  CHECK(outcome({"-k", "a", "--supersede", "--", "waiting"}) == "act");
 }
 
 TEST_CASE("after any failure of acquire --export, its output makes the eval fail") {
