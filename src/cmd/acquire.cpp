@@ -172,6 +172,7 @@ Act resolve_acquire(const Settings& settings, const std::vector<std::string>& op
   }
   AcquirePlan plan{resolve_claim(settings, *ttl, *store::Label::from(acquire_label)),
                    Handover::print, github_output_in(settings)};
+  plan.lock.outlives = true;
   require(plan.lock.server, store::Feature::steps, "acquire");
   if (settings.is_on("export")) plan.handover = Handover::shell;
   if (!plan.github_output.empty()) plan.handover = Handover::github;

@@ -146,6 +146,7 @@ std::vector<store::Claim> ClaimPlan::claims() const {
                       message, supersede == Supersede::waiting, history});
     result.back().slot = slot;
     result.back().reason = reason;
+    result.back().outlives = outlives;
   }
   return result;
 }

@@ -27,8 +27,9 @@ struct ClaimPlan {
   int conflict_exit_code;
   base::Millis history{};  // 0: the run is not remembered
   std::optional<store::Slot> slot{};
-  bool share = false;    // where the slot is done: exit as its run did
-  std::string reason{};  // what for
+  bool share = false;     // where the slot is done: exit as its run did
+  std::string reason{};   // what for
+  bool outlives = false;  // its process, as a step's does
 
   /// One claim for each key, all with the same fresh token.
   [[nodiscard]] std::vector<store::Claim> claims() const;

@@ -65,6 +65,7 @@ struct Claim {
   std::optional<Slot> slot{};  // needs a history
   std::string reason{};        // why the lock is wanted, for people; needs one as well
   std::optional<Bid> bid{};    // only for a node of a quorum (quorum_node.hpp)
+  bool outlives = false;       // its process: others refresh and release it
 };
 
 /// The beginning of `supersede`, which distinguishes it from other requests to stop.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The record of killed runs. KILLS=1000 scripts/test kills: so many, which takes some minutes.
-# stores: redis postgres local
+# stores: redis postgres etcd local
 load ../lib/rlock
 load ../lib/stores
 

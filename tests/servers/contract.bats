@@ -327,13 +327,31 @@ cancelled() {
   assert_output ran
 }
 
+@test "a run that waited is shown, and remembered, from its grant on" {
+  local held waited
+  hold holder -k "$K"
+  stand_in_line waiter "$K" -- "$LIB/until-file" "$T/over"
+  sleep 3 # longer than a busy machine takes for what follows
+  let_go holder
+  wait_until says "$T/waiter.out" started
+  held=$(json 'd["held_ms"]' inspect --json "$K")
+  assert_less "$held" 2900
+  touch "$T/over"
+  finish waiter
+  assert_success
+  read -r held waited < <(json '"%d %d" % (d["locks"][0]["runs"][0]["held_ms"], d["locks"][0]["runs"][0]["waited_ms"])' \
+    log --json "$K" | tr -d '"')
+  assert_less "$held" 2900
+  assert_less 2900 "$waited"
+}
+
 @test "--max-hold: the job is stopped in time for that, 76, and the lock passes on" {
-  start holder -k "$K" --ttl 60s --max-hold 4s -- "$LIB/until-file" "$T/never"
+  start holder -k "$K" --ttl 60s --max-hold 8s -- "$LIB/until-file" "$T/never"
   wait_until says "$T/holder.out" started
   stand_in_line waiter "$K" -- echo 'my turn'
   finish holder
   assert_equal "$status" 76
-  assert_stderr_line "its time under '$K' is over: --max-hold 4s; stopping the job"
+  assert_stderr_line "its time under '$K' is over: --max-hold 8s; stopping the job"
   finish waiter
   assert_success
   assert_output 'my turn'

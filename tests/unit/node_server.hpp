@@ -27,6 +27,7 @@ struct NodeServer {
     store::sessions::Node node;
     unsigned owner = 0;   // the session that it ends with; 0: none
     unsigned number = 0;  // its place in a queue; 0: it is in none
+    std::optional<std::int64_t> ends_ms{};
   };
   struct Client {
     bool expired = false;
@@ -65,6 +66,15 @@ struct NodeServer {
     if (nodes.erase(path) == 0) return;
     changes[above(path)] = last_change;
     tell(path, Change::gone);
+  }
+  /// Ends the nodes whose own time is over.
+  void end_overdue() {
+    std::vector<std::string> gone;
+    for (const auto& [path, entry] : nodes) {
+      if (entry.ends_ms && *entry.ends_ms <= now_ms) gone.push_back(path);
+    }
+    if (!gone.empty()) ++last_change;
+    for (const auto& path : gone) erase(path);
   }
   /// Ends a session: its nodes go.
   void expire(unsigned session) {
@@ -105,6 +115,16 @@ class Session final : public store::sessions::Session {
   ~Session() override {
     if (!is_killed_) server_.expire(id_);
   }
+  /// As if it were killed: a test ends it.
+  void give_away() override { kill(); }
+  store::Result<std::optional<store::Millis>> time_left(
+      const std::string& path, const store::CallLimit& /*limit*/) override {
+    server_.end_overdue();
+    const auto found = server_.nodes.find(path);
+    if (found == server_.nodes.end()) return std::optional<store::Millis>{};
+    const auto ends = found->second.ends_ms;
+    return std::optional{ends ? store::Millis{*ends - server_.now_ms} : store::Ttl::longest};
+  }
 
   [[nodiscard]] unsigned id() const { return id_; }
   /// Its process dies: nobody says goodbye.
@@ -131,6 +151,7 @@ class Session final : public store::sessions::Session {
   store::sessions::Answers ask(const store::sessions::Round& round,
                                const store::CallLimit& /*limit*/) override {
     const auto fate = server_.next_fate();
+    server_.end_overdue();
     const bool arrives = !expired() && fate != NodeServer::Fate::never_arrived;
     store::sessions::Answers answers;
     if (arrives) answers.change = carry_out(round.change);
@@ -241,7 +262,12 @@ class Session final : public store::sessions::Session {
       return {};
     }
     if (step.kind == Transaction::Kind::set) {
-      auto& node = server_.nodes[step.path].node;
+      auto& entry = server_.nodes[step.path];
+      if (step.lasts) {
+        entry.owner = 0;
+        entry.ends_ms = now + step.lasts->count();
+      }
+      auto& node = entry.node;
       node.text = step.text;
       node.stat.written_ms = now;
       ++node.stat.version;

@@ -208,6 +208,7 @@ class Schedule {
     Parting parting;
     parting.history = client.claim.history;
     parting.end = RunEnd{{RunOutcome::Kind::exited, 0}, ""};
+    if (chance(4)) parting.min_hold = Millis{1'000 + below(30'000)};
     if (slot_) {
       const auto end = chance(2) ? Parting::SlotEnd::done : Parting::SlotEnd::open;
       parting.slot = {*slot_, client.lease->attempt, client.lease->failures, end};
@@ -332,7 +333,7 @@ class Schedule {
       // A call that is under way may have taken the lock already: then it hears as a holder.
       if (text.stop && wants && !each->is_busy) each->is_superseded = true;
       if (text.waits && !text.stop) violated("a waiter is not superseded");
-      if (!text.stop && !is_spared) violated("a holder is not superseded");
+      if (!text.stop && !is_spared && !text.is_kept) violated("a holder is not superseded");
     }
   }
 
@@ -369,10 +370,16 @@ class Schedule {
     for (const unsigned each : orphans_) server_.expire(each);
     const auto is_over = [](const auto& each) { return each->phase == Phase::over; };
     for (int rounds = 0; rounds < 100 && violation_.empty(); ++rounds) {
-      if (std::all_of(clients_.begin(), clients_.end(), is_over)) return;
+      if (std::all_of(clients_.begin(), clients_.end(), is_over)) break;
+      server_.now_ms += 1'000;
+      server_.end_overdue();
       for (auto& each : clients_) step(*each);
     }
-    violated("a waiter's turn never comes");
+    if (!std::all_of(clients_.begin(), clients_.end(), is_over)) {
+      violated("a waiter's turn never comes");
+    }
+    server_.now_ms += 60'000;  // as long as --min-hold, and longer
+    server_.end_overdue();
   }
 
   void judge_memory() {
@@ -521,6 +528,132 @@ TEST_CASE("thousands of waiters are superseded, in several transactions") {
   const auto& note = server.nodes.at("/locks/k/superseded").node.text;
   CHECK(sessions::superseded_in(note, sessions::nonce_of(claim_of(2).token)));
   CHECK(sessions::superseded_in(note, sessions::nonce_of(claim_of(1301).token)));
+}
+
+TEST_CASE("--min-hold keeps a lock beyond the end of its session, and no longer") {
+  fake::NodeServer server;
+  const Claim claim = claim_of(1);
+  Claim next = claim_of(2);
+  next.supersede = "superseded by c2";
+  auto store = sessions::open_store(fake::opener(server));
+  const auto waiter = sessions::open_store(fake::opener(server));
+  const auto admin = sessions::open_admin(fake::opener(server));
+  REQUIRE(std::holds_alternative<Granted>(store->try_acquire(claim, soon())));
+  Parting parting = ended(claim);
+  parting.min_hold = Millis{60'000};
+  REQUIRE(
+      std::holds_alternative<Released>(store->release(claim.name, claim.token, parting, soon())));
+  store.reset();
+  const auto report = admin->inspect(claim.name, soon());
+  REQUIRE(report);
+  REQUIRE(report->holders.size() == 1);
+  CHECK(report->holders.front().holder.kind == Holder::Kind::kept);
+  CHECK(report->runs.front().outcome.kind == RunOutcome::Kind::exited);
+  const auto attempt = waiter->try_acquire(next, soon());
+  REQUIRE(std::holds_alternative<Queued>(attempt));
+  CHECK(std::get<Queued>(attempt).holder->kind == Holder::Kind::kept);
+  server.now_ms += 59'000;
+  server.end_overdue();
+  CHECK(std::holds_alternative<StillWaiting>(waiter->await_turn(next, at_once())));
+  server.now_ms += 1'000;
+  server.end_overdue();
+  CHECK(std::holds_alternative<ClaimAgain>(waiter->await_turn(next, at_once())));
+  CHECK(std::holds_alternative<Granted>(waiter->try_acquire(next, soon())));
+}
+
+TEST_CASE("a job that took as long as --min-hold ends the lock at once") {
+  fake::NodeServer server;
+  const auto store = sessions::open_store(fake::opener(server));
+  const Claim claim = claim_of(1);
+  REQUIRE(std::holds_alternative<Granted>(store->try_acquire(claim, soon())));
+  std::this_thread::sleep_for(Millis{3});
+  Parting parting = ended(claim);
+  parting.min_hold = Millis{2};
+  REQUIRE(
+      std::holds_alternative<Released>(store->release(claim.name, claim.token, parting, soon())));
+  CHECK(server.below("/locks/k", true).names.empty());
+}
+
+TEST_CASE("a step's lock outlives its process, and others refresh, check and release it") {
+  fake::NodeServer server;
+  std::weak_ptr<fake::Session> session;
+  Claim claim = claim_of(1);
+  claim.outlives = true;
+  auto first = sessions::open_store(fake::opener(server, &session));
+  const auto attempt = first->try_acquire(claim, soon());
+  REQUIRE(std::holds_alternative<Granted>(attempt));
+  const auto fence = std::get<Granted>(attempt).lease.fence;
+  const auto owner = session.lock()->id();
+  first.reset();
+  const auto step = [&] { return sessions::open_store(fake::opener(server)); };
+  const Token other = claim_of(2).token;
+  CHECK(std::holds_alternative<NotOurs>(step()->renew(claim.name, other, claim.ttl, soon())));
+  CHECK(std::holds_alternative<Elsewhere>(step()->check(claim.name, other, soon())));
+  CHECK(std::holds_alternative<NotOurs>(step()->release(claim.name, other, ended(claim), soon())));
+  REQUIRE(
+      std::holds_alternative<Renewed>(step()->renew(claim.name, claim.token, claim.ttl, soon())));
+  server.expire(owner);  // which does not end it any more
+  server.now_ms += claim.ttl.length().count() - 1'000;
+  const auto standing = step()->check(claim.name, claim.token, soon());
+  REQUIRE(std::holds_alternative<StillOurs>(standing));
+  CHECK(std::get<StillOurs>(standing).fence == fence);
+  const auto left = std::get<StillOurs>(standing).until.left(base::now());
+  CHECK(left > Millis{0});
+  CHECK(left <= Millis{1'000});
+  // An operator's word does not get lost.
+  const auto admin = sessions::open_admin(fake::opener(server));
+  CHECK(admin->ask_to_stop(claim.name, {claim.token}, "cancelled by ops", soon()).value_or(0) == 1);
+  REQUIRE(
+      std::holds_alternative<Renewed>(step()->renew(claim.name, claim.token, claim.ttl, soon())));
+  REQUIRE(std::holds_alternative<Released>(
+      step()->release(claim.name, claim.token, ended(claim), soon())));
+  const auto report = admin->inspect(claim.name, soon());
+  REQUIRE(report);
+  CHECK(report->holders.empty());
+  REQUIRE(report->runs.size() == 1);
+  CHECK(report->runs.front().fence == fence);
+  CHECK(report->runs.front().outcome.kind == RunOutcome::Kind::exited);
+}
+
+TEST_CASE("a step's lock that nobody refreshes ends, and its run is lost") {
+  fake::NodeServer server;
+  Claim claim = claim_of(1);
+  claim.outlives = true;
+  REQUIRE(std::holds_alternative<Granted>(
+      sessions::open_store(fake::opener(server))->try_acquire(claim, soon())));
+  const auto step = sessions::open_store(fake::opener(server));
+  REQUIRE(std::holds_alternative<Renewed>(step->renew(claim.name, claim.token, claim.ttl, soon())));
+  server.now_ms += claim.ttl.length().count();
+  CHECK(std::holds_alternative<NotOurs>(step->renew(claim.name, claim.token, claim.ttl, soon())));
+  const auto report = sessions::open_admin(fake::opener(server))->inspect(claim.name, soon());
+  REQUIRE(report);
+  CHECK(report->holders.empty());
+  REQUIRE(report->runs.size() == 1);
+  CHECK(report->runs.front().outcome.kind == RunOutcome::Kind::lost);
+}
+
+TEST_CASE("a running process refreshes its lock itself") {
+  fake::NodeServer server;
+  const Claim claim = claim_of(1);
+  const auto holder = sessions::open_store(fake::opener(server));
+  REQUIRE(std::holds_alternative<Granted>(holder->try_acquire(claim, soon())));
+  const auto step = sessions::open_store(fake::opener(server));
+  const auto renewal = step->renew(claim.name, claim.token, claim.ttl, soon());
+  REQUIRE(std::holds_alternative<Fault>(renewal));
+  CHECK(std::get<Fault>(renewal).why.find("refreshes it itself") != std::string::npos);
+  const auto standing = step->check(claim.name, claim.token, soon());
+  REQUIRE(std::holds_alternative<StillOurs>(standing));
+  CHECK(std::get<StillOurs>(standing).until == Deadline::never());
+  // With its token it can be given back; the holder hears of that.
+  const auto listener = holder->listener(claim.name, claim.token);
+  listener->listen(soon());
+  REQUIRE(std::holds_alternative<Released>(
+      step->release(claim.name, claim.token, ended(claim), soon())));
+  (void)listener->take();
+  listener->listen(soon());
+  const auto notice = listener->take();
+  REQUIRE(notice);
+  CHECK(notice->kind == Notice::Kind::lost);
 }
 
 TEST_CASE("a permit's number is chosen only behind those that come first") {

@@ -144,6 +144,16 @@ TEST_CASE("a node's text is its token, and what its owner is asked for") {
   CHECK(text_in("token\nstop ").stop == "");
 }
 
+TEST_CASE("a node's text tells that it outlives its process, or that its job has ended") {
+  NodeText node{token('1')};
+  node.is_step = true;
+  CHECK(text_of(node) == token('1').text() + "\nstep");
+  CHECK(text_in(text_of(node)) == node);
+  node.is_kept = true;
+  node.permit = 2;
+  CHECK(text_in(text_of(node)) == node);
+}
+
 TEST_CASE("a node's text tells of its permit, and of the lines that a later version writes") {
   NodeText node{token('1'), {"a", "b"}, 2, true, "\nnew 1", "why"};
   const auto text = text_of(node);

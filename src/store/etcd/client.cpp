@@ -42,7 +42,7 @@ Result<std::shared_ptr<Client>> Client::open(const Etcd& cluster, Ttl ttl, const
 }
 
 Client::~Client() {
-  if (lease_ == 0 || expired_) return;
+  if (lease_ == 0 || expired_ || is_given_away_) return;
   try {
     const CallLimit soon{Deadline::after(base::now(), for_a_goodbye)};
     (void)gateway_.ask("/v3/lease/revoke", with_id(lease_), Repeat::yes, soon);
@@ -53,7 +53,7 @@ Client::~Client() {
 
 Asker Client::asker() const {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-  return {lease_, std::chrono::duration_cast<Millis>(since_1970).count()};
+  return {lease_, std::chrono::duration_cast<Millis>(since_1970).count(), other_lease_};
 }
 
 std::int64_t Client::now_ms(const CallLimit& /*limit*/) {
@@ -62,24 +62,53 @@ std::int64_t Client::now_ms(const CallLimit& /*limit*/) {
 
 // ---- the lease ----
 
-Result<base::Done> Client::grant(const CallLimit& limit) {
+Result<Client::Lease> Client::grant(std::int64_t seconds, const CallLimit& limit) {
   const std::int64_t number = random_number();
-  const Json body{{"ID", std::to_string(number)}, {"TTL", std::to_string(seconds_for(ttl_))}};
+  const Json body{{"ID", std::to_string(number)}, {"TTL", std::to_string(seconds)}};
   const Moment asked_at = base::now();
   auto reply = gateway_.ask("/v3/lease/grant", body.dump(), Repeat::yes, limit);
   if (!reply) {
     // A first question was carried out, and its answer lost.
     if (!reply.error().says("lease already exists")) return reply.error().fault;
-    lease_ = number;
-    time_.renewed(asked_at, *length_of(seconds_for(ttl_)));
-    return base::Done{};
+    return Lease{number, *length_of(seconds), asked_at};
   }
   const auto granted = number_of(reply->json, "ID");
   const auto length = length_of(number_of(reply->json, "TTL").value_or(0));
   if (granted != number || !length) return senseless();
-  lease_ = number;
-  time_.renewed(asked_at, *length);
+  return Lease{number, *length, asked_at};
+}
+
+Result<base::Done> Client::grant_for(const sessions::Transaction& change, const CallLimit& limit) {
+  if (needs_lease(change) && lease_ == 0) {
+    const auto ours = grant(seconds_for(ttl_.length()), limit);
+    if (!ours) return ours.error();
+    lease_ = ours->number;
+    time_.renewed(ours->asked_at, ours->length);
+  }
+  if (const auto lasts = longest_in(change)) {
+    const auto other = grant(seconds_for(*lasts), limit);
+    if (!other) return other.error();
+    if (other->length < std::min(*lasts, Ttl::longest)) return senseless();
+    other_lease_ = other->number;
+  }
   return base::Done{};
+}
+
+Result<std::optional<Millis>> Client::time_left(const std::string& path, const CallLimit& limit) {
+  const auto found =
+      gateway_.ask("/v3/kv/range", Json{{"key", base64_of(path)}}.dump(), Repeat::yes, limit);
+  if (!found) return found.error().fault;
+  const Json& pairs = member_of(found->json, "kvs");
+  if (pairs.is_null() || pairs.empty()) return std::optional<Millis>{};
+  const auto pair = pairs.is_array() ? key_value_in(pairs.front()) : std::nullopt;
+  if (!pair || pair->key != path) return senseless();
+  // etcdctl(1) can write a key that never ends.
+  if (pair->lease == 0) return std::optional{Ttl::longest};
+  const auto told = gateway_.ask("/v3/lease/timetolive", with_id(pair->lease), Repeat::yes, limit);
+  if (!told) return told.error().fault;
+  const auto seconds = number_of(told->json, "TTL");
+  if (!seconds || number_of(told->json, "ID") != pair->lease) return senseless();
+  return std::optional{length_of(*seconds).value_or(Millis{0})};
 }
 
 Result<std::int64_t> Client::keep_alive(const CallLimit& limit) {
@@ -177,8 +206,8 @@ Answers Client::ask(const Round& round, const CallLimit& limit) {
     return {};
   }
   if (expired_) return without_answer(round, session_over());
-  if (needs_lease(round.change) && lease_ == 0) {
-    if (auto granted = grant(limit); !granted) return without_answer(round, granted.error());
+  if (const auto granted = grant_for(round.change, limit); !granted) {
+    return without_answer(round, granted.error());
   }
   Answers all;
   for (std::size_t i = 0; i < parts.rounds.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ class Client final : public sessions::Session {
   [[nodiscard]] std::string last_word_of(std::string_view nonce) const override;
   Result<std::vector<LockName>> names(const std::string& pattern, const CallLimit& limit) override;
   std::int64_t now_ms(const CallLimit& limit) override;
+  void give_away() override { is_given_away_ = true; }
+  Result<std::optional<Millis>> time_left(const std::string& path, const CallLimit& limit) override;
 
   sessions::Answers ask(const sessions::Round& round, const CallLimit& limit) override;
   Result<bool> keep(const std::string& path, const CallLimit& limit) override;
@@ -49,7 +52,14 @@ class Client final : public sessions::Session {
  private:
   Client(const Etcd& cluster, Ttl ttl) : prefix_{cluster.prefix}, ttl_{ttl}, gateway_{cluster} {}
 
-  Result<base::Done> grant(const CallLimit& limit);
+  struct Lease {
+    std::int64_t number;
+    Millis length;
+    Moment asked_at;
+  };
+  Result<Lease> grant(std::int64_t seconds, const CallLimit& limit);
+  /// The leases that the change needs: the session's, and one for what is to last without it.
+  Result<base::Done> grant_for(const sessions::Transaction& change, const CallLimit& limit);
   /// Asks for a renewal; the term of the member that answered, 0 if the lease is gone.
   Result<std::int64_t> keep_alive(const CallLimit& limit);
   /// The same, and makes sure that a lease that is said to be gone is.
@@ -65,7 +75,9 @@ class Client final : public sessions::Session {
   Ttl ttl_;
   Gateway gateway_;
   Watches watches_;
-  std::int64_t lease_ = 0;  // its number; 0: not granted
+  std::int64_t lease_ = 0;        // its number; 0: not granted
+  std::int64_t other_lease_ = 0;  // of the change under way, for nodes that last without us
+  bool is_given_away_ = false;
   LeaseTime time_;
   bool expired_ = false;
 };

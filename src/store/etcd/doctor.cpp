@@ -1,6 +1,8 @@
 // Whether an etcd cluster is fit to hold locks.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/fields.hpp"
 #include "base/text.hpp"
 #include "store/etcd/client.hpp"
@@ -50,7 +52,9 @@ Findings examine_members(const Etcd& cluster, const CallLimit& limit) {
     }
     const Json& learner = member_of(status->json, "isLearner");
     const bool is_learner = learner.is_boolean() && learner.get<bool>();
-    const bool has_leader = number_of(status->json, "leader").value_or(0) != 0;
+    // A number of 64 bits without a sign.
+    const auto leader = text_of(status->json, "leader");
+    const bool has_leader = !leader.empty() && leader != "0";
     if (is_learner) {
       findings.push_back({Verdict::warn, subject, "is a learner, which answers no questions",
                           "leave it out of the URL until it is promoted"});
@@ -64,6 +68,45 @@ Findings examine_members(const Etcd& cluster, const CallLimit& limit) {
     }
   }
   return findings;
+}
+
+/// How many members the cluster has, and how many of these may fail.
+Finding examine_quorum(const Etcd& cluster, Gateway& gateway, const CallLimit& limit) {
+  constexpr const char* subject = "quorum";
+  const auto reply = gateway.ask("/v3/cluster/member/list", "{}", Repeat::yes, limit);
+  if (!reply) return {Verdict::unknown, subject, reply.error().fault.why, ""};
+  const Json& members = member_of(reply->json, "members");
+  const auto voters = std::count_if(members.begin(), members.end(), [](const Json& each) {
+    const Json& learner = member_of(each, "isLearner");
+    return !(learner.is_boolean() && learner.get<bool>());
+  });
+  if (!members.is_array() || voters == 0) {
+    return {Verdict::unknown, subject, "no list of members", ""};
+  }
+  const auto majority = voters / 2 + 1;
+  const auto seen = fmt::format("{} member{} with a vote, of which {} may fail", voters,
+                                voters == 1 ? "" : "s", voters - majority);
+  const auto named = static_cast<std::ptrdiff_t>(cluster.members.size());
+  if (named < majority) {
+    return {Verdict::warn, subject, seen,
+            fmt::format("name at least {} in the URL: rlock asks only those", majority)};
+  }
+  return {Verdict::ok, subject, seen, ""};
+}
+
+/// Who may change locks.
+Finding examine_access(const Etcd& cluster, const Gateway& gateway) {
+  constexpr const char* subject = "access";
+  if (cluster.user.empty()) {
+    return {Verdict::ok, subject, "every client that reaches the members may change locks", ""};
+  }
+  const auto user = base::printable(cluster.user);
+  if (gateway.has_no_auth()) {
+    return {Verdict::warn, subject,
+            "authentication is not enabled, so user " + user + " means nothing",
+            "see 'etcdctl auth enable'"};
+  }
+  return {Verdict::ok, subject, "authentication is enabled, and user " + user + " logged in", ""};
 }
 
 Finding examine_alarms(Gateway& gateway, const CallLimit& limit) {
@@ -110,6 +153,8 @@ Findings examine(const Etcd& cluster, const LockName& name, const CallLimit& lim
   Findings findings{{Verdict::ok, "reachable", "a majority of the members answers", ""}};
   const auto half = limit.at_most(Deadline::after(base::now(), limit.until.left(base::now()) / 2));
   for (auto& each : examine_members(cluster, half)) findings.push_back(std::move(each));
+  findings.push_back(examine_quorum(cluster, gateway, limit));
+  findings.push_back(examine_access(cluster, gateway));
   findings.push_back(examine_alarms(gateway, limit));
   findings.push_back(examine_leases(gateway, limit));
   const auto advice = [](const Fault& fault) {

@@ -13,7 +13,7 @@
 namespace store::etcd {
 
 /// A session ends with its process, so there are no steps; nothing stays taken without one.
-inline constexpr Features features = sessions::features;
+inline constexpr Features features = sessions::features_with_time;
 
 std::unique_ptr<LockStore> open_store(const Etcd& cluster);
 std::unique_ptr<LockAdmin> open_admin(const Etcd& cluster);

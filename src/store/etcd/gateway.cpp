@@ -128,6 +128,7 @@ Result<base::Done> Gateway::connect(const CallLimit& limit) {
 base::Result<Gateway::Reply, Trouble> Gateway::ask_once(const char* path, const std::string& body,
                                                         const CallLimit& share,
                                                         const CallLimit& limit, bool& was_sent) {
+  hung_up_ = false;
   if (auto there = connect(limit); !there) return Trouble{std::move(there).error()};
   const Moment sent_at = base::now();
   if (auto sent = connection_->send(path, token_, body, share); !sent) {
@@ -135,7 +136,14 @@ base::Result<Gateway::Reply, Trouble> Gateway::ask_once(const char* path, const 
   }
   was_sent = true;
   const auto answer = connection_->answer(share);
-  if (!answer) return Trouble{answer.error()};
+  hung_up_ = !answer && answer.error().kind == Fault::Kind::silent && !os::ended(share);
+  if (!answer) {
+    Trouble trouble{answer.error()};
+    // A member that wants TLS hangs up at what is none.
+    if (hung_up_ && !has_answered_ && !cluster_.tls) trouble.fault.why += " (for TLS: etcds://)";
+    return trouble;
+  }
+  has_answered_ = true;
   auto meaning = meaning_of(*answer);
   if (!meaning) {
     Trouble trouble = std::move(meaning).error();
@@ -162,7 +170,7 @@ base::Result<Gateway::Reply, Trouble> Gateway::ask(const char* path, const std::
       forget_token();
       continue;
     }
-    if (!trouble.message.empty()) told = trouble;
+    if (!trouble.message.empty() || hung_up_) told = trouble;
     const bool again = is_worth_another(trouble, repeat, was_sent) &&
                        trouble.fault.why != cut_short && !os::ended(limit);
     // connect() has tried all of them.

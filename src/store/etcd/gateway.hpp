@@ -75,6 +75,8 @@ class Gateway {
                                                   const CallLimit& limit);
   /// Another number after each change of the member.
   [[nodiscard]] unsigned member_changes() const { return changes_; }
+  /// Whether the cluster turned out to have no authentication, although the URL names a user.
+  [[nodiscard]] bool has_no_auth() const { return has_no_auth_; }
   /// The server refused our token: the next question authenticates again.
   void forget_token() { token_.clear(); }
 
@@ -96,6 +98,8 @@ class Gateway {
   std::unique_ptr<Connection> connection_;
   std::string token_;
   bool has_no_auth_ = false;  // the cluster lets everybody in
+  bool has_answered_ = false;
+  bool hung_up_ = false;  // the last question had no answer, and time for one
 };
 
 }  // namespace store::etcd

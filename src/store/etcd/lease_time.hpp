@@ -11,9 +11,9 @@
 
 namespace store::etcd {
 
-/// The seconds to ask for, so that the lease lasts at least `ttl`. The cluster may grant more.
-inline std::int64_t seconds_for(Ttl ttl) {
-  return ceil<std::chrono::seconds>(ttl.length()).count();
+/// The seconds to ask for, so that the lease has at least that length. The cluster may grant more.
+inline std::int64_t seconds_for(Millis length) {
+  return ceil<std::chrono::seconds>(length).count();
 }
 
 /// The length of a lease that a server tells; nothing unless it is positive. At most a year, so

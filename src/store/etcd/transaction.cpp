@@ -64,11 +64,16 @@ Json act_of(const Step& step, const Asker& asker) {
       return {{"request_put",
                {{"key", base64_of(key)},
                 {"value", base64_of(value_of(step.text, asker.now_ms, asker.now_ms))}}}};
-    case Kind::set:
-      return {{"request_put",
-               {{"key", base64_of(key)},
-                {"value", base64_of(value_of(step.text, step.before.created_ms, asker.now_ms))},
-                {"ignore_lease", true}}}};
+    case Kind::set: {
+      Json put{{"key", base64_of(key)},
+               {"value", base64_of(value_of(step.text, step.before.created_ms, asker.now_ms))}};
+      if (step.lasts) {
+        put["lease"] = std::to_string(asker.other_lease);
+      } else {
+        put["ignore_lease"] = true;
+      }
+      return {{"request_put", std::move(put)}};
+    }
     case Kind::erase: return erasure_of(key);
     case Kind::check: break;
   }
@@ -326,6 +331,14 @@ bool needs_lease(const Transaction& change) {
   return std::any_of(change.steps.begin(), change.steps.end(), [](const Step& each) {
     return each.kind == Kind::queue || each.kind == Kind::ephemeral;
   });
+}
+
+std::optional<Millis> longest_in(const Transaction& change) {
+  std::optional<Millis> longest;
+  for (const Step& each : change.steps) {
+    if (each.lasts) longest = std::max(longest.value_or(Millis{0}), *each.lasts);
+  }
+  return longest;
 }
 
 std::optional<std::size_t> first_lasting(const Transaction& change) {

@@ -12,8 +12,9 @@ namespace store::etcd {
 
 /// The session as it asks.
 struct Asker {
-  std::int64_t lease = 0;   // 0: none; no step creates a node of the session then
-  std::int64_t now_ms = 0;  // since 1970, by our clock
+  std::int64_t lease = 0;        // 0: none; no step creates a node of the session then
+  std::int64_t now_ms = 0;       // since 1970, by our clock
+  std::int64_t other_lease = 0;  // of the nodes that are to last for a time of their own
 };
 
 /// A round in parts that each fit into a transaction: the change is in the first.
@@ -50,6 +51,8 @@ sessions::Answers without_answer(const sessions::Round& round, const Fault& faul
 
 /// Whether a step creates a node that ends with the session.
 bool needs_lease(const sessions::Transaction& change);
+/// The longest time that a step gives to a node; nothing: none does.
+std::optional<Millis> longest_in(const sessions::Transaction& change);
 /// The first step that writes a text which nothing depends on but memory; nothing: none does.
 std::optional<std::size_t> first_lasting(const sessions::Transaction& change);
 

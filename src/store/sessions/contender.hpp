@@ -34,6 +34,7 @@ struct Contender {
   struct OwnRun {
     std::string node{};  // empty while there is none for certain
     std::string text{};
+    std::optional<Stat> made{};         // where the server told it
     bool is_refused = false;            // we may not write the memory
     std::vector<std::string> others{};  // the runs that were remembered when we came
   };
@@ -70,6 +71,7 @@ struct Contender {
   OwnRun run{};
   OwnSlot slot{};
   bool grant_is_unheard = false;  // we wrote one, and heard nothing
+  std::optional<Moment> granted_at{};
 
   /// Takes what was read of our node. A permit's number that we have chosen stays.
   void note_own(const Node& seen);
@@ -98,6 +100,11 @@ Result<bool> look_at_slot(Session& session, Contender& contender, const CallLimi
 /// if that is nobody, and writes down that it did. The lease counts from `asked_at`.
 Attempt enter(Session& session, const Claim& claim, Contender& contender, Moment asked_at,
               const CallLimit& limit);
+
+/// The client that holds the lock with that token, as far as the server knows it: what leave()
+/// needs. Nothing: none does, or its job has ended.
+Result<std::optional<Contender>> holder_with(Session& session, const Places& places,
+                                             const Token& token, const CallLimit& limit);
 
 /// Leaves the queue, gives back what we have, and writes down how our run ended, if it says so;
 /// without that there never was one. NotOurs: our node had gone.

@@ -103,6 +103,7 @@ std::optional<Result<LockQueue>> ClaimTry::make_node(bool seems_free) {
   const Places& places = contender_.places;
   contender_.own.text = {claim_.token, claim_.mode.names};
   contender_.own.text.waits = !seems_free;
+  contender_.own.text.is_step = claim_.outlives;
   const auto own = round.change.create(Transaction::Kind::queue,
                                        places.queue + "/" + prefix_of(claim_.token, mode_),
                                        text_of(contender_.own.text));
@@ -143,6 +144,7 @@ std::optional<Result<LockQueue>> ClaimTry::make_node(bool seems_free) {
   const Made& made = answers.change->made[own];
   contender_.own.path = made.path;
   contender_.own.made = made.stat;
+  if (run) contender_.run.made = answers.change->made[*run].stat;
   if (run && !contender_.own.made) {
     // Both were made by one transaction.
     const auto& node = answers.nodes.front();

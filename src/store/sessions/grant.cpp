@@ -92,6 +92,7 @@ std::optional<Attempt> ClaimTry::write_grant() {
     }
     contender_.grant_is_unheard = false;
     contender_.own.text = grant.text;
+    if (grant.run) contender_.run.made = answers.change->made[*grant.run].stat;
     return granted();
   }
   const Rejected& rejected = answers.change.error();
@@ -127,7 +128,10 @@ std::optional<Attempt> ClaimTry::write_grant() {
 std::optional<Attempt> ClaimTry::recall_grant() {
   const auto run = get(session_, contender_.run.node, Watch::no, limit_);
   if (!run) return run.error();
-  if (*run && fence_of_run(**run) == contender_.own.made->created_by) return granted();
+  if (*run && fence_of_run(**run) == contender_.own.made->created_by) {
+    contender_.run.made = (*run)->stat;
+    return granted();
+  }
   forget_run();
   return std::nullopt;
 }
@@ -191,6 +195,7 @@ Granted ClaimTry::granted() {
   Lease given{
       claim_.name, claim_.token, lease, validity(from, lease), contender_.own.made->created_by,
       from};
+  contender_.granted_at = base::now();
   given.permit = contender_.own.text.permit;
   given.resource = claim_.mode.name_of(given.permit);
   if (claim_.slot) {

@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view names_mark = "names ";
 constexpr std::string_view permit_mark = "permit ";
 constexpr std::string_view waits_mark = "waits";
+constexpr std::string_view step_mark = "step";
+constexpr std::string_view kept_mark = "kept";
 constexpr std::string_view stop_mark = "stop ";
 
 // Ten thousand waiters. ZooKeeper takes nodes of up to a megabyte.
@@ -147,6 +149,10 @@ NodeText text_in(const std::string& text) {
       node.permit = *number;
     } else if (line == waits_mark) {
       node.waits = true;
+    } else if (line == step_mark) {
+      node.is_step = true;
+    } else if (line == kept_mark) {
+      node.is_kept = true;
     } else {
       node.others.append("\n").append(line);
     }
@@ -159,6 +165,8 @@ std::string text_of(const NodeText& node) {
   if (!node.names.empty()) text += fmt::format("\n{}{}", names_mark, fmt::join(node.names, ","));
   if (node.permit > 0) text += fmt::format("\n{}{}", permit_mark, node.permit);
   if (node.waits) text += fmt::format("\n{}", waits_mark);
+  if (node.is_step) text += fmt::format("\n{}", step_mark);
+  if (node.is_kept) text += fmt::format("\n{}", kept_mark);
   text += node.others;
   if (node.stop) text += fmt::format("\n{}{}", stop_mark, *node.stop);
   return text;

@@ -52,6 +52,8 @@ struct NodeText {
   bool waits = false;                 // it has not taken the lock: a newer claim may remove it
   std::string others{};               // lines of a later version, each behind a newline
   std::optional<std::string> stop{};  // somebody asks its owner to stop, for this reason
+  bool is_step = false;               // it outlives its process: `rlock refresh` renews it
+  bool is_kept = false;               // its job has ended, and --min-hold keeps it
 
   bool operator==(const NodeText&) const = default;
 };

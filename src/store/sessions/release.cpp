@@ -1,6 +1,7 @@
 // How a grant ends, or a wait: all that it has written is set right at once, and what is not to be
 // remembered any longer is removed.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "store/rules/runs.hpp"
@@ -91,11 +92,23 @@ std::string text_of_forgotten(const Contender& contender, const RunEnd& end) {
                             contender.own.made->created_ms);
 }
 
-/// The run's node as the grant wrote it, whatever has become of it.
+/// A node as it was created, whatever has become of it.
 Stat as_created(const std::optional<Stat>& own) {
   Stat before = own.value_or(Stat{});
   before.version = any_version;
   return before;
+}
+
+/// The end of our node: at once, or when --min-hold is over.
+std::size_t add_goodbye(Transaction& goodbye, const Contender& contender, const Parting& parting) {
+  const auto& own = contender.own;
+  const auto now = base::now();
+  const auto since = std::chrono::duration_cast<Millis>(now - contender.granted_at.value_or(now));
+  if (parting.min_hold <= since) return goodbye.erase(own.path);
+  NodeText text = own.text;
+  text.is_kept = true;
+  text.stop.reset();
+  return goodbye.set_for(parting.min_hold - since, own.path, text_of(text), as_created(own.made));
 }
 
 /// The slot after the end of our run, or after a claim without a run; nothing: it does not change.
@@ -130,14 +143,14 @@ Release leave(Session& session, Contender& contender, const Token& token, const 
     std::optional<std::size_t> node;
     std::optional<std::size_t> run;
     std::optional<std::size_t> slot;
-    if (!contender.own.path.empty()) node = goodbye.erase(contender.own.path);
+    if (!contender.own.path.empty()) node = add_goodbye(goodbye, contender, parting);
     if (!contender.run.node.empty() && forgotten) {
       run = goodbye.create(Transaction::Kind::lasting, contender.run.node,
                            text_of_forgotten(contender, *parting.end));
     } else if (!contender.run.node.empty()) {
       run = parting.end
                 ? goodbye.set(contender.run.node, text_of_ended(contender.run.text, *parting.end),
-                              as_created(contender.own.made))
+                              as_created(contender.run.made))
                 : goodbye.erase(contender.run.node);
     }
     const auto after = slot_after(contender, token, parting);

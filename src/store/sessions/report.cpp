@@ -9,10 +9,10 @@ namespace store::sessions {
 namespace {
 
 /// By the server's clock and ours: for people.
-Millis age(const Node& node) {
+Millis since(std::int64_t then_ms) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto now_ms = std::chrono::duration_cast<Millis>(now).count();
-  return Millis{now_ms - std::clamp<std::int64_t>(node.stat.created_ms, 0, now_ms)};
+  return Millis{now_ms - std::clamp<std::int64_t>(then_ms, 0, now_ms)};
 }
 
 /// The newest of the lock's runs.
@@ -52,7 +52,12 @@ Result<std::vector<std::optional<Node>>> read_all(Session& session,
 }
 
 Holder holder_of(const Node& node, std::size_t holders) {
-  Holder holder{Holder::Kind::holder, text_in(node.text).token.text(), age(node), std::nullopt};
+  const NodeText text = text_in(node.text);
+  const auto kind = text.is_kept ? Holder::Kind::kept : Holder::Kind::holder;
+  // A waiter writes its node when it takes the lock. Others write into it later.
+  const bool is_grant_last = !text.stop && !text.is_step && !text.is_kept;
+  const auto held = since(is_grant_last ? node.stat.written_ms : node.stat.created_ms);
+  Holder holder{kind, text.token.text(), held, std::nullopt};
   holder.others = holders - 1;
   return holder;
 }
@@ -101,7 +106,7 @@ Result<LockReport> report_on(Session& session, const LockName& name, Listed whic
       report.holders.push_back({holder_of(node, 1), fence, text.permit});
       holding.push_back(token);
     } else {
-      report.waiters.push_back({token, mode, age(node)});
+      report.waiters.push_back({token, mode, since(node.stat.created_ms)});
       waiting.push_back(token);
     }
   }

@@ -68,6 +68,8 @@ struct Transaction {
     std::string path;
     std::string text;
     Stat before;  // as last read; its version may be any_version
+    /// With Kind::set: from now on the node ends after that time, and not with its owner's session.
+    std::optional<Millis> lasts{};
   };
   std::vector<Step> steps{};
   /// Erased as well, after the steps and only if they were carried out. Nothing depends on it: a
@@ -80,6 +82,10 @@ struct Transaction {
   }
   std::size_t set(std::string path, std::string text, const Stat& before) {
     return add({Kind::set, std::move(path), std::move(text), before});
+  }
+  /// Only for sessions that can give_away().
+  std::size_t set_for(Millis lasts, std::string path, std::string text, const Stat& before) {
+    return add({Kind::set, std::move(path), std::move(text), before, lasts});
   }
   std::size_t erase(std::string path, std::int64_t version = any_version) {
     return add_at(version, Kind::erase, std::move(path));
@@ -175,8 +181,15 @@ class Session {
   Session() = default;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  /// Ends the session at the server, if that is reachable: its nodes go at once.
+  /// Ends the session at the server, if that is reachable: its nodes go at once. Not after
+  /// give_away(): then they last for another `ttl` of it.
   virtual ~Session() = default;
+  virtual void give_away() {}
+  /// How long the node lasts at least if nobody renews it; nothing: there is no such node.
+  virtual Result<std::optional<Millis>> time_left(const std::string& /*path*/,
+                                                  const CallLimit& /*limit*/) {
+    return Fault{Fault::Kind::unusable, "the nodes of this server have no time of their own"};
+  }
 
   /// Whether the server has ended it: every node of it is gone, or will be.
   [[nodiscard]] virtual bool expired() const = 0;

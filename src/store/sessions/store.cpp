@@ -70,6 +70,7 @@ class SessionStore final : public LockStore {
     auto attempt = enter(*session_, claim, contender_, asked_at, limit);
     unheard_ = std::holds_alternative<Fault>(attempt);
     if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
+    if (claim.outlives && std::holds_alternative<Granted>(attempt)) session_->give_away();
     return attempt;
   }
 
@@ -113,10 +114,9 @@ class SessionStore final : public LockStore {
     contender_ = {};
   }
 
-  Renewal renew(const LockName& /*name*/, const Token& /*token*/, Ttl ttl,
+  Renewal renew(const LockName& name, const Token& token, Ttl ttl,
                 const CallLimit& limit) override {
-    if (!session_ || contender_.own.path.empty())
-      return NotOurs{"it was not taken by this process"};
+    if (!session_ || contender_.own.path.empty()) return renew_step(name, token, ttl, limit);
     const Moment asked_at = base::now();
     auto there = session_->keep(contender_.own.path, limit);
     if (session_->expired()) return NotOurs{"the session has expired"};
@@ -125,10 +125,9 @@ class SessionStore final : public LockStore {
     return Renewed{validity(asked_at, ttl), asked_at};
   }
 
-  Release release(const LockName& /*name*/, const Token& token, const Parting& parting,
+  Release release(const LockName& name, const Token& token, const Parting& parting,
                   const CallLimit& limit) override {
-    if (!session_ || contender_.own.path.empty())
-      return NotOurs{"it was not taken by this process"};
+    if (!session_ || contender_.own.path.empty()) return release_step(name, token, parting, limit);
     if (session_->expired()) return NotOurs{"the session has expired"};
     const auto now = base::now();
     const CallLimit half = limit.at_most(Deadline::after(now, limit.until.left(now) / 2));
@@ -143,30 +142,28 @@ class SessionStore final : public LockStore {
   }
 
   Standing check(const LockName& name, const Token& token, const CallLimit& limit) override {
-    if (auto there = connect(*Ttl::from(Ttl::shortest), limit); !there) {
-      return std::move(there).error();
-    }
-    const Places places = session_->places_of(name);
-    auto queue = read_queue(*session_, places, limit);
-    if (!queue) return std::move(queue).error();
-    const auto position = position_of(*queue, token);
-    if (!position || *position >= holders_in(*queue)) {
+    auto held = step_with(name, token, limit);
+    if (!held) return std::move(held).error();
+    if (!*held) {
+      const Places places = session_->places_of(name);
+      const auto queue = read_queue(*session_, places, limit);
+      if (!queue) return queue.error();
       return Elsewhere{first_holder(*session_, places, *queue, limit)};
     }
-    const std::string path = places.queue + "/" + (*queue)[*position].name;
-    auto node = get(*session_, path, Watch::no, limit);
-    if (!node) return std::move(node).error();
-    auto there = session_->keep(path, limit);  // what was read may be old
+    const auto& own = (*held)->own;
+    // A process that holds a lock stops its job in time, whatever the servers know of its session.
+    Deadline until = Deadline::never();
+    if (own.text.is_step) {
+      const Moment asked_at = base::now();
+      const auto left = session_->time_left(own.path, limit);
+      if (!left) return left.error();
+      if (!*left) return Elsewhere{};
+      until = Deadline::after(asked_at, **left);
+    }
+    auto there = session_->keep(own.path, limit);  // what was read may be old
     if (!there) return std::move(there).error();
-    if (!*node || !*there) return Elsewhere{};
-    const auto text = text_in((*node)->text);
-    const bool has_permit = (*queue)[*position].mode.kind != Mode::Kind::permits || text.permit > 0;
-    if (text.token != token || !has_permit) {  // a name carries only the end of a token
-      return Elsewhere{first_holder(*session_, places, *queue, limit)};
-    }
-    // Only the servers know how long the session of another process lasts; that process stops the
-    // job in time.
-    return StillOurs{Deadline::never(), (*node)->stat.created_by};
+    if (!*there) return Elsewhere{};
+    return StillOurs{until, own.made->created_by};
   }
 
   std::unique_ptr<Listener> listener(const LockName& /*name*/, const Token& token) override {
@@ -201,6 +198,47 @@ class SessionStore final : public LockStore {
     if (!opened) return std::move(opened).error();
     session_ = *std::move(opened);
     return base::Done{};
+  }
+
+  // ---- a hold that another process began ----
+
+  Result<std::optional<Contender>> step_with(const LockName& name, const Token& token,
+                                             const CallLimit& limit) {
+    if (auto there = connect(*Ttl::from(Ttl::shortest), limit); !there) {
+      return std::move(there).error();
+    }
+    return holder_with(*session_, session_->places_of(name), token, limit);
+  }
+
+  Renewal renew_step(const LockName& name, const Token& token, Ttl ttl, const CallLimit& limit) {
+    for (int tries = 0; tries < most_tries; ++tries) {
+      const auto held = step_with(name, token, limit);
+      if (!held) return held.error();
+      if (!*held) return NotOurs{"no such node holds it"};
+      const auto& own = (*held)->own;
+      if (!own.text.is_step) {
+        return Fault{Fault::Kind::unusable,
+                     "a running process holds it with this token, and refreshes it itself"};
+      }
+      const Moment asked_at = base::now();
+      Round round;
+      round.change.set_for(ttl.length(), own.path, text_of(own.text), *own.made);
+      const auto written = session_->ask(round, limit).change;
+      if (written) return Renewed{validity(asked_at, ttl), asked_at};
+      const Error& error = written.error().error;
+      const bool has_changed =
+          error.kind == Error::Kind::node_changed || error.kind == Error::Kind::no_such_node;
+      if (!has_changed) return error.fault;
+    }
+    return restless();
+  }
+
+  Release release_step(const LockName& name, const Token& token, const Parting& parting,
+                       const CallLimit& limit) {
+    auto held = step_with(name, token, limit);
+    if (!held) return std::move(held).error();
+    if (!*held) return NotOurs{"no such node holds it"};
+    return leave(*session_, **held, token, parting, limit);
   }
 
   /// The changes while we wait.

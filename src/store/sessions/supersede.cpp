@@ -76,7 +76,7 @@ Result<std::optional<ClaimTry::Dismissal>> ClaimTry::dismissal_of(const LockQueu
     const bool may_hold = places[i] < holders;
     const bool is_removed = text.waits && !may_hold;
     const bool is_spared = claim_.spare_holders && may_hold && !text.waits;
-    if (is_spared || (text.stop && !is_removed)) continue;
+    if (is_spared || text.is_kept || (text.stop && !is_removed)) continue;
     if (change.steps.size() >= most_at_once) {
       ++dismissal.left;
       continue;

@@ -76,6 +76,103 @@ keys() { etcd_cli "$ETCD_PORT" get --prefix "$1" --keys-only -w json | jq '.kvs 
   assert_output 'its turn'
 }
 
+@test "--min-hold is a lease of its own, which other clients of the queue await" {
+  local from took
+  from=$(now_ms)
+  attempt -k "$K" --ttl 60s --min-hold 5s -- true
+  assert_success
+  assert_equal "$(keys "rlock/queue/$K/")" 1
+  ETCDCTL_API=3 launch other etcdctl --endpoints "127.0.0.1:$ETCD_PORT" lock "rlock/queue/$K" -- echo 'its turn'
+  finish other
+  took=$(($(now_ms) - from))
+  assert_output 'its turn'
+  assert_less 4900 "$took"
+  assert_less "$took" 9000
+}
+
+@test "--min-hold, and a job that was as long: free at once" {
+  attempt -k "$K" --min-hold 1s -- sleep 1.2
+  assert_success
+  assert_equal "$(keys "rlock/queue/$K/")" 0
+}
+
+@test "a permit that --min-hold keeps is not given to another" {
+  attempt -k "$K" --permits 2 --min-hold 60s -- sh -c 'echo $RLOCK_PERMIT'
+  assert_output 1
+  attempt -k "$K" --permits 2 -- sh -c 'echo $RLOCK_PERMIT'
+  assert_output 2
+  attempt -k "$K" --permits 2 --min-hold 60s -- true
+  attempt -k "$K" --permits 2 -- true
+  assert_equal "$status" 75
+  attempt force-release "$K" --yes
+  assert_success
+  attempt -k "$K" --permits 2 -- sh -c 'echo $RLOCK_PERMIT'
+  assert_output 1
+}
+
+@test "refresh gives a lock of acquire another lease, longer or shorter" {
+  local token
+  attempt acquire -k "$K" --ttl 3s
+  assert_success
+  token=$output
+  attempt check -k "$K" --token "$token" --at-least 4s
+  assert_equal "$status" 76
+  attempt refresh -k "$K" --token "$token" --ttl 60s
+  assert_success
+  attempt check -k "$K" --token "$token" --at-least 50s
+  assert_success
+  sleep 4.5 # the first lease is over
+  held "$K"
+  attempt refresh -k "$K" --token "$token" --ttl 3s
+  assert_success
+  start waiter -q -k "$K" -w 60s -- echo 'my turn'
+  finish waiter
+  assert_output 'my turn'
+  attempt refresh -k "$K" --token "$token" --ttl 60s
+  assert_equal "$status" 76
+  attempt check -k "$K" --token "$token"
+  assert_equal "$status" 76
+  attempt release -k "$K" --token "$token"
+  assert_equal "$status" 76
+  assert_equal "$(json '[each["outcome"] for each in d["locks"][0]["runs"]]' log --json "$K")" '["exited", "lost"]'
+}
+
+@test "a lock of acquire is released by its token alone, and its run is remembered" {
+  local token
+  attempt acquire -k "$K" --ttl 60s
+  token=$output
+  start waiter -q -k "$K" -w 60s -- echo 'my turn'
+  wait_until in_line 1
+  attempt release -k "$K" --token "${token%?}"
+  assert_equal "$status" 76
+  attempt release -k "$K" --token "$token"
+  assert_success
+  finish waiter
+  assert_output 'my turn'
+  assert_equal "$(json '[each["outcome"] for each in d["locks"][0]["runs"]]' log --json "$K")" '["exited", "released"]'
+  assert_equal "$(keys "rlock/queue/$K/")" 0
+}
+
+@test "refresh of a lock whose run refreshes it is refused, with the reason" {
+  local token
+  hold holder -k "$K"
+  token=$(json 'd["holder"]["token"]' inspect --json "$K")
+  attempt refresh -k "$K" --token "$token" --ttl 60s
+  assert_equal "$status" 69
+  assert_stderr_line 'a running process holds it with this token, and refreshes it itself'
+  attempt release -k "$K" --token "$token"
+  assert_success
+  finish holder
+  assert_equal "$status" 76
+}
+
+@test "an acquire that could not say its token gives the lock back" {
+  status=0
+  "$RLOCK_BIN" acquire -k "$K" --ttl 60s >/dev/full 2>"$T/err" || status=$?
+  assert_equal "$status" 71
+  assert_equal "$(keys "rlock/queue/$K/")" 0
+}
+
 @test "the lock of a killed process passes on within a second after its lease" {
   local from took
   hold holder -k "$K" --ttl 3s
@@ -242,6 +339,9 @@ there_are() {
   [[ $stderr != *geheim* ]]
   finish waiter
   assert_output 'my turn'
+  attempt doctor -S "$url"
+  assert_success
+  assert_output --partial 'user app logged in'
   attempt -S "etcd://app:wrong@127.0.0.1:$ETCD_PORT" -k "$K" -- touch "$T/ran"
   assert_equal "$status" 77
   attempt -S "etcd://127.0.0.1:$ETCD_PORT" -k "$K" -- touch "$T/ran"
@@ -253,6 +353,17 @@ there_are() {
   attempt -S "etcd://app@127.0.0.1:$ETCD_PORT" --password-file "$T/password" -k "$K" -- echo ran
   assert_output ran
   [[ ! -e $T/ran ]]
+}
+
+@test "doctor says how many members may fail, and who may change locks" {
+  attempt doctor
+  assert_success
+  assert_output --partial '1 member with a vote, of which 0 may fail'
+  assert_output --partial 'every client that reaches the members may change locks'
+  assert_output --partial 'fit to hold locks'
+  attempt doctor -S "etcd://app:geheim@127.0.0.1:$ETCD_PORT"
+  assert_output --partial 'authentication is not enabled, so user app means nothing'
+  assert_output --partial 'fit to hold locks, 1 warning'
 }
 
 @test "a cluster without space: holders and waiters go on, and new claims fail" {

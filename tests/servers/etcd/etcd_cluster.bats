@@ -28,6 +28,21 @@ load ../../lib/line
   [[ ! -e $T/ran ]]
 }
 
+@test "doctor names a majority of the members, and says how many may fail" {
+  start_etcd_cluster
+  attempt doctor
+  assert_success
+  assert_output --partial '3 members with a vote, of which 1 may fail'
+  attempt doctor -S "$(etcd_url 0)"
+  assert_output --partial 'name at least 2 in the URL'
+  attempt doctor -S "$(etcd_url 0 1)"
+  [[ $output != *'in the URL'* ]]
+  kill_redis "${ETCD_NODES[0]}"
+  attempt doctor
+  assert_output --partial '3 members with a vote'
+  assert_output --partial 'the others serve, if they are a majority'
+}
+
 # released NAME: it has, or says that it could not: on a busy machine an election outlasts the time of a release.
 released() {
   let_go "$1"

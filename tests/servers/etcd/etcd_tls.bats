@@ -72,7 +72,7 @@ fails_with() {
 
 @test "a server that wants TLS, and one that does not speak it" {
   start_etcd_tls
-  fails_with 69 -- "etcd://127.0.0.1:$ETCD_PORT"
+  fails_with 69 '(for TLS: etcds://)' -- "etcd://127.0.0.1:$ETCD_PORT"
   start_etcd
   fails_with 69 'TLS' -- "etcds://127.0.0.1:$ETCD_PORT"
 }
