@@ -313,7 +313,7 @@ Reached ProcessTree::signal(int number, Members which) const {
   std::vector<Process> unseen;
   unseen.reserve(hidden.size());
   for (const auto& [pid, each] : hidden) unseen.push_back(each.process);
-  // What a handler has started meanwhile is to do its work.
+  // The commands of a handler are to do their work.
   const bool spares_heirs = number != SIGKILL && number != SIGSTOP;
   for (const Process& process : members(look, until, unseen)) {
     if (!spares_heirs || !heirs.take(process)) reach(process);

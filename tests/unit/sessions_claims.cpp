@@ -592,7 +592,7 @@ TEST_CASE("a step's lock outlives its process, and others refresh, check and rel
   CHECK(std::holds_alternative<NotOurs>(step()->release(claim.name, other, ended(claim), soon())));
   REQUIRE(
       std::holds_alternative<Renewed>(step()->renew(claim.name, claim.token, claim.ttl, soon())));
-  server.expire(owner);  // which does not end it any more
+  server.expire(owner);  // which no longer ends it
   server.now_ms += claim.ttl.length().count() - 1'000;
   const auto standing = step()->check(claim.name, claim.token, soon());
   REQUIRE(std::holds_alternative<StillOurs>(standing));

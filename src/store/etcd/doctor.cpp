@@ -94,7 +94,7 @@ Finding examine_quorum(const Etcd& cluster, Gateway& gateway, const CallLimit& l
   return {Verdict::ok, subject, seen, ""};
 }
 
-/// Who may change locks.
+/// Says who may change locks.
 Finding examine_access(const Etcd& cluster, const Gateway& gateway) {
   constexpr const char* subject = "access";
   if (cluster.user.empty()) {
