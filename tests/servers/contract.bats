@@ -327,6 +327,19 @@ cancelled() {
   assert_output ran
 }
 
+@test "a log tells of a wait within its first seconds, and of no earlier state" {
+  local from took
+  hold holder -k "$K"
+  from=$(now_ms)
+  stand_in_line waiter "$K" -- true
+  took=$(($(now_ms) - from))
+  assert_less 900 "$took"
+  assert_less "$took" 6000
+  let_go holder
+  finish waiter
+  assert_success
+}
+
 @test "a run that waited is shown, and remembered, from its grant on" {
   local held waited
   hold holder -k "$K"

@@ -47,7 +47,9 @@ class GatedStore final : public LockStore {
     if (!questions_) questions_ = gate_->listener(claim.name, claim.token);
     if (!questions_) return server_->await_turn(claim, limit);
     const os::PollSet both{{limit.interrupt, questions_->descriptor()}};
-    auto turn = server_->await_turn(claim, {limit.until, both.descriptor()});
+    CallLimit until_asked = limit;
+    until_asked.interrupt = both.descriptor();
+    auto turn = server_->await_turn(claim, until_asked);
     (void)questions_->take();  // reading it is the answer
     return turn;
   }
