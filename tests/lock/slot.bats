@@ -84,7 +84,7 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   own_server
   watch_wire "$T/wire"
   hold holder -k "$K" --slot s
-  for i in 1 2 3; do queue_up "spare$i" "$K" "$i" --slot s -- touch "$T/ran"; done
+  for i in 1 2 3; do queue_up "spare$i" "$K" "$i" -q --slot s -- touch "$T/ran"; done
   wait_until listening 4 # also the holder, after a second
   wire_mark "$T/wire" one
   let_go holder
