@@ -375,7 +375,7 @@ def personality(preset):
 
 
 def unit_tap(preset):
-    ran = subprocess.run([*personality(preset), "timeout", "120", f"build/{preset}/unit-tests", "--no-colors"],
+    ran = subprocess.run([*personality(preset), "timeout", "300", f"build/{preset}/unit-tests", "--no-colors"],
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                          errors="surrogateescape")
     found = re.search(r"^\[doctest\] test cases: *\d+ \| *(\d+) passed \| *(\d+) failed", ran.stdout, re.MULTILINE)
