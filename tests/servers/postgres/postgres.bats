@@ -136,13 +136,13 @@ own_database() {
   local signal
   start_postgres
   for signal in INT QUIT; do
-    hold holder -k "$K" --ttl 5s
+    hold holder -k "$K" --ttl 15s # longer than a server takes to come up on a busy machine
     start waiter -k "$K" -w 60s -- echo 'my turn'
     wait_until waits 1
     restart_postgres "$signal"
     attempt -k "$K" -q -- touch "$T/ran"
     assert_equal "$status" 75
-    sleep 4 # past a refresh, on a new connection
+    sleep 6 # past a refresh, on a new connection
     let_go holder
     assert_success
     finish waiter
@@ -250,14 +250,14 @@ sleeps() { [[ $(sql "select count(*) from pg_stat_activity where wait_event = 'P
   # shellcheck disable=SC2016
   attempt -k "$K" -- sh -c 'echo $RLOCK_FENCE'
   first=$output
-  hold holder -k "$K" --ttl 10s
+  hold holder -k "$K" --ttl 15s
   # shellcheck disable=SC2016
   start waiter -k "$K" -w 60s -- sh -c 'echo $RLOCK_FENCE'
   wait_until waits 1
   wait_until eval '[[ $(psql -qAtX -c "select replay_lsn >= pg_current_wal_lsn() from pg_stat_replication") == t ]]'
   signal_redis "$PG" QUIT
   promote
-  sleep 5 # past a refresh
+  sleep 6 # past a refresh
   let_go holder
   assert_success
   finish waiter

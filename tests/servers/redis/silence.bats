@@ -110,7 +110,7 @@ struck() {
 
 @test "a restart of the server with its data is survived" {
   own_server --appendonly yes --appendfsync always
-  hold holder -k "$K" -t 5s
+  hold holder -k "$K" -t 12s
   kill_redis "$SERVER"
   restart_redis "$SERVER"
   wait_refreshed "$K"
