@@ -221,6 +221,33 @@ std::string fit_middle(std::string_view text, std::size_t columns) {
   return std::string{head} + "…" + std::string{tail};
 }
 
+std::vector<std::string> lines_within(std::string_view text, std::size_t columns, LongWord longer) {
+  std::vector<std::string> lines(1);
+  std::size_t used = 0;
+  bool first = true;
+  while (!text.empty()) {
+    auto word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (!first && used + 1 + columns_of(word) > columns) {
+      lines.emplace_back();
+      used = 0;
+    } else if (!first) {
+      lines.back() += ' ';
+      ++used;
+    }
+    first = false;
+    while (longer == LongWord::divided && columns_of(word) > columns && columns > 1) {
+      const auto part = word.substr(0, bytes_within(word, columns));
+      lines.back() += part;
+      lines.emplace_back();
+      word.remove_prefix(part.size());
+    }
+    lines.back() += word;
+    used += columns_of(word);
+  }
+  return lines;
+}
+
 std::string_view cut_to(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
   const auto continues = [&] { return (static_cast<std::uint8_t>(text[most]) & 0xC0) == 0x80; };

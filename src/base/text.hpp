@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace base {
 
@@ -30,6 +31,11 @@ std::size_t columns_of(std::string_view text);
 std::string fit_columns(std::string_view text, std::size_t columns);
 /// The beginning and the end of the text, with "…" between them.
 std::string fit_middle(std::string_view text, std::size_t columns);
+
+/// A word that is longer than a line: it stays whole and sticks out, or is divided.
+enum class LongWord { whole, divided };
+/// The text in lines of at most that many columns, broken at blanks. At least one line.
+std::vector<std::string> lines_within(std::string_view text, std::size_t columns, LongWord longer);
 
 /// The text as one word for a POSIX shell, quoted only if necessary, for commands that people
 /// paste.

@@ -86,14 +86,16 @@ int wait_for_release(const CancelPlan& plan, store::LockAdmin& admin, const Toke
       base::log::error(
           "'{}' is held by {}, a lock of rlock acquire: nobody is there to hear of this, and it "
           "ends with rlock release or with its TTL; to wait for that: --wait 10m, to take it away: "
-          "rlock force-release {}",
-          key, token.shown(), key_to_type(plan.key));
+          "rlock force-release{} {}",
+          key, token.shown(), plan.server.typed, key_to_type(plan.key));
       continue;
     }
     base::log::error(
-        "'{}' is still held by {}, asked {} ago: its job has not stopped yet, or nobody is there "
-        "to hear it, as with a lock of rlock acquire; to take it away: rlock force-release {}",
-        key, token.shown(), base::format_duration(plan.wait), key_to_type(plan.key));
+        "'{}' is still held by {}, asked {} ago: {}; to take it away: rlock force-release{} {}",
+        key, token.shown(), base::format_duration(plan.wait),
+        is_step(token) ? "a lock of rlock acquire, which nobody hears for"
+                       : "its job has not stopped yet, or its host does not answer",
+        plan.server.typed, key_to_type(plan.key));
   }
   return ExitCode::busy;
 }
@@ -135,14 +137,14 @@ int execute(const CancelPlan& plan) {
   if (holders.empty() && plan.only && waits(*answer, *plan.only)) {
     return cancel_waiter(plan, *admin, *plan.only);
   }
-  if (holders.empty()) return report_not_held(plan.key, plan.only);
+  if (holders.empty()) return report_not_held(plan.server, plan.key, plan.only);
   const auto tokens = tokens_of(holders);
   if (std::none_of(holders.begin(), holders.end(), can_stop)) {
     const auto& first = holders.front().holder;
-    base::log::error("'{}' is {}; {}; to take it away: rlock force-release {}", key,
+    base::log::error("'{}' is {}; {}; to take it away: rlock force-release{} {}", key,
                      hold::describe(first),
                      is_kept(first) ? "its job has ended" : "only an rlock can be asked to stop",
-                     key_to_type(plan.key));
+                     plan.server.typed, key_to_type(plan.key));
     return ExitCode::busy;
   }
   const auto asked = plan.server.ask([&](const os::CallLimit& limit) {

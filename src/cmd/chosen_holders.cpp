@@ -41,9 +41,10 @@ bool is_step(const store::Token& token) {
   return parts && parts->label == acquire_label;
 }
 
-int report_not_held(const store::LockName& name, const std::optional<store::Token>& only) {
-  base::log::error("nobody holds '{}'{}", base::printable(name.text()),
-                   only ? " with that token" : "");
+int report_not_held(const ServerChoice& server, const store::LockName& name,
+                    const std::optional<store::Token>& only) {
+  base::log::error("nobody holds '{}'{}{}", base::printable(name.text()),
+                   only ? " with that token" : "", if_pattern(server, name));
   return ExitCode::not_found_here;
 }
 

@@ -27,7 +27,8 @@ bool can_stop(const store::HolderReport& one);
 bool is_step(const store::Token& token);
 
 /// Says so; the exit code.
-int report_not_held(const store::LockName& name, const std::optional<store::Token>& only);
+int report_not_held(const ServerChoice& server, const store::LockName& name,
+                    const std::optional<store::Token>& only);
 /// "app@web1", or "app@web1: the database moves": who asks and why, for the holder to read.
 std::string who_and_why(const Settings& settings);
 

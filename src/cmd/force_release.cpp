@@ -115,7 +115,7 @@ int execute(const ForceReleasePlan& plan) {
   if (!answer) return report_fault(plan.server, answer.error());
   store::LockReport& report = *answer;
   report.holders = chosen_holders(report, plan.only);
-  if (report.holders.empty()) return report_not_held(plan.key, plan.only);
+  if (report.holders.empty()) return report_not_held(plan.server, plan.key, plan.only);
   if (std::any_of(report.holders.begin(), report.holders.end(), has_no_token)) {
     base::log::error(
         "the value of '{}' is empty or not a string, so it cannot be compared with what you saw; "

@@ -95,8 +95,19 @@ constexpr std::array synonyms{Synonym{"ls", "list"},
                               Synonym{"take", "acquire"},
                               Synonym{"renew", "refresh"},
                               Synonym{"extend", "refresh"},
+                              Synonym{"tail", "log"},
+                              Synonym{"timeline", "log --timeline"},
+                              Synonym{"watch", "list --watch"},
+                              Synonym{"queue", "inspect"},
+                              Synonym{"waiters", "inspect"},
+                              Synonym{"holder", "inspect"},
+                              Synonym{"holders", "inspect"},
+                              Synonym{"force-unlock", "force-release"},
                               Synonym{"stats", "metrics"},
-                              Synonym{"late", "overdue"}};
+                              Synonym{"late", "overdue"},
+                              Synonym{"version", "--version"},
+                              Synonym{"man", "help"},
+                              Synonym{"config", "help files"}};
 
 /// The command that the word probably means; empty: none.
 std::string_view command_meant(const std::string& word, bool has_operands) {
@@ -109,6 +120,32 @@ std::string_view command_meant(const std::string& word, bool has_operands) {
   std::vector<std::string_view> known{"help"};
   for (const Command* each : all_subcommands()) known.emplace_back(each->name);
   return likely_meant(word, known);
+}
+
+/// As `rlock acquire` takes them, with the rest of the command line.
+std::string proposal_to_acquire(const Settings& settings, const std::vector<std::string>& behind) {
+  const std::string options = options_of(settings);
+  const std::string key = behind.empty() ? "KEY" : to_type(behind.front());
+  if (behind.size() > 1) {
+    return fmt::format("; to run a program: rlock{} -k {} --{}", options, key,
+                       to_type(std::vector<std::string>{behind.begin() + 1, behind.end()}));
+  }
+  return fmt::format("; did you mean: rlock{} acquire -k {} --ttl 30m", options, key);
+}
+
+/// "--wait 2 h": the unit of a duration stands apart, and would be taken for a command.
+void require_no_unit(const Settings& settings, const Operands& operands) {
+  if (operands.words.empty() || operands.ended || settings.given().empty()) return;
+  const auto& last = settings.given().back();
+  const std::string& word = operands.words.front();
+  constexpr std::array<std::string_view, 5> units{"ms", "s", "m", "h", "d"};
+  const bool is_unit = std::find(units.begin(), units.end(), word) != units.end();
+  const bool lacks_unit = last.option->argument == "DUR" && !last.value.empty() &&
+                          last.value.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_unit || !lacks_unit) return;
+  throw UsageError{ExitCode::usage,
+                   fmt::format("{} {} {}: write {}{} without a blank", written(*last.option),
+                               last.value, word, last.value, word)};
 }
 
 /// With the rest of the command line, to be copied.
@@ -126,6 +163,7 @@ std::string proposal(const Settings& settings, const std::vector<std::string>& o
   if (meant.empty()) {
     return fmt::format("; to run a program: rlock{} -k KEY --{}", options, to_type(operands));
   }
+  if (meant == "acquire") return proposal_to_acquire(settings, behind);
   auto text = fmt::format("; did you mean: rlock{} {}{}", options, meant, to_type(behind));
   // A script releases its own lock; an operator wants to remove that of another.
   if (meant == "release") {
@@ -154,6 +192,7 @@ void require_key(const Settings& settings, const Operands& operands) {
         fmt::format("{}a value of --supersede stands behind an equals sign: --supersede={}",
                     has_key ? "" : "no -k KEY given; ", words.front())};
   }
+  require_no_unit(settings, operands);
   if (has_key) return;
   if (words.empty()) {
     throw UsageError{ExitCode::usage,
@@ -163,6 +202,15 @@ void require_key(const Settings& settings, const Operands& operands) {
   const std::string shown = to_type(word);
   // As flock(1) is used.
   if (word.find_first_not_of("0123456789") == word.npos) {
+    const auto servers = settings.all("server");
+    const std::string server = servers.empty() ? variable("RLOCK_SERVER") : servers.front();
+    if (server.starts_with("file:")) {
+      throw UsageError{
+          ExitCode::usage,
+          fmt::format("rlock locks a key and not file descriptor {}; rlock-recipes(7) has a script "
+                      "that locks itself",
+                      shown)};
+    }
     throw UsageError{ExitCode::usage,
                      fmt::format("rlock locks a key and not file descriptor {}; for a script: "
                                  "eval \"$(rlock acquire{}{} --export)\" || exit; "

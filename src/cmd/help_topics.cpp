@@ -62,6 +62,7 @@ constexpr const char* servers_text =
     "  redis+sentinel://HOST,HOST,HOST/MASTER  the master that Sentinel names\n"
     "  -S redis://A -S redis://B -S redis://C  a quorum of independent servers\n"
     "  postgresql://HOST/DATABASE              a table in PostgreSQL\n"
+    "  etcd://HOST,HOST,HOST/PREFIX            etcd; etcds:// over TLS\n"
     "  zk://HOST,HOST,HOST/PATH                ZooKeeper\n"
     "  file:                                   one user on one host, without a server\n"
     "  file:///DIRECTORY                       the users of a directory on one host\n"
@@ -129,12 +130,25 @@ std::string environment_text() {
       "  RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE     its lock; the fence always grows\n"
       "  RLOCK_FENCES                            lines KEY=FENCE, for several locks\n"
       "  RLOCK_PERMIT, RLOCK_RESOURCE            its permit of --permits or --one-of\n"
-      "  RLOCK_SLOT                              its slot\n"
-      "  RLOCK_SERVER, RLOCK_HELD                for an rlock in the job\n"
+      "  RLOCK_SLOT, RLOCK_ATTEMPT               its slot, and which run of it this is\n"
+      "  RLOCK_SERVER, RLOCK_HELD, RLOCK_HOLDS   for an rlock in the job\n"
       "\n"
       "See also: man rlock.conf, ENVIRONMENT\n",
       wrapped(names, 2));
 }
+
+constexpr const char* flock_text =
+    "rlock -S file: locks on one host, as flock(1) does:\n"
+    "\n"
+    "  flock FILE CMD         rlock -S file: -k KEY -w forever -- CMD\n"
+    "  flock -n FILE CMD      rlock -S file: -k KEY -- CMD\n"
+    "  flock -w 10 FILE CMD   rlock -S file: -k KEY -w 10 -- CMD\n"
+    "  flock -s FILE CMD      rlock -S file: -k KEY -s -w forever -- CMD\n"
+    "\n"
+    "With the URL of a server in the place of file:, all hosts respect the lock.\n"
+    "Without --wait, rlock tries once and exits 75 if the lock is held.\n"
+    "\n"
+    "See also: man rlock-recipes, COMING FROM FLOCK\n";
 
 std::string options_text() {
   return "Every command has these options:\n\n" + help_of_common() +
@@ -146,7 +160,8 @@ struct OtherName {
   std::string_view topic;
 };
 constexpr std::array other_names{
-    OtherName{"slots", "slot"},           OtherName{"exit", "exit-codes"},
+    OtherName{"slots", "slot"},           OtherName{"cron", "slot"},
+    OtherName{"exit", "exit-codes"},      OtherName{"quorum", "servers"},
     OtherName{"exit-code", "exit-codes"}, OtherName{"exit-status", "exit-codes"},
     OtherName{"codes", "exit-codes"},     OtherName{"server", "servers"},
     OtherName{"url", "servers"},          OtherName{"urls", "servers"},
@@ -164,6 +179,7 @@ const std::vector<HelpTopic>& help_topics() {
       {"files", "configuration files"},
       {"environment", "variables that rlock reads and sets"},
       {"signals", "what a signal does to rlock and its job"},
+      {"flock", "the same commands for flock(1) and for rlock"},
       {"options", "the options of every command"}};
   return topics;
 }
@@ -179,7 +195,12 @@ std::optional<std::string> topic_text(const std::string& word) {
   if (topic == "files") return files_text;
   if (topic == "environment") return environment_text();
   if (topic == "signals") return signals_text;
+  if (topic == "flock") return flock_text;
   if (topic == "options") return options_text();
+  if (auto row = help_of_option(topic.substr(std::min(topic.find_first_not_of('-'), topic.size())));
+      !row.empty()) {
+    return row + "\nSee also: man rlock, OPTIONS\n";
+  }
   return std::nullopt;
 }
 

@@ -1,4 +1,6 @@
 // rlock inspect: who holds a lock, until when, and who waits.
+#include "base/log.hpp"
+#include "base/text.hpp"
 #include "cmd/claim_options.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/present.hpp"
@@ -22,6 +24,10 @@ int execute(const InspectPlan& plan) {
   if (!answer) return report_fault(plan.server, answer.error());
   if (plan.quiet) return !answer->holders.empty() ? ExitCode::ok : ExitCode::not_found_here;
   print(plan.json ? as_json(*answer) : as_table(*answer, plan.look));
+  const auto hint = answer->holders.empty() ? if_pattern(plan.server, plan.key) : "";
+  if (!hint.empty()) {
+    base::log::notice("'{}' is a key here{}", base::printable(plan.key.text()), hint);
+  }
   return ExitCode::ok;
 }
 

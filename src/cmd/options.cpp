@@ -6,6 +6,7 @@
 #include <cctype>
 #include <numeric>
 
+#include "base/text.hpp"
 #include "hold/environment.hpp"
 
 namespace cmd {
@@ -211,6 +212,12 @@ std::string help_of_common() {
   return text;
 }
 
+std::string help_of_option(std::string_view name) {
+  const auto* found = std::find_if(options.begin(), options.end(),
+                                   [&](const Option& each) { return each.name == name; });
+  return found == options.end() || !found->has_long_form() ? "" : help_of(*found);
+}
+
 std::string help_of(Commands command) {
   const auto rows = options_of(command);
   const bool many = (command & of::claims) != 0;
@@ -236,23 +243,9 @@ std::string help_of(Commands command) {
 }
 
 std::string wrapped(std::string_view text, std::size_t column, std::size_t width) {
-  std::string result;
-  std::size_t at = column;
-  while (!text.empty()) {
-    const auto word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-    const bool first = at == column;
-    if (!first && at + 1 + word.size() > width) {
-      result += "\n" + std::string(column, ' ');
-      at = column;
-    } else if (!first) {
-      result += ' ';
-      ++at;
-    }
-    result += word;
-    at += word.size();
-  }
-  return result;
+  const std::size_t room = width > column ? width - column : 0;
+  const auto lines = base::lines_within(text, room, base::LongWord::whole);
+  return fmt::format("{}", fmt::join(lines, "\n" + std::string(column, ' ')));
 }
 
 std::string_view likely_meant(std::string_view seen, const std::vector<std::string_view>& known) {

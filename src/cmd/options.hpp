@@ -328,6 +328,8 @@ std::vector<VariableDoubt> doubtful_variables(const std::vector<std::string_view
 /// The options of a command for --help, grouped if they are many. Those that every command has are
 /// only named, except for a run. No line is longer than `help_width`.
 std::string help_of(Commands command);
+/// The row of the first option with that long name; empty if there is none.
+std::string help_of_option(std::string_view name);
 /// The options that every command has.
 std::string help_of_common();
 inline constexpr std::size_t help_width = 80;

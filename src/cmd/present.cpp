@@ -67,7 +67,14 @@ std::string since(base::Millis ago) {
 }
 
 std::string until(const Holder& holder) {
-  if (!holder.expires_in) return "it is released: it has no expiry";
+  if (!holder.expires_in) {
+    switch (holder.ends) {
+      case Holder::Ends::with_owner: return "its job ends, or its host dies";
+      case Holder::Ends::with_lease: return "it is released, or its lease ends";
+      case Holder::Ends::never: break;
+    }
+    return "it is released: it has no expiry";
+  }
   return fmt::format("{} from now{}", base::format_duration(*holder.expires_in),
                      holder.kind == Holder::Kind::kept ? "" : ", unless refreshed");
 }
@@ -246,11 +253,15 @@ std::string as_table(const LockReport& report, const Look& look) {
     line(fmt::format("{:<8} ", name), value);
   };
   row("key", base::printable(report.name.text()));
-  row("state", painted(state_of(report), colour_of_state(report), look));
+  const bool reserved =
+      !report.holders.empty() && report.holders.front().holder.kind == Holder::Kind::reserved;
+  row("state", painted(state_of(report), colour_of_state(report), look) +
+                   (reserved ? ": its next holder was woken and has not come yet" : ""));
   if (report.mode) row("mode", mode_text(*report.mode));
   for (const auto& [holder, fence, permit] : report.holders) {
     row("holder", shown_holder(holder));
-    row("token", base::printable(holder.token, longest_token));
+    // Copied as a whole, so not broken between words.
+    text += fmt::format("token    {}\n", base::printable(holder.token, longest_token));
     const bool is_foreign = holder.kind == Holder::Kind::foreign;
     const bool is_reserved = holder.kind == Holder::Kind::reserved;
     if (holder.held_for) {
@@ -348,7 +359,7 @@ std::string log_table(const std::vector<LockReport>& reports, KeyColumn keys, co
                {"SLOT", Kind::cut_middle, 0, slots},
                {"OUTCOME", Kind::left},
                {"FENCE", Kind::right, 1},
-               {"HOLDER", Kind::cut_end}}};
+               {"HOLDER", Kind::flows}}};
   for (const LockReport& report : reports) {
     for (const store::Run& run : report.runs) {
       const auto reason =

@@ -51,8 +51,8 @@ void report_gave_up(const ClaimPlan& plan, const hold::GaveUp& gave_up) {
   const std::string who = hold::describe(gave_up.holder);
   switch (gave_up.why) {
     case hold::GaveUp::Why::busy:
-      base::log::notice("'{}' is {}; to queue for it: --wait 10m, to see more: rlock inspect {}",
-                        quoted(gave_up.name), who, key_to_type(gave_up.name));
+      base::log::notice("'{}' is {}; to queue for it: --wait 10m, to see more: rlock inspect{} {}",
+                        quoted(gave_up.name), who, plan.server.typed, key_to_type(gave_up.name));
       break;
     case hold::GaveUp::Why::timed_out:
       base::log::notice("gave up on '{}' after {}: {}; {}", quoted(gave_up.name),
@@ -115,6 +115,11 @@ std::string key_to_type(const store::LockName& key) {
   }
   const std::string word = base::shown_shell_word(key.text());
   return key.text().starts_with('-') ? "-- " + word : word;
+}
+
+std::string if_pattern(const ServerChoice& server, const store::LockName& key) {
+  if (key.text().find_first_of("*?") == std::string::npos) return "";
+  return fmt::format("; for all locks that match: rlock list{} {}", server.typed, key_to_type(key));
 }
 
 std::string shown_word(std::string_view word) {

@@ -34,6 +34,10 @@ UsageError not_accepted(std::string_view source, std::string_view seen, std::str
 /// A key as the operand of a command line to be copied.
 std::string key_to_type(const store::LockName& key);
 
+/// For a key that nobody holds: "; for all locks that match: rlock list 'a:*'" if it looks like a
+/// pattern, else empty.
+std::string if_pattern(const ServerChoice& server, const store::LockName& key);
+
 /// A word of the user for a message: printable, cut if it is long, and without the secret of a URL,
 /// which may stand in a wrong place.
 std::string shown_word(std::string_view word);

@@ -1,5 +1,6 @@
 // The options of a run, besides those of any claim of a lock.
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 #include "base/duration.hpp"
@@ -7,6 +8,8 @@
 #include "cmd/report.hpp"
 #include "cmd/run.hpp"
 #include "cmd/slot.hpp"
+#include "os/error.hpp"
+#include "os/exec.hpp"
 #include "os/file.hpp"
 
 namespace cmd {
@@ -88,6 +91,16 @@ std::vector<std::string> command_in(const Settings& settings,
   return {shell != nullptr && *shell != '\0' ? shell : "/bin/sh", "-c", string->text};
 }
 
+/// A run that cannot begin must not stop another before. A run that only waits looks later: the
+/// holder may be about to make the program.
+void require_program(const std::string& command) {
+  const int why = os::why_not_found(command);
+  if (why == 0) return;
+  throw UsageError{why == ENOENT ? ExitCode::command_not_found : ExitCode::not_executable,
+                   fmt::format("cannot run '{}': {}; --supersede stopped nobody for it",
+                               shown_word(command), os::describe(why))};
+}
+
 store::Label label_of(const std::vector<std::string>& command) {
   // A URL in the place of a command may have a password, and the label is for all to see.
   const std::string& word = command.front();
@@ -106,6 +119,7 @@ RunPlan resolve_run_plan(const Settings& settings, const std::vector<std::string
   const auto max_hold = max_hold_in(settings, min_hold);
   auto lock = resolve_claim(settings, ttl, label_of(command));
   if (kept) require(lock.server, store::Feature::min_hold, "--min-hold");
+  if (lock.supersede != Supersede::nobody) require_program(command.front());
   lock.slot = slot_in(settings, lock);
   lock.share = settings.is_on("share");
   return {std::move(lock),

@@ -123,20 +123,37 @@ std::string proposal(const store::ServerUrl& not_valid, const store::BadUrl& bad
   for (const std::string scheme : {"file:", "unix:"}) {
     if (url.starts_with(scheme)) return fmt::format("try {}///DIRECTORY/NAME", scheme);
   }
-  if (bad.has_known_scheme) return "rlock-servers(7) has the forms of URLs";
   const std::string of_hosts = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:";
+  const auto colon = url.find(':');
+  const auto behind = colon == url.npos ? "" : url.substr(colon + 1);
+  const bool lacks_slashes = bad.has_known_scheme && behind.find('/') == behind.npos;
+  if (lacks_slashes && !behind.empty() && behind.find_first_not_of(of_hosts) == behind.npos) {
+    return fmt::format("try {}://{}", url.substr(0, colon), behind);
+  }
+  if (bad.has_known_scheme) return "rlock-servers(7) has the forms of URLs";
   if (url.starts_with('/') && url.find_first_not_of(of_hosts + "/_") == url.npos) {
     return fmt::format("try unix://{0} for the socket of a Redis, file:{0} for a directory", url);
   }
   const bool is_host = url.find_first_not_of(of_hosts) == url.npos;
-  const auto colon = url.find(':');
-  const auto port = colon == url.npos ? "" : url.substr(colon + 1);
+  const auto& port = behind;
   if (is_host && colon != 0 && !url.empty() && not_valid.without_secret() == url &&
       port.find_first_not_of("0123456789") == port.npos && port.size() <= 5) {
     return fmt::format("try redis://{}", url);
   }
   return "try redis://HOST, or file: for locks on this host alone; rlock-servers(7) lists all "
          "forms";
+}
+
+/// The servers of the command line, for a line to copy: another command needs them as well. Empty
+/// if they stand elsewhere.
+std::string typed_servers(const Settings& settings) {
+  std::string text;
+  for (const auto& each : settings.all("server")) {
+    const store::ServerUrl url{each};
+    const bool has_secret = url.without_secret() != each;
+    text += " -S " + (has_secret ? "URL" : base::shown_shell_word(each));
+  }
+  return text;
 }
 
 /// The source of the password in use, for messages.
@@ -186,6 +203,7 @@ ServerChoice resolve_server(const Settings& settings) {
   choice.password_source =
       source_of(password, chosen, is_used, store::looks_for_password(choice.spec));
   store::default_password(choice.spec, password.text, password.file);
+  choice.typed = typed_servers(settings);
   if (chosen) {
     // A config file's secret stays there; argv and the environment can be seen anyway.
     const bool from_config = chosen->origin == Setting::Origin::config;

@@ -23,6 +23,7 @@ struct ServerChoice {
   std::optional<std::string> exported_file;  // RLOCK_PASSWORD_FILE for the job, if it needs it
   base::Millis longest_answer;               // --connect-timeout
   std::string password_source{};             // "REDISCLI_AUTH": names the place, never the password
+  std::string typed{};                       // " -S URL" for a line to copy, if it was typed so
 
   /// For the job.
   [[nodiscard]] hold::ServerToTell to_tell() const { return {shown, exported, exported_file}; }

@@ -57,21 +57,22 @@ std::vector<store::LockName> keys_of_step(const Settings& settings,
 }
 
 /// `key`: one of the keys, for a proposal.
-store::Token token_of_step(const Settings& settings, const store::LockName& key) {
+store::Token token_of_step(const Settings& settings, const ServerChoice& server,
+                           const store::LockName& key) {
   const auto setting = settings.find("token");
   if (setting && !setting->text.empty()) return store::Token::foreign(setting->text);
-  const std::string shown = key_to_type(key);
   throw UsageError{
       ExitCode::usage,
       fmt::format("no --token given, and RLOCK_TOKEN is not set; to see the holder's token: rlock "
-                  "inspect {}, to take the lock away from any holder: rlock force-release {}",
-                  shown, shown)};
+                  "inspect{0} {1}, to take the lock away from any holder: rlock force-release{0} "
+                  "{1}",
+                  server.typed, key_to_type(key))};
 }
 
 StepPlan step_in(const Settings& settings, const std::vector<std::string>& operands) {
   auto server = resolve_server(settings);
   auto keys = keys_of_step(settings, operands);
-  auto token = token_of_step(settings, keys.front());
+  auto token = token_of_step(settings, server, keys.front());
   return {std::move(server), std::move(keys), std::move(token)};
 }
 

@@ -11,12 +11,23 @@ namespace {
 
 // This much of a key or a holder is useful; if not even that fits, other columns are left out.
 constexpr std::size_t least_of_cut = 12;
+// A text in a narrower column has more lines than one can read at a glance.
+constexpr std::size_t least_of_flow = 24;
 constexpr std::size_t gap = 2;
 
 using Widths = std::vector<std::size_t>;  // 0: the column is left out
 
+bool flows(const Column& column) {
+  return column.kind == Column::Kind::flows;
+}
+
 bool gives_way(const Column& column) {
-  return column.kind == Column::Kind::cut_middle || column.kind == Column::Kind::cut_end;
+  return column.kind == Column::Kind::cut_middle || column.kind == Column::Kind::cut_end ||
+         flows(column);
+}
+
+std::size_t least_of(const Column& column) {
+  return flows(column) ? least_of_flow : least_of_cut;
 }
 
 std::size_t total(const Widths& widths) {
@@ -31,8 +42,8 @@ void share(Widths& widths, const std::vector<Column>& columns, std::size_t all) 
   Widths least = widths;
   std::vector<std::size_t> sharing;
   for (std::size_t i = 0; i < widths.size(); ++i) {
-    if (!columns[i].shown || !gives_way(columns[i])) continue;
-    least[i] = std::min(widths[i], least_of_cut);
+    if (widths[i] == 0 || !gives_way(columns[i])) continue;
+    least[i] = std::min(widths[i], least_of(columns[i]));
     sharing.push_back(i);
   }
   int most = 0;
@@ -55,7 +66,18 @@ void share(Widths& widths, const std::vector<Column>& columns, std::size_t all) 
   }
 }
 
+/// Whether the last column has room beside the others, of which the first to go may be left out.
+bool fits_beside(const Widths& widths, const std::vector<Column>& columns, std::size_t all) {
+  Widths least = widths;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (columns[i].left_out == 1) least[i] = 0;
+    if (gives_way(columns[i])) least[i] = std::min(widths[i], least_of(columns[i]));
+  }
+  return total(least) <= all;
+}
+
 std::string cut(const std::string& text, const Column& column, std::size_t width) {
+  if (flows(column)) return base::lines_within(text, width, base::LongWord::divided).front();
   return column.kind == Column::Kind::cut_middle ? base::fit_middle(text, width)
                                                  : base::fit_columns(text, width);
 }
@@ -103,9 +125,23 @@ std::string Table::text(const Look& look) const {
     for (const auto& row : rows_) width = std::max(width, base::columns_of(row[i].text));
     widths.push_back(width);
   }
-  if (look.columns && total(widths) > *look.columns) share(widths, columns_, *look.columns);
+  const bool narrow = look.columns && total(widths) > *look.columns;
+  const bool below =
+      narrow && flows(columns_.back()) && !fits_beside(widths, columns_, *look.columns);
+  if (below) widths.back() = 0;
+  if (narrow && total(widths) > *look.columns) share(widths, columns_, *look.columns);
 
   std::string result;
+  // Ends the lines with the rest of the last cell.
+  const auto rest = [&](const Cell& last) {
+    if (!narrow || !flows(columns_.back()) || last.text.empty()) return;
+    const std::size_t column = below ? gap : total(widths) - widths.back();
+    const auto lines = base::lines_within(
+        last.text, *look.columns - std::min(column, *look.columns), base::LongWord::divided);
+    for (std::size_t i = below ? 0 : 1; i < lines.size(); ++i) {
+      result += std::string(column, ' ') + painted(lines[i], last.colour, look) + "\n";
+    }
+  };
   const auto line = [&](const auto& cell_of) {
     std::string blanks;
     std::string text;
@@ -126,7 +162,10 @@ std::string Table::text(const Look& look) const {
     result += text + "\n";
   };
   line([&](std::size_t i) { return Cell{std::string{columns_[i].title}, Colour::heading}; });
-  for (const auto& row : rows_) line([&](std::size_t i) { return row[i]; });
+  for (const auto& row : rows_) {
+    line([&](std::size_t i) { return row[i]; });
+    rest(row.back());
+  }
   return result;
 }
 

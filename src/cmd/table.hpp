@@ -35,7 +35,8 @@ struct Column {
     left,
     right,
     cut_middle,  // is cut if there is too little room; both ends of a key tell it apart
-    cut_end
+    cut_end,
+    flows  // the last column: goes on in the next line, and in a narrow table stands below its row
   };
   std::string_view title;
   Kind kind = Kind::left;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
+#include <variant>
 
 #include "os/fd.hpp"
 
@@ -70,15 +71,22 @@ std::string interpreter_of(const Fd& file) {
                                       : loader_of<Elf32_Ehdr, Elf32_Phdr>(file);
 }
 
-/// The first file that execvp(3) would try to execute.
-std::optional<std::string> found_as(const std::string& command) {
-  const auto may_run = [](const std::string& path) {
+/// The first file that execvp(3) would try to execute, or why there is none.
+std::variant<std::string, int> found_as(const std::string& command) {
+  int why = ENOENT;
+  const auto may_run = [&](const std::string& path) {
     struct stat status {};
-    return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-           ::access(path.c_str(), X_OK) == 0;
+    if (::stat(path.c_str(), &status) != 0) {
+      if (errno == EACCES) why = EACCES;
+      return false;
+    }
+    if (S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0) return true;
+    why = EACCES;
+    return false;
   };
   if (command.find('/') != std::string::npos) {
-    return may_run(command) ? std::optional{command} : std::nullopt;
+    if (may_run(command)) return command;
+    return why;
   }
   const char* set = std::getenv("PATH");
   std::string_view path = set != nullptr ? set : "/bin:/usr/bin";
@@ -87,7 +95,7 @@ std::optional<std::string> found_as(const std::string& command) {
     const auto directory = path.substr(0, end);
     const auto file = directory.empty() ? command : std::string{directory} + "/" + command;
     if (may_run(file)) return file;
-    if (end == path.npos) return std::nullopt;
+    if (end == path.npos) return why;
     path.remove_prefix(end + 1);
   }
 }
@@ -103,9 +111,16 @@ std::size_t longest_strings_of_program() {
   return std::min(static_cast<std::size_t>(::sysconf(_SC_ARG_MAX)), at_most);
 }
 
+int why_not_found(const std::string& command) {
+  const auto found = found_as(command);
+  const int* why = std::get_if<int>(&found);
+  return why != nullptr ? *why : 0;
+}
+
 std::optional<std::string> missing_interpreter(const std::string& command) {
-  const auto path = found_as(command);
-  if (!path) return std::nullopt;
+  const auto found = found_as(command);
+  const auto* path = std::get_if<std::string>(&found);
+  if (path == nullptr) return std::nullopt;
   const Fd file{::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (!file) return std::nullopt;
   auto interpreter = interpreter_of(file);

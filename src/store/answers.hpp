@@ -61,9 +61,15 @@ struct Holder {
   } kind;
   std::string token;  // as the server stores it; empty if the value is not a string
   std::optional<Millis> held_for;
-  std::optional<Millis> expires_in;  // nothing: it never expires
+  std::optional<Millis> expires_in;  // nothing: see `ends`
   std::size_t others = 0;            // other holders of the same lock
   std::string reason{};              // why it wants the lock, if known
+  /// The end of the hold, besides its release, where no expiry is known.
+  enum class Ends {
+    never,
+    with_owner,  // its process, its host or its session
+    with_lease,  // of a step: the server knows when
+  } ends = Ends::never;
 };
 
 struct Granted {

@@ -66,6 +66,7 @@ std::string_view scheme_of(std::string_view url) {
 }
 
 std::string stripped(std::string_view url) {
+  if (url.starts_with("file:")) return std::string{url};  // has no password
   const auto scheme = scheme_of(url);
   auto rest = url.substr(scheme.size());
   const auto mark = std::min(rest.find('?'), rest.size());

@@ -131,7 +131,7 @@ listening_anew() {
   attempt acquire -k "$K" --ttl 60s
   attempt cancel "$K" --wait 300ms
   assert_equal "$status" 75
-  assert_one_stderr_line "'$K' is still held by" 'ago: its job has not stopped yet, or nobody is there to hear it' \
+  assert_one_stderr_line "'$K' is still held by" 'ago: a lock of rlock acquire, which nobody hears for' \
     'force-release'
   held "$K"
 }
@@ -301,7 +301,7 @@ says_stop() {
   assert_equal "$status" 75
   assert_stderr_line "waiting up to 3s"
   assert_stderr_line 'be released; rlock acquire left nobody behind who hears of this'
-  assert_stderr_line 'as with a lock of rlock acquire'
+  assert_stderr_line 'a lock of rlock acquire, which nobody hears for'
 }
 
 @test "a lock of acquire is said at once to have nobody who hears a cancel" {

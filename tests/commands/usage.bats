@@ -202,6 +202,7 @@ refuses_option() {
   attempt --version
   assert_output --regexp '^rlock [0-9]+\.[0-9]+'
   assert_line --regexp '^TLS +(yes|no)'
+  assert_line --regexp '^etcd +yes'
   assert_line --regexp '^ZooKeeper +(yes|no)'
   assert_line --regexp '^Libraries +hiredis [0-9.]+, fmt [0-9.]+, CLI11 [0-9.]+, nlohmann-json [0-9.]+$'
 }
@@ -214,9 +215,14 @@ refuses_option() {
     assert_silent
     assert_output --partial 'rlock'
   done < <(rlock --help | sed -n '/^Topics;/,/^$/s/^  \([a-z-]\+\) .*/\1/p' | tee "$T/topics")
-  assert_equal "$(xargs <"$T/topics")" 'slot exit-codes servers files environment signals options'
+  assert_equal "$(xargs <"$T/topics")" 'slot exit-codes servers files environment signals flock options'
   attempt help exit
   assert_line --regexp '^  75 +the lock is busy'
+  attempt help wait
+  assert_success
+  assert_line --regexp '^  -w, --wait DUR +'
+  attempt help --ttl
+  assert_line --regexp '^  -t, --ttl DUR +'
 }
 
 @test "no line of any --help is longer than 80 columns, and each has two examples" {

@@ -50,6 +50,23 @@ ttl_of() {
   let_go first
 }
 
+@test "a line to copy names the server that was typed, without its password" {
+  local file=file://$T/locks
+  mkdir -m 700 "$T/locks"
+  hold first -S "$file" -k "$K"
+  attempt -S "$file" -k "$K" -- true
+  assert_one_stderr_line "rlock inspect -S $file $K"
+  attempt cancel -S "$file" 'a:*'
+  assert_one_stderr_line "nobody holds 'a:*'; for all locks that match: rlock list -S $file 'a:*'"
+  attempt release -S redis://user:secret@127.0.0.1 "$K"
+  assert_one_stderr_line "rlock inspect -S URL $K"
+  [[ $stderr != *secret* ]]
+  attempt inspect -S "$file" 'a:?'
+  assert_success
+  assert_one_stderr_line "'a:?' is a key here; for all locks that match: rlock list -S $file 'a:?'"
+  let_go first
+}
+
 @test "the busy line quotes a key for the shell" {
   hold first -k "$K two;words"
   attempt -k "$K two;words" -- true

@@ -20,6 +20,19 @@ load ../lib/rlock
   [[ ! -e $T/ran ]]
 }
 
+@test "a command that cannot be run supersedes nobody" {
+  hold holder -k "$K"
+  attempt -k "$K" --supersede -- no-such-command
+  assert_equal "$status" 127
+  assert_one_stderr_line "cannot run 'no-such-command': No such file or directory; --supersede stopped nobody for it"
+  echo >"$T/script"
+  attempt -k "$K" --supersede -- "$T/script"
+  assert_equal "$status" 126
+  assert_one_stderr_line "--supersede stopped nobody for it"
+  let_go holder
+  assert_success
+}
+
 @test "an older waiter exits with the code it was given" {
   own_server
   hold holder -k "$K"

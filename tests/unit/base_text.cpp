@@ -158,6 +158,20 @@ TEST_CASE("a long text is cut, and says so") {
   CHECK(printable("x", 0) == "\xE2\x80\xA6");
 }
 
+TEST_CASE("text is broken at blanks, and a word only if it is to be divided") {
+  using base::LongWord;
+  using Lines = std::vector<std::string>;
+  CHECK(base::lines_within("", 5, LongWord::whole) == Lines{""});
+  CHECK(base::lines_within("one two", 7, LongWord::whole) == Lines{"one two"});
+  CHECK(base::lines_within("one two", 6, LongWord::whole) == Lines{"one", "two"});
+  CHECK(base::lines_within("a longer b", 4, LongWord::whole) == Lines{"a", "longer", "b"});
+  CHECK(base::lines_within("a longer b", 4, LongWord::divided) == Lines{"a", "long", "er b"});
+  CHECK(base::lines_within("数据库 x", 4, LongWord::divided) == Lines{"数据", "库 x"});
+  CHECK(base::lines_within("\xC3\xA4\xC3\xB6 x", 4, LongWord::whole) ==
+        Lines{"\xC3\xA4\xC3\xB6 x"});
+  CHECK(base::lines_within("abc", 1, LongWord::divided) == Lines{"abc"});
+}
+
 TEST_CASE("a word for a shell is quoted only if it must be") {
   CHECK(shell_word("plain-Word_1.2/3:4@5%6+7=8,9") == "plain-Word_1.2/3:4@5%6+7=8,9");
   CHECK(shell_word("") == "''");

@@ -176,9 +176,24 @@ TEST_CASE("an unknown command is refused with the command line that was probably
         "unknown command 'make'; to run a program: rlock -w 3 -k KEY -- make all");
   CHECK(outcome({"-w", "3", "--", "true"}) ==
         "no -k KEY given; to run a program: rlock -w 3 -k KEY -- true");
+  CHECK(outcome({"lock", "a"}) ==
+        "unknown command 'lock'; did you mean: rlock acquire -k a --ttl 30m");
+  CHECK(outcome({"-S", "file:", "lock", "a", "make"}) ==
+        "unknown command 'lock'; to run a program: rlock -S file: -k a -- make");
+  CHECK(outcome({"timeline", "a"}) ==
+        "unknown command 'timeline'; did you mean: rlock log --timeline a");
+  CHECK(outcome({"version"}) == "unknown command 'version'; did you mean: rlock --version");
   CHECK(outcome({"frobnicate"}) ==
         "unknown command 'frobnicate'; to run a program: rlock -k KEY -- frobnicate");
   CHECK(outcome({"inspect", "--jsn", "a"}) == "unknown option '--jsn'; did you mean '--json'?");
+}
+
+TEST_CASE("a duration whose unit stands apart is no command") {
+  CHECK(outcome({"-k", "a", "-w", "2", "h", "make"}) == "--wait 2 h: write 2h without a blank");
+  CHECK(outcome({"-w", "2", "h"}) == "--wait 2 h: write 2h without a blank");
+  CHECK(outcome({"-k", "a", "-w", "2h", "h"}) == "act");
+  CHECK(outcome({"-k", "a", "-w", "2", "--", "h"}) == "act");
+  CHECK(outcome({"-k", "a", "-E", "2", "h"}) == "act");
 }
 
 TEST_CASE("help and version are answers, whatever else is wrong") {
@@ -199,6 +214,9 @@ TEST_CASE("help is an answer for every command, and says so if there is no such 
         "unknown command 'inspct' (did you mean 'inspect'?); for a list: rlock help");
   CHECK(outcome({"help", "slot"}).starts_with("--slot runs a job"));
   CHECK(outcome({"help", "exit"}) == outcome({"help", "exit-codes"}));
+  CHECK(outcome({"help", "flock"}).starts_with("rlock -S file: locks on one host"));
+  CHECK(outcome({"help", "wait"}).starts_with("  -w, --wait DUR "));
+  CHECK(outcome({"help", "--ttl"}).starts_with("  -t, --ttl DUR "));
   CHECK(outcome({"-k", "a", "help"}) == "act");
 }
 
@@ -223,6 +241,9 @@ TEST_CASE("a file or a descriptor in place of a key gets a hint") {
         "rlock locks a key and not file descriptor 9; for a script: "
         "eval \"$(rlock acquire -k KEY -w forever --ttl 30m --export)\" || exit; at its end: rlock "
         "release");
+  CHECK(outcome({"-S", "file:", "9"}) ==
+        "rlock locks a key and not file descriptor 9; rlock-recipes(7) has a script that locks "
+        "itself");
   CHECK(outcome({"-n", "-s", "9"}).find("rlock acquire -n -s -k KEY --ttl") != std::string::npos);
   CHECK(outcome({"-n", "/var/lock/my job", "make", "all"}) ==
         "no -k KEY given; to lock '/var/lock/my job' as flock does: rlock -S file: -n -k "
@@ -246,7 +267,7 @@ TEST_CASE("a file or a descriptor in place of a key gets a hint") {
         "--supersede=waiting");
   CHECK(outcome({"-k", "a", "--supersede", "waiting", "--", "make"}) ==
         "a value of --supersede stands behind an equals sign: --supersede=waiting");
-  CHECK(outcome({"-k", "a", "--supersede", "--", "waiting"}) == "act");
+  CHECK(outcome({"-k", "a", "--supersede", "--", "waiting"}).starts_with("cannot run 'waiting'"));
 }
 
 TEST_CASE("after any failure of acquire --export, its output makes the eval fail") {

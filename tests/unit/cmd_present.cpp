@@ -58,6 +58,14 @@ TEST_CASE("a held lock's table says who, until when, its fence and who waits") {
   CHECK(table.find("token    " + ours + "\n") != std::string::npos);
   CHECK(table.find(" (2m4s ago)\n") != std::string::npos);
   CHECK(table.find("until    28s from now, unless refreshed\nfence    7\n") != std::string::npos);
+  auto& holder = report.holders.front().holder;
+  holder.expires_in.reset();
+  holder.ends = Holder::Ends::with_owner;
+  CHECK(cmd::as_table(report).find("until    its job ends, or its host dies\n") !=
+        std::string::npos);
+  holder.ends = Holder::Ends::with_lease;
+  CHECK(cmd::as_table(report).find("until    it is released, or its lease ends\n") !=
+        std::string::npos);
   CHECK(table.find("waiting  2\n     1   a@b:1/x, for 38s\n     2   other, shared, for 5s\n") !=
         std::string::npos);
 }
@@ -85,6 +93,9 @@ TEST_CASE("at a narrow terminal the facts of a lock are broken between words") {
     // A token is one word.
     CHECK((line.size() <= 40 || line.starts_with("token ")));
   }
+  report.holders.front().holder.token = "a token of somebody else, with blanks in it";
+  CHECK(cmd::as_table(report, narrow)
+            .find("token    a token of somebody else, with blanks in it\n") != std::string::npos);
 }
 
 TEST_CASE("each holder's permit, and its name") {
@@ -148,7 +159,8 @@ TEST_CASE("a lock that --min-hold keeps has no job, and nobody refreshes it") {
 TEST_CASE("a reserved lock and a value that is no string are shown as such") {
   auto report = held_lock();
   report.holders.front().holder.kind = Holder::Kind::reserved;
-  CHECK(cmd::as_table(report).find("state    reserved\n") != std::string::npos);
+  CHECK(cmd::as_table(report).find("state    reserved: its next holder was woken and has not come "
+                                   "yet\n") != std::string::npos);
   report.holders.front().holder = {Holder::Kind::foreign, "", std::nullopt, std::nullopt, 0};
   CHECK(cmd::as_table(report).find("a foreign client (its value is empty or no string)") !=
         std::string::npos);

@@ -74,7 +74,11 @@ TEST_CASE("an invalid URL gets one line of advice, and not the grammar") {
   const auto line = [](const std::string& url) { return refusal({"-S", url}).second; };
   CHECK(line("file:locks").ends_with("(no '/' after the scheme); try file:///DIRECTORY/NAME"));
   CHECK(line("unix:locks").ends_with("(no '/' after the scheme); try unix:///DIRECTORY/NAME"));
+  CHECK(line("file:locks").find("'file:locks'") != std::string::npos);
   CHECK(line("h").ends_with("(no scheme); try redis://h"));
+  CHECK(line("redis:h").ends_with("(no '/' after the scheme); try redis://h"));
+  CHECK(line("etcds:h:2379").ends_with("try etcds://h:2379"));
+  CHECK(line("redis:u:secret@h").find("secret") == std::string::npos);
   CHECK(line("redis://h/x").ends_with("; rlock-servers(7) has the forms of URLs"));
   CHECK(line("http://h").size() < 200);
 }

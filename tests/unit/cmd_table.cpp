@@ -65,6 +65,36 @@ TEST_CASE("where it is narrow columns are left out, in their order") {
   CHECK(heading(36).find("FOR") != std::string::npos);
 }
 
+TEST_CASE("a last column that flows goes on in the next line, and below where it is narrow") {
+  cmd::Table table{{{"GRANTED", Kind::left}, {"FENCE", Kind::right, 1}, {"HOLDER", Kind::flows}}};
+  table.add({{"2026-11-24 10:00:00"}, {"1790000000000000"}, {"app@web1:1/x (a release): why"}});
+  table.add({{"2026-11-24 11:00:00"}, {"7"}, {"app@web1:1/x"}});
+  const std::string whole = table.text({});
+  CHECK(table.text({80}) == whole);
+  CHECK(table.text({60}) ==
+        "GRANTED              HOLDER\n"
+        "2026-11-24 10:00:00  app@web1:1/x (a release): why\n"
+        "2026-11-24 11:00:00  app@web1:1/x\n");
+  CHECK(table.text({46}) ==
+        "GRANTED              HOLDER\n"
+        "2026-11-24 10:00:00  app@web1:1/x (a release):\n"
+        "                     why\n"
+        "2026-11-24 11:00:00  app@web1:1/x\n");
+  CHECK(table.text({40}) ==
+        "GRANTED                         FENCE\n"
+        "2026-11-24 10:00:00  1790000000000000\n"
+        "  app@web1:1/x (a release): why\n"
+        "2026-11-24 11:00:00                 7\n"
+        "  app@web1:1/x\n");
+  CHECK(table.text({20}).find("\n  app@web1:1/x (a\n  release): why\n") != std::string::npos);
+  for (std::size_t columns = 22; columns < 90; ++columns) {
+    CAPTURE(columns);
+    for (const auto& line : lines_of(table.text({columns}))) {
+      CHECK(base::columns_of(line) <= columns);
+    }
+  }
+}
+
 TEST_CASE("a wide character takes two columns, and what follows it stands in line") {
   cmd::Table table{{{"KEY", Kind::cut_middle}, {"FOR", Kind::right}}};
   table.add({{"数据库"}, {"1s"}});

@@ -116,7 +116,10 @@ os::Result<os::Done> LockView::remember(Waiters which) {
 std::optional<Holder> LockView::told(std::optional<Holder> holder) {
   // The woken waiter takes the lock or is passed over; nothing is reserved for it.
   if (holder && holder->kind == Holder::Kind::reserved) return std::nullopt;
-  if (holder && holder->expires_in > Ttl::longest) holder->expires_in.reset();
+  if (holder && holder->expires_in > Ttl::longest) {
+    holder->expires_in.reset();
+    holder->ends = Holder::Ends::with_owner;
+  }
   return holder;
 }
 

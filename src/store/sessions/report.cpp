@@ -59,6 +59,8 @@ Holder holder_of(const Node& node, std::size_t holders) {
   const auto held = since(is_grant_last ? node.stat.written_ms : node.stat.created_ms);
   Holder holder{kind, text.token.text(), held, std::nullopt};
   holder.others = holders - 1;
+  const bool has_own_lease = text.is_step || text.is_kept;
+  holder.ends = has_own_lease ? Holder::Ends::with_lease : Holder::Ends::with_owner;
   return holder;
 }
 
