@@ -9,7 +9,7 @@ from servers import server
 from world import DIR, RLOCK, row, start, until
 
 WAITERS_AT_GATE, CONNECTIONS_AT_GATE = 200, 100
-REST = 20  # s, in which who waits is counted
+REST = 84  # s, in which the statements of waiters are counted: three of their longest pauses
 
 
 def directory():

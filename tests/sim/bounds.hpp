@@ -17,6 +17,7 @@ inline constexpr Nanos behind_the_dead = 3 * s + at_once;
 // Where none of them does: the next sign of life of a living waiter, and reservations that nobody
 // takes.
 inline constexpr Nanos until_a_heartbeat = 15 * s;
+inline constexpr Nanos until_a_heartbeat_on_records = 31 * s;
 // A holder that runs for a second begins to listen then.
 inline constexpr Nanos listens_after = 1'300 * ms;
 // The lock of a client that is no rlock is asked for as often at least.

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bounds.hpp"
 #include "plan.hpp"
 #include "store/redis/scripts.hpp"
 #include "store/rules/slot.hpp"
@@ -207,6 +208,9 @@ class Judge final : public Observer {
   void see_stopped(const Job& job, const std::map<std::string, Nanos>& told) const;
   [[nodiscard]] bool is_unwell(const Waiter& waiter) const {
     return waiter.ghost || is_unwell(waiter.client);
+  }
+  [[nodiscard]] Nanos until_a_heartbeat() const {
+    return plan_.records ? until_a_heartbeat_on_records : sim::until_a_heartbeat;
   }
   [[nodiscard]] bool has_unwell(const Lock& lock) const;
   [[nodiscard]] Nanos lease_end(const Server& server, const std::string& ttl_ms) const;

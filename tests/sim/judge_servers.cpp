@@ -107,7 +107,7 @@ void Judge::see_idle_permit(const Lock& lock, const std::string& id) {
       std::any_of(lock.granted.begin(), lock.granted.end(), [&](const auto& each) {
         return each.second > world_.now() - by_itself && is_unwell(client_of(each.first));
       });
-  const Nanos bound = has_unwell(lock) || came_late ? until_a_heartbeat : by_itself;
+  const Nanos bound = has_unwell(lock) || came_late ? until_a_heartbeat() : by_itself;
   const auto own = lock.waiters.find(id);
   if (own == lock.waiters.end() || world_.now() - own->second.since <= bound) return;
   const auto busy = std::count_if(lock.leases.begin(), lock.leases.end(), [&](const auto& each) {
@@ -138,7 +138,7 @@ void Judge::see_idle_reader(const Lock& lock, const std::string& id) const {
   const bool looks = own->second.ahead < 2 && !is_unwell(own->second);
   const Nanos since = std::max(own->second.since, lock.readable_since);
   const Nanos idle = world_.now() - (all_well ? since : std::max(since, worse_since_));
-  const Nanos bound = all_well ? by_itself : looks ? behind_the_dead : until_a_heartbeat;
+  const Nanos bound = all_well ? by_itself : looks ? behind_the_dead : until_a_heartbeat();
   if (lock.taken && world_.now() < lock.ends && idle > bound) {
     throw Violation{fmt::format("reader {} waits for {} ms although only readers have it",
                                 client_of(id), idle / ms)};
@@ -184,7 +184,7 @@ void Judge::see_idle(const Lock& lock, const std::string& id) {
   if (lock.was_foreign) bound = polls_foreign;
   if (has_unwell(lock)) {
     const auto looked_after = looked_after_since(lock, ended_by_itself, idle_since);
-    bound = until_a_heartbeat;
+    bound = until_a_heartbeat();
     // A waiter that dies while the dead are passed over takes as long again.
     const Nanos since = std::max({looked_after.value_or(0), worse_since_, idle_since});
     if (looked_after && idle <= bound) {

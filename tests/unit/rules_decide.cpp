@@ -195,6 +195,25 @@ TEST_CASE("after a short lease the next ones hear that it ends sooner") {
   }
 }
 
+TEST_CASE("a server's pace is how long a sign of life lasts, and which lease is short") {
+  const Pace slow{Millis{28'000}, Millis{70'000}};
+  for (const auto& [pace, told] :
+       {std::pair{slow, Posts{{"d", "next"}}}, std::pair{Pace{heartbeat, patience}, Posts{}}}) {
+    Lock lock;
+    (void)lock.granted(claim("a"));
+    Claim longer = claim("b");
+    longer.ttl = *Ttl::from(Millis{20'000});
+    (void)lock.queued(longer);
+    (void)lock.ask(Enter{claim("c"), {}, {}, pace});
+    CHECK(lock.state.queue.back().believed ==
+          static_cast<TimeMs>(lock.now_us / 1000) + pace.patience.count());
+    (void)lock.queued(claim("d"));
+    lock.leave("a");
+    (void)lock.ask(Enter{longer, {}, {}, pace});
+    CHECK(lock.posts == told);
+  }
+}
+
 TEST_CASE("the first does not come: a roll call, with a quarter of the time") {
   Lock lock;
   (void)lock.granted(claim("a"));

@@ -16,6 +16,10 @@ using rules::Own;
 constexpr Millis reconnect{1'000};
 // The interval at which a holder checks for missed letters: a connection may die unnoticed.
 constexpr Millis listening{30'000};
+// A sign of life takes two statements, because others have changed the record since the last one: in
+// such intervals, less than one statement in ten seconds. The queue passes over a dead waiter as
+// soon as its turn comes.
+constexpr rules::Pace pace{Millis{28'000}, Millis{70'000}};
 // Where posts do not arrive, waiters poll: the first one soon, others when their turn may be near.
 constexpr Millis first_looks_in{250};
 constexpr Millis near_looks_in{1'000};
@@ -30,7 +34,7 @@ NotOurs not_ours(Own what) {
 Millis sleep_at(const Queued& place) {
   if (!place.holder) return rules::second_look;
   // Not all at once, or each would lose the swap to another.
-  constexpr auto longest = rules::heartbeat.count();
+  constexpr auto longest = pace.heartbeat.count();
   const Millis sleep{os::random_between(longest * 3 / 4, longest)};
   return std::min(sleep, place.look_in.value_or(sleep) + Millis{1});
 }
@@ -110,7 +114,7 @@ class RecordStore final : public LockStore {
 
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
     const Moment asked_at = base::now();
-    rules::Enter enter{claim, ticket_, {}};
+    rules::Enter enter{claim, ticket_, {}, pace};
     // Once we are in the queue, supersede must not dismiss later waiters.
     if (ticket_) enter.claim.supersede.clear();
     if (lost_try_) {

@@ -10,6 +10,7 @@
 #include "store/lock_admin.hpp"
 #include "store/rules/lock_state.hpp"
 #include "store/rules/runs.hpp"
+#include "store/rules/waiting.hpp"
 
 namespace store::rules {
 
@@ -39,6 +40,7 @@ struct Enter {
   Claim claim;                            // without `bid` and `sync_replicas`
   std::optional<std::uint64_t> ticket{};  // from an earlier answer
   Millis tried{};                         // since the first try with a lost answer; 0: none
+  Pace pace{heartbeat, patience};         // of all clients of the server
 };
 struct Grant {
   Fence fence;

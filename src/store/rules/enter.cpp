@@ -187,7 +187,7 @@ Entered Entering::grant() {
     // The lease may end before the holder's that they saw, or before the reservation that the new
     // first waiter may have been told of.
     const Millis ttl = claim_.ttl.length();
-    if (was_told && ttl < heartbeat) turns_.tell_lookers(ttl < confirm_within ? 0 : 1);
+    if (was_told && ttl < request_.pace.heartbeat) turns_.tell_lookers(ttl < confirm_within ? 0 : 1);
   }
   // A grant whose answer was lost, and that has expired.
   if (request_.tried > Millis{0})
@@ -216,7 +216,7 @@ Entered Entering::stand() {
     turns_.stand({claim_.token, claim_.mode,
                   request_.ticket.value_or(std::max<std::uint64_t>(behind, turns_.now_us())), 0});
   }
-  mine()->believed = turns_.now() + patience.count();
+  mine()->believed = turns_.now() + request_.pace.patience.count();
   const auto rank = static_cast<std::size_t>(mine() - state_.queue.data());
   // There is room for the first waiter, which did not come.
   const bool not_come = rank > 0 && turns_.may_first_join();

@@ -8,8 +8,13 @@
 
 namespace store::rules {
 
-inline constexpr base::Millis heartbeat{12'000};      // the interval of a waiter's signs of life
-inline constexpr base::Millis patience{30'000};       // two and a half heartbeats: one may be lost
+/// A waiter's signs of life.
+struct Pace {
+  base::Millis heartbeat;  // the longest interval between two
+  base::Millis patience;   // how long one lasts: two and a half heartbeats, so one may be lost
+};
+inline constexpr base::Millis heartbeat{12'000};
+inline constexpr base::Millis patience{30'000};
 inline constexpr base::Millis confirm_within{2'000};  // a reservation: many round trips, yet short
 inline constexpr base::Millis second_look{100};  // after `next`: by then the first waiter has come
 /// The first waiter comes at the end of a lease, each of the next this much later.
