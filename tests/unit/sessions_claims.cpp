@@ -365,9 +365,31 @@ class Schedule {
     if (!rules::has_room(before, mode)) violated("it was not its turn");
   }
 
+  /// While those that hold go on, each of the others has come as far as it can: none of them waits
+  /// that has nobody to wait for.
+  void settle() {
+    is_meanwhile_ = true;      // nobody else does something
+    server_.now_ms += 60'000;  // no --min-hold ends in the middle
+    server_.end_overdue();
+    for (int rounds = 0; rounds < 20 && violation_.empty(); ++rounds) {
+      for (auto& each : clients_) {
+        if (each->phase != Phase::holding) step(*each);
+      }
+    }
+    is_meanwhile_ = false;
+    const auto queue = sessions::queue_of(server_.below("/locks/k", true).names);
+    for (const auto& each : clients_) {
+      if (each->phase != Phase::waiting) continue;
+      const auto at = sessions::position_of(queue, each->claim.token);
+      if (!at) violated("a waiter has no node");
+      if (at && sessions::watched_by(queue, *at).empty()) violated("a waiter waits for nobody");
+    }
+  }
+
   void come_to_rest() {
     rests_ = true;
     for (const unsigned each : orphans_) server_.expire(each);
+    settle();
     const auto is_over = [](const auto& each) { return each->phase == Phase::over; };
     for (int rounds = 0; rounds < 100 && violation_.empty(); ++rounds) {
       if (std::all_of(clients_.begin(), clients_.end(), is_over)) break;
@@ -677,6 +699,44 @@ TEST_CASE("a permit's number is chosen only behind those that come first") {
   const auto attempt = store->try_acquire(claim, soon());
   REQUIRE(std::holds_alternative<Granted>(attempt));
   CHECK(std::get<Granted>(attempt).lease.permit == 1);
+}
+
+TEST_CASE("the waiter before takes its permit while we look: we are the first one now") {
+  fake::NodeServer server;
+  std::vector<std::unique_ptr<LockStore>> stores;
+  for (int i = 0; i < 4; ++i) stores.push_back(sessions::open_store(fake::opener(server)));
+  const auto claim = [](unsigned number) {
+    Claim one = claim_of(number);
+    one.mode = {Mode::Kind::permits, 2};
+    return one;
+  };
+  const auto asks = [&](unsigned number) {
+    return stores[number - 1]->try_acquire(claim(number), soon());
+  };
+  const auto ends = [&](unsigned number) {
+    const Claim one = claim(number);
+    return stores[number - 1]->release(one.name, one.token, ended(one), soon());
+  };
+  REQUIRE(std::holds_alternative<Granted>(asks(1)));
+  REQUIRE(std::holds_alternative<Granted>(asks(2)));
+  REQUIRE(std::holds_alternative<Queued>(asks(3)));
+  // Before its last question, where it watches the third one's node.
+  int round = 0;
+  server.fate = [&] {
+    if (++round != 3) return Fate::answered;
+    CHECK(std::holds_alternative<Released>(ends(1)));
+    CHECK(std::holds_alternative<ClaimAgain>(stores[2]->await_turn(claim(3), at_once())));
+    CHECK(std::holds_alternative<Granted>(asks(3)));
+    return Fate::answered;
+  };
+  REQUIRE(std::holds_alternative<Queued>(asks(4)));
+  CHECK(round > 3);
+  server.fate = nullptr;
+  CHECK(std::holds_alternative<ClaimAgain>(stores[3]->await_turn(claim(4), at_once())));
+  REQUIRE(std::holds_alternative<Queued>(asks(4)));
+  CHECK(std::holds_alternative<Released>(ends(2)));
+  CHECK(std::holds_alternative<ClaimAgain>(stores[3]->await_turn(claim(4), at_once())));
+  CHECK(std::holds_alternative<Granted>(asks(4)));
 }
 
 TEST_CASE("random schedules of claims, lost answers and ended sessions break no promise") {

@@ -206,6 +206,7 @@ Answers Client::ask(const Round& round, const CallLimit& limit) {
     return {};
   }
   if (expired_) return without_answer(round, session_over());
+  watches_.begin_round();
   if (const auto granted = grant_for(round.change, limit); !granted) {
     return without_answer(round, granted.error());
   }

@@ -42,9 +42,10 @@ void Watches::add(const std::string& key, std::uint64_t revision) {
   watched_[key] = {revision, ++added_};
   is_stale_ = true;
   if (watched_.size() <= most_keys) return;
-  watched_.erase(std::min_element(
+  const auto oldest = std::min_element(
       watched_.begin(), watched_.end(),
-      [](const auto& a, const auto& b) { return a.second.number < b.second.number; }));
+      [](const auto& a, const auto& b) { return a.second.number < b.second.number; });
+  if (oldest->second.number <= round_) watched_.erase(oldest);
 }
 
 Watches::Change Watches::change_of(const std::string& key) {

@@ -36,8 +36,10 @@ class Watches {
   // A stream that lasted for this time ends the back-off.
   static constexpr Millis proves_itself{2'000};
 
+  /// The keys that are added from now on are wanted together.
+  void begin_round() { round_ = added_; }
   /// Watches a key that was read at that revision. An earlier watch of it ends, and so does the
-  /// oldest if there are too many.
+  /// oldest of an earlier round if there are too many.
   void add(const std::string& key, std::uint64_t revision);
   /// The change since the last call. A change ends the watch.
   Change change_of(const std::string& key);
@@ -63,7 +65,8 @@ class Watches {
   std::map<std::string, Watch> watched_;
   std::map<std::string, Change> changed_;
   std::uint64_t added_ = 0;
-  bool is_stale_ = false;  // the stream does not watch all
+  std::uint64_t round_ = 0;  // how many were added before it
+  bool is_stale_ = false;    // the stream does not watch all
   std::unique_ptr<Connection> stream_;
   unsigned member_changes_ = 0;  // when the stream was opened
   std::optional<Moment> opened_at_;

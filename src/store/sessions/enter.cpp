@@ -205,11 +205,15 @@ Attempt ClaimTry::wait_behind(const LockQueue& queue, std::size_t at,
   std::optional<std::size_t> slot;
   if (claim_.slot) slot = round.get(contender_.slot.node, Watch::yes);
   const auto answers = session_.ask(round, limit_);
+  const auto holders = holders_in(queue);
   bool has_changed = false;
   for (std::size_t i = 0; i < watched.size(); ++i) {
     const auto& node = answers.nodes[i];
     if (!node) return node.error();
-    has_changed = has_changed || !*node;
+    // A waiter before us has taken its permit, or one whose number we wait for has chosen it.
+    const bool wants_number = at < holders || watched[i] >= holders;
+    const bool has_number = is_for_permit() && *node && text_in((*node)->text).permit > 0;
+    has_changed = has_changed || !*node || (wants_number && has_number);
   }
   if (const auto& node = answers.nodes[own]; node && *node) {
     contender_.note_own(**node);

@@ -96,6 +96,23 @@ keys() { etcd_cli "$ETCD_PORT" get --prefix "$1" --keys-only -w json | jq '.kvs 
   assert_equal "$(keys "rlock/queue/$K/")" 0
 }
 
+@test "of many holders the oldest one's end is heard as well" {
+  local number oldest
+  for number in {1..18}; do
+    attempt acquire -k "$K" --permits 18 --ttl 60s
+    assert_success
+    oldest=${oldest:-$output}
+  done
+  start waiter -k "$K" -q --permits 18 -w 60s -- echo 'my turn'
+  wait_until in_line 1
+  sleep 1.5 # a waiter may look once more in its first second
+  attempt release -k "$K" --token "$oldest"
+  assert_success
+  PATIENCE=3 wait_until says "$T/waiter.out" 'my turn'
+  finish waiter
+  assert_success
+}
+
 @test "a permit that --min-hold keeps is not given to another" {
   attempt -k "$K" --permits 2 --min-hold 60s -- sh -c 'echo $RLOCK_PERMIT'
   assert_output 1
