@@ -21,7 +21,8 @@ namespace fake {
 /// Shared by all its sessions.
 struct NodeServer {
   using Change = store::sessions::Session::Change;
-  enum class Fate { answered, answer_lost, never_arrived };
+  /// repeated: its answer was lost, and it is asked again by the session itself.
+  enum class Fate { answered, answer_lost, never_arrived, repeated };
 
   struct Entry {
     store::sessions::Node node;
@@ -40,6 +41,7 @@ struct NodeServer {
   std::map<std::string, std::uint64_t> changes{};  // the last one below each node
   std::deque<Fate> fates{};                        // of the next rounds
   std::function<Fate()> fate{};                    // of those after them; none: all are answered
+  std::function<void()> between{};                 // before one that is repeated is asked again
   std::int64_t now_ms = 1'795'000'000'000;
   std::uint64_t last_change = 0;
   unsigned last_number = 0;
@@ -155,6 +157,12 @@ class Session final : public store::sessions::Session {
     const bool arrives = !expired() && fate != NodeServer::Fate::never_arrived;
     store::sessions::Answers answers;
     if (arrives) answers.change = carry_out(round.change);
+    const bool makes_node =
+        !round.change.steps.empty() && round.change.steps.front().kind == Transaction::Kind::queue;
+    if (arrives && fate == NodeServer::Fate::repeated && makes_node) {
+      repeat(round.change, answers);
+      if (expired()) return silence(round);
+    }
     if (!arrives || fate == NodeServer::Fate::answer_lost) return silence(round);
     auto& client = server_.clients[id_];
     for (const auto& each : round.gets) {
@@ -208,6 +216,16 @@ class Session final : public store::sessions::Session {
     answers.queues.assign(round.queues.size(), fault);
     answers.children.assign(round.children.size(), fault);
     return answers;
+  }
+
+  /// Makes nodes a second time if they have gone since the first.
+  void repeat(const Transaction& change, store::sessions::Answers& answers) {
+    if (server_.between) server_.between();
+    answers.is_repeated = true;
+    if (expired()) return;
+    const bool is_there =
+        answers.change && server_.nodes.contains(answers.change->made.front().path);
+    if (!is_there) answers.change = carry_out(change);
   }
 
   /// Why the step cannot be carried out; nothing: it can be.

@@ -65,8 +65,10 @@ class Schedule {
       server_.now_ms += 1'000;
       meanwhile();
       if (rests_ || below(100) >= faulty_) return Fate::answered;
+      if (chance(3)) return Fate::repeated;
       return chance(2) ? Fate::answer_lost : Fate::never_arrived;
     };
+    server_.between = [this] { meanwhile(); };
   }
 
   std::string run() {
@@ -526,6 +528,27 @@ TEST_CASE("a claim that asks again supersedes nobody that came after it") {
   const auto turn = older->await_turn(claim_of(2), at_once());
   REQUIRE(std::holds_alternative<Notice>(turn));
   CHECK(std::get<Notice>(turn).why == "superseded by c4");
+}
+
+TEST_CASE("a claim whose node is made twice hears that the first one was superseded") {
+  fake::NodeServer server;
+  const auto open = [&] { return sessions::open_store(fake::opener(server)); };
+  const auto holder = open();
+  const auto older = open();
+  const auto newest = open();
+  Claim last = claim_of(3);
+  last.supersede = "superseded by c3";
+  last.spare_holders = true;
+  REQUIRE(std::holds_alternative<Granted>(holder->try_acquire(claim_of(1), soon())));
+  server.fates = {Fate::answered, Fate::repeated};
+  server.between = [&] {
+    server.now_ms += 1'000;
+    CHECK(std::holds_alternative<Queued>(newest->try_acquire(last, soon())));
+  };
+  (void)older->try_acquire(claim_of(2), soon());
+  const auto turn = older->await_turn(claim_of(2), at_once());
+  REQUIRE(std::holds_alternative<Notice>(turn));
+  CHECK(std::get<Notice>(turn).why == "superseded by c3");
 }
 
 TEST_CASE("thousands of waiters are superseded, in several transactions") {

@@ -189,6 +189,7 @@ base::Result<TransactionAnswer, Trouble> Client::ask_part(const Round& round,
   }
   auto answer = answer_in(reply->json, round, self, asked);
   if (!answer) return Trouble{senseless()};
+  answer->answers.is_repeated = asked == Asked::again;
   for (const auto& each : round.gets) {
     if (each.watch == sessions::Watch::yes) watches_.add(each.path, answer->revision);
   }
@@ -226,6 +227,7 @@ Answers Client::ask(const Round& round, const CallLimit& limit) {
                                has_no_room ? first_lasting(part.change) : std::nullopt);
     }
     if (i == 0) all.change = answers.change;
+    all.is_repeated = all.is_repeated || answers.is_repeated;
     const auto append = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
     append(all.nodes, answers.nodes);
     append(all.queues, answers.queues);

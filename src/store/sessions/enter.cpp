@@ -157,8 +157,11 @@ std::optional<Result<LockQueue>> ClaimTry::make_node(bool seems_free) {
   std::size_t next = 0;
   if (remembers()) contender_.run.others = names_in(answers.children[next++]);
   if (claim_.slot) contender_.slot.others = names_in(answers.children[next]);
-  if (superseded) {
-    const auto heard = hear_whether_superseded(answers.nodes[*superseded]);
+  past.is_in_doubt = past.is_in_doubt || answers.is_repeated;
+  if (past.is_in_doubt) {
+    const auto heard =
+        hear_whether_superseded(superseded ? answers.nodes[*superseded]
+                                           : get(session_, places.superseded, Watch::no, limit_));
     if (!heard) return Result<LockQueue>{heard.error()};
   }
   return note_look(answers);

@@ -163,6 +163,9 @@ struct Answers {
   std::vector<Result<std::optional<Node>>> nodes{};        // nothing: there is no such node
   std::vector<Result<Children>> queues{};                  // empty if there is no such node
   std::vector<Result<Children>> children{};
+  // The change was asked for more than once, because an answer was lost: it may have been made
+  // before, and undone by another client.
+  bool is_repeated = false;
 };
 
 /// Where the nodes of one lock are.

@@ -70,7 +70,8 @@ class SessionStore final : public LockStore {
     auto attempt = enter(*session_, claim, contender_, asked_at, limit);
     unheard_ = std::holds_alternative<Fault>(attempt);
     if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
-    if (claim.outlives && std::holds_alternative<Granted>(attempt)) session_->give_away();
+    auto* granted = std::get_if<Granted>(&attempt);
+    if (claim.outlives && granted != nullptr) hand_over(*granted, limit);
     return attempt;
   }
 
@@ -198,6 +199,19 @@ class SessionStore final : public LockStore {
     if (!opened) return std::move(opened).error();
     session_ = *std::move(opened);
     return base::Done{};
+  }
+
+  /// From now on other processes keep the lock. Its lease may have begun long before the end of a
+  /// wait.
+  void hand_over(Granted& granted, const CallLimit& limit) {
+    const Moment asked_at = base::now();
+    const bool has_waited = contender_.past.is_admitted;
+    const auto kept = has_waited ? session_->keep(contender_.own.path, limit) : Result<bool>{false};
+    if (kept && *kept) {
+      granted.lease.asked_at = asked_at;
+      granted.lease.valid_until = validity(asked_at, granted.lease.ttl);
+    }
+    session_->give_away();
   }
 
   // ---- a hold that another process began ----

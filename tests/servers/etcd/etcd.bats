@@ -96,6 +96,18 @@ keys() { etcd_cli "$ETCD_PORT" get --prefix "$1" --keys-only -w json | jq '.kvs 
   assert_equal "$(keys "rlock/queue/$K/")" 0
 }
 
+@test "acquire after a wait holds for its whole --ttl" {
+  hold holder -k "$K"
+  start step acquire -k "$K" --ttl 30s -w 60s
+  wait_until in_line 1
+  sleep 6 # the session of the step began so much earlier
+  let_go holder
+  finish step
+  assert_success
+  attempt check -k "$K" --token "$output" --at-least 26s
+  assert_success
+}
+
 @test "of many holders the oldest one's end is heard as well" {
   local number oldest
   for number in {1..18}; do
