@@ -284,7 +284,7 @@ std::optional<Acquirer::Outcome> Acquirer::rest_after(const store::Turn& turn, b
     base::log::Event{"wait-cut"}
         .with("key", claim_.name.text())
         .notice(
-            "waiting for '{}': the server, or a proxy before it, ends each wait at once ({}); "
+            "waiting for '{}': each wait ends at once ({}); "
             "asking once a second",
             base::printable(claim_.name.text()), again->cut);
   }

@@ -1,6 +1,7 @@
 // The reader of answers of HTTP/1.1.
 #include <doctest/doctest.h>
 
+#include "store/etcd/gateway.hpp"
 #include "store/etcd/http.hpp"
 
 namespace unit::etcd_http {
@@ -119,6 +120,20 @@ TEST_CASE("a request") {
         "POST /v3/x HTTP/1.1\r\nHost: h:1\r\nContent-Type: application/json\r\nContent-Length: "
         "2\r\nGrpc-Metadata-Hasleader: true\r\nAuthorization: tok\r\n\r\n{}");
   CHECK(store::etcd::post_request("h:1", "/", "", "").find("Authorization") == std::string::npos);
+}
+
+TEST_CASE("a proxy's own answer says nothing of the member behind it") {
+  using store::Fault;
+  const auto kind_of = [](int status, const std::string& body) {
+    const auto meaning = store::etcd::meaning_of({status, body});
+    return meaning ? std::optional<Fault::Kind>{} : meaning.error().fault.kind;
+  };
+  for (const int status : {429, 502, 503, 504}) {
+    CHECK(kind_of(status, "<html>busy</html>") == Fault::Kind::silent);
+  }
+  CHECK(kind_of(404, "<html>not here</html>") == Fault::Kind::unusable);
+  CHECK(kind_of(503, R"({"code":14,"message":"etcdserver: no leader"})") ==
+        Fault::Kind::unavailable);
 }
 
 }  // namespace unit::etcd_http

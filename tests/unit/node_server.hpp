@@ -46,6 +46,7 @@ struct NodeServer {
   std::uint64_t last_change = 0;
   unsigned last_number = 0;
   unsigned last_session = 0;
+  bool is_deaf = false;          // its watches tell nothing
   bool forgets_changes = false;  // of a queue that is empty, as if its node had gone as well
 
   Fate next_fate() {
@@ -60,6 +61,7 @@ struct NodeServer {
   static std::string above(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
   void tell(const std::string& path, Change change) {
+    if (is_deaf) return;
     for (auto& [id, client] : clients) {
       if (client.watched.erase(path) > 0) client.changed[path] = change;
     }
@@ -157,9 +159,7 @@ class Session final : public store::sessions::Session {
     const bool arrives = !expired() && fate != NodeServer::Fate::never_arrived;
     store::sessions::Answers answers;
     if (arrives) answers.change = carry_out(round.change);
-    const bool makes_node =
-        !round.change.steps.empty() && round.change.steps.front().kind == Transaction::Kind::queue;
-    if (arrives && fate == NodeServer::Fate::repeated && makes_node) {
+    if (arrives && fate == NodeServer::Fate::repeated && !round.change.steps.empty()) {
       repeat(round.change, answers);
       if (expired()) return silence(round);
     }
@@ -218,14 +218,26 @@ class Session final : public store::sessions::Session {
     return answers;
   }
 
-  /// Makes nodes a second time if they have gone since the first.
+  /// Carries out a change a second time, unless all of it is as the first time left it.
   void repeat(const Transaction& change, store::sessions::Answers& answers) {
     if (server_.between) server_.between();
     answers.is_repeated = true;
     if (expired()) return;
-    const bool is_there =
-        answers.change && server_.nodes.contains(answers.change->made.front().path);
-    if (!is_there) answers.change = carry_out(change);
+    bool is_done = static_cast<bool>(answers.change);
+    for (std::size_t i = 0; is_done && i < change.steps.size(); ++i) {
+      const auto& step = change.steps[i];
+      const auto& made = answers.change->made[i].path;
+      const auto found = server_.nodes.find(made.empty() ? step.path : made);
+      const bool is_there = found != server_.nodes.end();
+      if (step.kind == Transaction::Kind::erase) {
+        is_done = !is_there;
+      } else if (step.kind == Transaction::Kind::queue) {
+        is_done = is_there;
+      } else if (step.kind != Transaction::Kind::check) {
+        is_done = is_there && found->second.node.text == step.text;
+      }
+    }
+    if (!is_done) answers.change = carry_out(change);
   }
 
   /// Why the step cannot be carried out; nothing: it can be.

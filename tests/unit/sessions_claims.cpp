@@ -271,7 +271,9 @@ class Schedule {
       return;
     }
     client.cancelled_in.reset();  // with its node, it may not hear of that
+    is_meanwhile_ = true;         // nobody else does something: a holder is robbed only afterwards
     (void)admin->force_release(client.claim.name, whom, "ops", soon());
+    is_meanwhile_ = false;
     for (auto& each : clients_) {
       if (each->phase == Phase::holding && !has_node(*each)) each->phase = Phase::robbed;
     }
@@ -549,6 +551,77 @@ TEST_CASE("a claim whose node is made twice hears that the first one was superse
   const auto turn = older->await_turn(claim_of(2), at_once());
   REQUIRE(std::holds_alternative<Notice>(turn));
   CHECK(std::get<Notice>(turn).why == "superseded by c3");
+}
+
+TEST_CASE("where watches tell nothing, a waiter looks by itself") {
+  fake::NodeServer server;
+  server.is_deaf = true;
+  const auto open = [&] { return sessions::open_store(fake::opener(server)); };
+  const auto holder = open();
+  const auto first = open();
+  const auto second = open();
+  REQUIRE(std::holds_alternative<Granted>(holder->try_acquire(claim_of(1), soon())));
+  REQUIRE(std::holds_alternative<Queued>(first->try_acquire(claim_of(2), soon())));
+  REQUIRE(std::holds_alternative<Queued>(second->try_acquire(claim_of(3), soon())));
+  const auto admin = sessions::open_admin(fake::opener(server));
+  CHECK(admin->ask_to_stop(*LockName::from("k"), {claim_of(3).token}, "ops", soon()));
+  CHECK(std::holds_alternative<Notice>(second->await_turn(claim_of(3), soon())));
+  CHECK(std::holds_alternative<Released>(
+      holder->release(*LockName::from("k"), claim_of(1).token, ended(claim_of(1)), soon())));
+  CHECK(std::holds_alternative<StillWaiting>(first->await_turn(claim_of(2), at_once())));
+  CHECK(std::holds_alternative<ClaimAgain>(first->await_turn(claim_of(2), soon())));
+  CHECK(std::holds_alternative<Granted>(first->try_acquire(claim_of(2), soon())));
+}
+
+TEST_CASE("force-release of several holders hears of each one's end") {
+  fake::NodeServer server;
+  std::vector<std::unique_ptr<LockStore>> stores;
+  std::vector<std::unique_ptr<Listener>> listeners;
+  std::vector<Token> tokens;
+  for (unsigned number = 1; number < 4; ++number) {
+    Claim reader = claim_of(number);
+    reader.mode.kind = Mode::Kind::shared;
+    tokens.push_back(reader.token);
+    stores.push_back(sessions::open_store(fake::opener(server)));
+    REQUIRE(std::holds_alternative<Granted>(stores.back()->try_acquire(reader, soon())));
+    listeners.push_back(stores.back()->listener(reader.name, reader.token));
+    listeners.back()->listen(soon());
+  }
+  const auto admin = sessions::open_admin(fake::opener(server));
+  const LockName name = claim_of(1).name;
+  CHECK(admin->force_release(name, tokens, "ops", soon()));
+  CHECK(admin->await_last_word(name, at_once()) == LastWord::silence);
+  for (std::size_t i = 0; i < 2; ++i) {
+    listeners[i]->take();
+    listeners[i]->listen(soon());
+    const auto notice = listeners[i]->take();
+    REQUIRE(notice);
+    stores[i]->confirm_stopped(name, *notice, soon());
+    CHECK(admin->await_last_word(name, at_once()) == LastWord::stopped);
+  }
+  CHECK(admin->await_last_word(name, at_once()) == LastWord::silence);
+}
+
+TEST_CASE("a release that is asked for twice is one, whatever has become of the slot") {
+  fake::NodeServer server;
+  const auto holder = sessions::open_store(fake::opener(server));
+  const auto spare = sessions::open_store(fake::opener(server));
+  Claim first = claim_of(1);
+  Claim second = claim_of(2);
+  first.slot = second.slot = Slot::from("s", 1);
+  const auto attempt = holder->try_acquire(first, soon());
+  REQUIRE(std::holds_alternative<Granted>(attempt));
+  REQUIRE(std::holds_alternative<Queued>(spare->try_acquire(second, soon())));
+  Parting parting = ended(first);
+  parting.end = RunEnd{{RunOutcome::Kind::exited, 3}, ""};
+  parting.slot = {*first.slot, 1, 0, Parting::SlotEnd::failed};
+  server.fates = {Fate::repeated};
+  server.between = [&] {
+    CHECK(std::holds_alternative<ClaimAgain>(spare->await_turn(second, at_once())));
+    CHECK(std::holds_alternative<Granted>(spare->try_acquire(second, soon())));
+  };
+  CHECK(
+      std::holds_alternative<Released>(holder->release(first.name, first.token, parting, soon())));
 }
 
 TEST_CASE("thousands of waiters are superseded, in several transactions") {

@@ -59,6 +59,12 @@ bool is_worth_another(const Trouble& trouble, Repeat repeat, bool was_sent) {
   }
 }
 
+/// Too many requests, a bad gateway, an unavailable service, or a gateway that waited too long:
+/// whether the member has the question is unknown, and another may answer.
+bool is_of_proxy(int status) {
+  return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
 bool is_header_value(const std::string& text) {
   return !text.empty() && text.size() <= longest_token &&
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
@@ -76,6 +82,10 @@ base::Result<Json, Trouble> meaning_of(const HttpAnswer& answer) {
     return Trouble{{Fault::Kind::denied,
                     "etcd's gateway accepts no client certificate with a common name (CN): use one "
                     "without"}};
+  }
+  if (!json && is_of_proxy(answer.status)) {
+    return Trouble{{Fault::Kind::silent,
+                    fmt::format("a proxy answers for the member (HTTP {})", answer.status)}};
   }
   if (!json) return strange("no answer of etcd's JSON gateway");
   // A stream wraps what it tells, and answers 200 in any case.

@@ -200,7 +200,10 @@ std::optional<Committed> made_before(const Json& responses, const Transaction& c
     Made made;
     const auto seen = node_in(responses[i], key_of(step, asker), asker);
     if (!seen || (step.kind == Kind::erase && *seen)) return std::nullopt;
-    if (creates(step) || step.kind == Kind::set) {
+    if (step.kind == Kind::queue) {
+      // The key is ours by its name; somebody may have asked it to stop since.
+      if (!*seen) return std::nullopt;
+    } else if (creates(step) || step.kind == Kind::set) {
       // The time makes it our text.
       const bool is_written =
           *seen && (*seen)->text == step.text && (*seen)->stat.written_ms == asker.now_ms;

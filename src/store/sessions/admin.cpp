@@ -53,8 +53,8 @@ class SessionAdmin final : public LockAdmin {
     if (!nodes) return std::move(nodes).error();
     bool removed = false;
     for (const HeldNode& held : *nodes) {
-      awaited_ = session_->last_word_of(nonce_of(held.text.token));
-      (void)get(*session_, awaited_, Watch::yes, limit);
+      awaited_.push_back(session_->last_word_of(nonce_of(held.text.token)));
+      (void)get(*session_, awaited_.back(), Watch::yes, limit);
       auto erased = take_away(session_->places_of(name), held, by, limit);
       if (!erased) return std::move(erased).error();
       removed = removed || *erased;
@@ -81,8 +81,10 @@ class SessionAdmin final : public LockAdmin {
 
   LastWord await_last_word(const LockName& /*name*/, const CallLimit& limit) override {
     if (!session_ || awaited_.empty()) return LastWord::silence;
-    const bool changed = session_->process(limit, [&] { return session_->changed(awaited_); });
-    return changed ? LastWord::stopped : LastWord::silence;
+    const bool heard = session_->process(limit, [&] {
+      return std::erase_if(awaited_, [&](const auto& each) { return session_->changed(each); }) > 0;
+    });
+    return heard ? LastWord::stopped : LastWord::silence;
   }
 
  private:
@@ -103,7 +105,7 @@ class SessionAdmin final : public LockAdmin {
 
   /// Asks the owner of a node to stop. False: it has gone.
   Result<bool> write_stop(HeldNode& node, const std::string& why, const CallLimit& limit) {
-    awaited_ = node.path;  // its owner removes it
+    awaited_.push_back(node.path);  // its owner removes it
     for (int tries = 0; tries < most_tries; ++tries) {
       node.text.stop = why;
       Round round;
@@ -185,7 +187,7 @@ class SessionAdmin final : public LockAdmin {
 
   OpenSession open_;
   std::shared_ptr<Session> session_;
-  std::string awaited_;  // a node that changes when a job has stopped
+  std::vector<std::string> awaited_;  // nodes of which each changes when a job has stopped
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "os/host.hpp"
+#include "store/rules/waiting.hpp"
 #include "store/sessions/contender.hpp"
 #include "store/sessions/report.hpp"
 
@@ -12,6 +14,17 @@ namespace {
 // While there is no connection, the session has to be given time to find another server.
 constexpr Millis retry{200};
 constexpr Millis for_an_answer{1'000};
+// The interval at which a holder looks at its node: a watch may be deaf, or lie.
+constexpr Millis listening{30'000};
+// Between two looks that a watch asks for, after the first ones.
+constexpr Millis between_looks{100};
+constexpr int first_looks = 3;
+
+/// A waiter's next look at what it waits for; not all at once.
+Deadline next_look() {
+  constexpr auto longest = rules::heartbeat.count();
+  return Deadline::after(base::now(), Millis{os::random_between(longest * 3 / 4, longest)});
+}
 
 /// Hears what happens to a holder's node. Shares the session with the store, and its thread.
 /// `last_word` is the node to make when the job has stopped after `node` was taken away.
@@ -28,12 +41,15 @@ class SessionListener final : public Listener {
 
   void listen(const CallLimit& limit) override {
     const auto until = std::min(limit.until, Deadline::after(base::now(), for_an_answer));
-    const auto node = get(*session_, node_, Watch::yes, {until, limit.interrupt});
+    const auto watch = is_watched_ ? Watch::no : Watch::yes;
+    const auto node = get(*session_, node_, watch, {until, limit.interrupt});
     if (!node) {
       due_ = Deadline::after(base::now(), retry);
       return;
     }
-    due_ = Deadline::never();
+    is_watched_ = true;
+    looked_at_ = base::now();
+    due_ = Deadline::after(looked_at_, listening);
     if (!*node) {
       heard_ = Notice{Notice::Kind::lost, "its node was removed (force-released)", last_word_};
     } else if (const auto text = text_in((*node)->text); text.stop) {
@@ -45,7 +61,10 @@ class SessionListener final : public Listener {
     session_->process({Deadline::at(base::now())}, [] { return false; });
     if (session_->expired()) return Notice{Notice::Kind::lost, "the session has expired", ""};
     // Only the server knows the change: listen() asks.
-    if (session_->changed(node_)) due_ = Deadline::at(base::now());
+    if (session_->changed(node_)) {
+      is_watched_ = false;
+      due_ = Deadline::after(looked_at_, between_looks);
+    }
     if (session_->descriptor() < 0) due_ = std::min(due_, Deadline::after(base::now(), retry));
     return std::exchange(heard_, std::nullopt);
   }
@@ -55,6 +74,8 @@ class SessionListener final : public Listener {
   std::string node_;
   std::string last_word_;
   Deadline due_;
+  bool is_watched_ = false;
+  Moment looked_at_{};
   std::optional<Notice> heard_;
 };
 
@@ -69,6 +90,7 @@ class SessionStore final : public LockStore {
     contender_.slot.node = claim.slot ? slot_node_of(contender_.places.slots, *claim.slot) : "";
     auto attempt = enter(*session_, claim, contender_, asked_at, limit);
     unheard_ = std::holds_alternative<Fault>(attempt);
+    if (std::holds_alternative<Queued>(attempt)) look_at_ = next_look();
     if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
     auto* granted = std::get_if<Granted>(&attempt);
     if (claim.outlives && granted != nullptr) hand_over(*granted, limit);
@@ -80,12 +102,17 @@ class SessionStore final : public LockStore {
     auto& predecessor = contender_.predecessor;
     if (contender_.stop) return notice();
     if (predecessor.state == State::none) return ClaimAgain{};
-    for (;;) {
+    for (int looks = 0;;) {
       News news;
-      const bool heard = session_->process(limit, [&] {
+      const bool heard = session_->process(limit.at_most(look_at_), [&] {
         news = take_news();
         return news.is_some() || session_->expired();
       });
+      if (!heard && !os::ended(limit)) {
+        look_at_ = next_look();
+        if (auto turn = look(claim, limit)) return *std::move(turn);
+        continue;
+      }
       if (!heard) return StillWaiting{};
       if (news.gone && predecessor.state == State::last) predecessor.state = State::gone;
       if (session_->expired()) return ClaimAgain{"the session has expired"};
@@ -102,7 +129,12 @@ class SessionStore final : public LockStore {
       // A holder's number is news for those behind it. Others have written a grant, or are to stop.
       const bool is_for_permit = claim.mode.kind == Mode::Kind::permits;
       if (news.gone || (news.written && is_for_permit)) return ClaimAgain{};
-      if (news.written && !watch_again(limit)) return ClaimAgain{};
+      if (!news.written) continue;
+      if (++looks > first_looks) {
+        const auto pause = Deadline::after(base::now(), between_looks);
+        (void)session_->process(limit.at_most(pause), [] { return false; });
+      }
+      if (!watch_again(limit)) return ClaimAgain{};
     }
   }
 
@@ -282,6 +314,34 @@ class SessionStore final : public LockStore {
       return node && *node;
     });
   }
+  /// At the nodes that we wait for, and at ours, in case that a watch is deaf.
+  std::optional<Turn> look(const Claim& claim, const CallLimit& limit) {
+    if (claim.mode.kind == Mode::Kind::permits) return ClaimAgain{};
+    auto& predecessor = contender_.predecessor;
+    Round round;
+    for (const auto& each : predecessor.paths) round.get(each);
+    const auto own = round.get(contender_.own.path);
+    std::optional<std::size_t> slot;
+    if (!contender_.slot.node.empty()) slot = round.get(contender_.slot.node);
+    const auto until = Deadline::after(base::now(), for_an_answer);
+    const auto answers = session_->ask(round, limit.at_most(until));
+    for (std::size_t i = 0; i < predecessor.paths.size(); ++i) {
+      if (!answers.nodes[i]) return std::nullopt;  // the next look may have an answer
+      if (*answers.nodes[i]) continue;
+      using State = Contender::Predecessor::State;
+      if (predecessor.state == State::last) predecessor.state = State::gone;
+      return ClaimAgain{};
+    }
+    if (const auto& node = answers.nodes[own]; node && !*node) {
+      return lost_place();
+    } else if (node) {
+      contender_.note_own(**node);
+    }
+    if (contender_.stop) return notice();
+    if (!slot) return std::nullopt;
+    const auto done = hear_of_slot(contender_, answers.nodes[*slot]);
+    return done && *done ? std::optional<Turn>{ClaimAgain{}} : std::nullopt;
+  }
   Turn lost_place() {
     contender_.predecessor = {};
     return ClaimAgain{};
@@ -300,6 +360,7 @@ class SessionStore final : public LockStore {
   std::shared_ptr<Session> session_;
   Contender contender_;
   bool unheard_ = false;  // the outcome of the last claim
+  Deadline look_at_ = Deadline::never();
 };
 
 }  // namespace

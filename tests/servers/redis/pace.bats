@@ -39,18 +39,18 @@ cut_waiter() {
 
 @test "a proxy that closes the connection at a blocking read: a waiter asks seldom, and says so" {
   cut_waiter cut BLPOP
-  assert_stderr_line "waiting for '$K': the server, or a proxy before it, ends each wait at once (the connection broke"
+  assert_stderr_line "waiting for '$K': each wait ends at once (the connection broke"
   assert_equal "$(grep -c 'ends each wait' <<<"$stderr")" 1
 }
 
 @test "a blocking read that is answered with nothing at once: a waiter asks seldom, and says so" {
   cut_waiter say 'BLPOP=*-1\r\n'
-  assert_stderr_line "ends each wait at once (a blocking read came back empty before its time)"
+  assert_stderr_line "each wait ends at once (a blocking read came back empty before its time)"
 }
 
 @test "a blocking read that is refused: a waiter asks seldom, and says so" {
   cut_waiter say 'BLPOP=-ERR unsupported command\r\n'
-  assert_stderr_line "ends each wait at once (the server says: ERR unsupported command)"
+  assert_stderr_line "each wait ends at once (the server says: ERR unsupported command)"
 }
 
 @test "a server that wakes a waiter without end is asked some times a second" {
@@ -119,7 +119,7 @@ cut_waiter() {
   finish waiter
   assert_success
   assert_output ran
-  assert_stderr_line 'ends each wait at once'
+  assert_stderr_line 'each wait ends at once'
   for number in 1 2 3; do
     kill "${PIDS[proxy$number]}"
     wait_until gone "${PIDS[proxy$number]}"
