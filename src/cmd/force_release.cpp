@@ -119,7 +119,7 @@ int execute(const ForceReleasePlan& plan) {
   if (std::any_of(report.holders.begin(), report.holders.end(), has_no_token)) {
     base::log::error(
         "the value of '{}' is empty or not a string, so it cannot be compared with what you saw; "
-        "nothing was done (a foreign client's lock: see TYPE in redis-cli)",
+        "nothing was done (a foreign client's lock: see it with redis-cli or etcdctl)",
         base::printable(plan.key.text()));
     return ExitCode::busy;
   }

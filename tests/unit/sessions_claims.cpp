@@ -733,6 +733,30 @@ TEST_CASE("a step's lock outlives its process, and others refresh, check and rel
   CHECK(report->runs.front().outcome.kind == RunOutcome::Kind::exited);
 }
 
+TEST_CASE("a step with a long TTL waits in a short session, and holds for all of the TTL") {
+  fake::NodeServer server;
+  std::vector<Ttl> sessions_opened;
+  const auto open = fake::opener(server);
+  Claim claim = claim_of(1);
+  claim.outlives = true;
+  claim.ttl = *Ttl::from(Millis{600'000});
+  auto step = sessions::open_store([&](Ttl ttl, const CallLimit& limit) {
+    sessions_opened.push_back(ttl);
+    return open(ttl, limit);
+  });
+  const auto attempt = step->try_acquire(claim, soon());
+  REQUIRE(std::holds_alternative<Granted>(attempt));
+  CHECK(std::get<Granted>(attempt).lease.ttl.length() == Millis{600'000});
+  REQUIRE(sessions_opened.size() == 1);
+  CHECK(sessions_opened.front().length() == Millis{30'000});
+  step.reset();
+  server.now_ms += 590'000;
+  const auto later = sessions::open_store(fake::opener(server));
+  CHECK(std::holds_alternative<StillOurs>(later->check(claim.name, claim.token, soon())));
+  server.now_ms += 20'000;
+  CHECK(std::holds_alternative<Elsewhere>(later->check(claim.name, claim.token, soon())));
+}
+
 TEST_CASE("a step's lock that nobody refreshes ends, and its run is lost") {
   fake::NodeServer server;
   Claim claim = claim_of(1);

@@ -112,7 +112,4 @@ class ClaimTry {
   bool is_new_ = false;       // our node was made by this try, which proves that the session lives
 };
 
-/// Our node is gone.
-Fault place_lost();
-
 }  // namespace store::sessions

@@ -32,6 +32,10 @@ Fault restless() {
   return {Fault::Kind::unavailable, "the lock's nodes change too fast"};
 }
 
+Fault place_lost() {
+  return {Fault::Kind::unavailable, "our place in the line was taken away"};
+}
+
 Result<std::optional<Node>> get(Session& session, const std::string& path, Watch watch,
                                 const CallLimit& limit) {
   Round round;

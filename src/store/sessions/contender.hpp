@@ -85,6 +85,8 @@ struct Contender {
 inline constexpr int most_tries = 4;
 /// After so many.
 Fault restless();
+/// Our node is gone.
+Fault place_lost();
 
 /// Takes what was read of the slot that we wait for. Whether it is done.
 Result<bool> hear_of_slot(Contender& contender, const Result<std::optional<Node>>& seen);

@@ -13,10 +13,6 @@ constexpr Millis to_choose_a_number{2'000};
 
 }  // namespace
 
-Fault place_lost() {
-  return {Fault::Kind::unavailable, "our place in the line was taken away"};
-}
-
 Attempt ClaimTry::take_permit(const LockQueue& queue, std::size_t at) {
   Round round;
   for (std::size_t i = 0; i < at; ++i) round.get(path_of(queue[i]), Watch::yes);

@@ -53,6 +53,11 @@ Result<std::vector<std::optional<Node>>> read_all(Session& session,
 
 Holder holder_of(const Node& node, std::size_t holders) {
   const NodeText text = text_in(node.text);
+  if (text.token.text().empty()) {  // of etcdctl(1), say
+    Holder foreign{Holder::Kind::foreign, "", std::nullopt, std::nullopt};
+    foreign.others = holders - 1;
+    return foreign;
+  }
   const auto kind = text.is_kept ? Holder::Kind::kept : Holder::Kind::holder;
   // A waiter writes its node when it takes the lock. Others write into it later.
   const bool is_grant_last = !text.stop && !text.is_step && !text.is_kept;

@@ -84,7 +84,7 @@ class SessionStore final : public LockStore {
   explicit SessionStore(OpenSession open) : open_{std::move(open)} {}
 
   Attempt try_acquire(const Claim& claim, const CallLimit& limit) override {
-    if (auto there = connect(claim.ttl, limit); !there) return std::move(there).error();
+    if (auto there = connect(session_for(claim), limit); !there) return std::move(there).error();
     const Moment asked_at = base::now();  // a first server that hangs costs nothing of the lease
     contender_.places = session_->places_of(claim.name);
     contender_.slot.node = claim.slot ? slot_node_of(contender_.places.slots, *claim.slot) : "";
@@ -93,7 +93,7 @@ class SessionStore final : public LockStore {
     if (std::holds_alternative<Queued>(attempt)) look_at_ = next_look();
     if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
     auto* granted = std::get_if<Granted>(&attempt);
-    if (claim.outlives && granted != nullptr) hand_over(*granted, limit);
+    if (claim.outlives && granted != nullptr) return hand_over(std::move(*granted), claim, limit);
     return attempt;
   }
 
@@ -233,17 +233,29 @@ class SessionStore final : public LockStore {
     return base::Done{};
   }
 
-  /// From now on other processes keep the lock. Its lease may have begun long before the end of a
-  /// wait.
-  void hand_over(Granted& granted, const CallLimit& limit) {
-    const Moment asked_at = base::now();
+  /// A step that dies while it waits blocks those behind it until its session ends: not for as long
+  /// as the lock that it wants.
+  static Ttl session_for(const Claim& claim) {
+    constexpr Millis longest{30'000};
+    return claim.outlives && claim.ttl.length() > longest ? *Ttl::from(longest) : claim.ttl;
+  }
+
+  /// From now on other processes keep the lock: for the whole TTL from now on, whenever the session
+  /// began and however long it lasts.
+  Attempt hand_over(Granted granted, const Claim& claim, const CallLimit& limit) {
     const bool has_waited = contender_.past.is_admitted;
-    const auto kept = has_waited ? session_->keep(contender_.own.path, limit) : Result<bool>{false};
-    if (kept && *kept) {
-      granted.lease.asked_at = asked_at;
-      granted.lease.valid_until = validity(asked_at, granted.lease.ttl);
+    if (!has_waited && session_for(claim).length() == claim.ttl.length()) {
+      session_->give_away();
+      return granted;
     }
-    session_->give_away();
+    auto renewal = renew_step(claim.name, claim.token, claim.ttl, limit);
+    if (auto* fault = std::get_if<Fault>(&renewal)) return after_silence(std::move(*fault), limit);
+    if (std::holds_alternative<NotOurs>(renewal)) return place_lost();
+    const auto& renewed = std::get<Renewed>(renewal);
+    granted.lease.ttl = claim.ttl;
+    granted.lease.valid_until = renewed.valid_until;
+    granted.lease.asked_at = renewed.asked_at;
+    return granted;
   }
 
   // ---- a hold that another process began ----

@@ -140,7 +140,7 @@ class Client final : public sessions::Session {
   /// Creates the nodes that are known to be missing above `path`, without waiting for it.
   void send_way_to(const std::string& path);
   /// Creates those that were missing after all. False: it may not, or cannot.
-  bool make_way_to(const std::string& path, const CallLimit& limit);
+  Result<bool> make_way_to(const std::string& path, const CallLimit& limit);
 
   // ---- the connection (client.cpp) ----
 

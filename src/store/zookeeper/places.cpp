@@ -79,17 +79,19 @@ void Client::send_way_to(const std::string& path) {
   }
 }
 
-bool Client::make_way_to(const std::string& path, const CallLimit& limit) {
-  const auto nodes = way_to(path);
-  return std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+Result<bool> Client::make_way_to(const std::string& path, const CallLimit& limit) {
+  for (const auto& node : way_to(path)) {
     const bool is_above = node.size() <= base_.size();
-    if (!ready(limit)) return false;
+    if (auto there = ready(limit); !there) return std::move(there).error();
     const auto made =
         await(send_create(node, "", is_above ? ZOO_PERSISTENT : ZOO_CONTAINER), limit);
-    // Another client may have created it; above the locks we may lack the right, and not need it.
-    return made || made.error().kind == sessions::Error::Kind::node_exists ||
-           (is_above && made.error().fault.kind == Fault::Kind::denied);
-  });
+    if (made || made.error().kind == sessions::Error::Kind::node_exists) continue;
+    const Fault& fault = made.error().fault;
+    if (fault.kind == Fault::Kind::silent) return fault;
+    // Above the locks we may lack the right, and not need it.
+    if (!is_above || fault.kind != Fault::Kind::denied) return false;
+  }
+  return true;
 }
 
 }  // namespace store::zookeeper

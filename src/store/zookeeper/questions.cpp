@@ -327,7 +327,11 @@ sessions::Answers Client::ask(const Round& round, const CallLimit& limit) {
     const Rejected& rejected = answers.change.error();
     if (rejected.error.kind != Error::Kind::no_such_node || !rejected.at) break;
     const auto& step = round.change.steps[*rejected.at];
-    if (!creates(step.kind) || !make_way_to(step.path, limit)) break;
+    if (!creates(step.kind)) break;
+    const auto way = make_way_to(step.path, limit);
+    // A lost answer is no refusal: the next try makes the rest of the way.
+    if (!way) answers.change = Rejected{{Error::Kind::other, way.error()}, std::nullopt};
+    if (!way || !*way) break;
     answers = ask_once(round, limit);
   }
   return answers;

@@ -40,7 +40,7 @@ cut_waiter() {
 @test "a proxy that closes the connection at a blocking read: a waiter asks seldom, and says so" {
   cut_waiter cut BLPOP
   assert_stderr_line "waiting for '$K': each wait ends at once (the connection broke"
-  assert_equal "$(grep -c 'ends each wait' <<<"$stderr")" 1
+  assert_equal "$(grep -c 'each wait ends' <<<"$stderr")" 1
 }
 
 @test "a blocking read that is answered with nothing at once: a waiter asks seldom, and says so" {
