@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "os/host.hpp"
 #include "store/rules/waiting.hpp"
 #include "store/sessions/contender.hpp"
 #include "store/sessions/report.hpp"
@@ -20,10 +19,12 @@ constexpr Millis listening{30'000};
 constexpr Millis between_looks{100};
 constexpr int first_looks = 3;
 
-/// A waiter's next look at what it waits for; not all at once.
-Deadline next_look() {
-  constexpr auto longest = rules::heartbeat.count();
-  return Deadline::after(base::now(), Millis{os::random_between(longest * 3 / 4, longest)});
+/// A waiter's next look at what it waits for. Not all at once: each has an interval of its own.
+Deadline next_look(const Token& token) {
+  constexpr auto spread = static_cast<unsigned>(rules::heartbeat.count() / 4);
+  unsigned number = 0;
+  for (const char each : nonce_of(token)) number = number * 31 + static_cast<unsigned char>(each);
+  return Deadline::after(base::now(), rules::heartbeat - Millis{number % spread});
 }
 
 /// Hears what happens to a holder's node. Shares the session with the store, and its thread.
@@ -90,7 +91,7 @@ class SessionStore final : public LockStore {
     contender_.slot.node = claim.slot ? slot_node_of(contender_.places.slots, *claim.slot) : "";
     auto attempt = enter(*session_, claim, contender_, asked_at, limit);
     unheard_ = std::holds_alternative<Fault>(attempt);
-    if (std::holds_alternative<Queued>(attempt)) look_at_ = next_look();
+    if (std::holds_alternative<Queued>(attempt)) look_at_ = next_look(claim.token);
     if (auto* fault = std::get_if<Fault>(&attempt)) return after_silence(std::move(*fault), limit);
     auto* granted = std::get_if<Granted>(&attempt);
     if (claim.outlives && granted != nullptr) return hand_over(std::move(*granted), claim, limit);
@@ -109,7 +110,7 @@ class SessionStore final : public LockStore {
         return news.is_some() || session_->expired();
       });
       if (!heard && !os::ended(limit)) {
-        look_at_ = next_look();
+        look_at_ = next_look(claim.token);
         if (auto turn = look(claim, limit)) return *std::move(turn);
         continue;
       }
