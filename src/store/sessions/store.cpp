@@ -345,11 +345,9 @@ class SessionStore final : public LockStore {
       if (predecessor.state == State::last) predecessor.state = State::gone;
       return ClaimAgain{};
     }
-    if (const auto& node = answers.nodes[own]; node && !*node) {
-      return lost_place();
-    } else if (node) {
-      contender_.note_own(**node);
-    }
+    const auto& own_node = answers.nodes[own];
+    if (own_node && !*own_node) return lost_place();
+    if (own_node) contender_.note_own(**own_node);
     if (contender_.stop) return notice();
     if (!slot) return std::nullopt;
     const auto done = hear_of_slot(contender_, answers.nodes[*slot]);
