@@ -16,8 +16,8 @@ using rules::Own;
 constexpr Millis reconnect{1'000};
 // The interval at which a holder checks for missed letters: a connection may die unnoticed.
 constexpr Millis listening{30'000};
-// A sign of life takes two statements, because others have changed the record since the last one: in
-// such intervals, less than one statement in ten seconds. The queue passes over a dead waiter as
+// A sign of life takes two statements, because others have changed the record since the last one:
+// in such intervals, less than one statement in ten seconds. The queue passes over a dead waiter as
 // soon as its turn comes.
 constexpr rules::Pace pace{Millis{28'000}, Millis{70'000}};
 // Where posts do not arrive, waiters poll: the first one soon, others when their turn may be near.

@@ -187,7 +187,8 @@ Entered Entering::grant() {
     // The lease may end before the holder's that they saw, or before the reservation that the new
     // first waiter may have been told of.
     const Millis ttl = claim_.ttl.length();
-    if (was_told && ttl < request_.pace.heartbeat) turns_.tell_lookers(ttl < confirm_within ? 0 : 1);
+    if (was_told && ttl < request_.pace.heartbeat)
+      turns_.tell_lookers(ttl < confirm_within ? 0 : 1);
   }
   // A grant whose answer was lost, and that has expired.
   if (request_.tried > Millis{0})
