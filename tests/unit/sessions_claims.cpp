@@ -573,6 +573,34 @@ TEST_CASE("where watches tell nothing, a waiter looks by itself") {
   CHECK(std::holds_alternative<Granted>(first->try_acquire(claim_of(2), soon())));
 }
 
+TEST_CASE("another recipe's node is waited for whatever the mode, and not written to") {
+  for (const std::string text : {"", "192.168.0.1"}) {
+    fake::NodeServer server;
+    fake::Session other{server};
+    sessions::Round round;
+    round.change.create(sessions::Transaction::Kind::queue, "/locks/k/lock-", text);
+    const auto made = other.ask(round, soon()).change;
+    REQUIRE(made);
+    const std::string node = made->made.front().path;
+    Claim claim = claim_of(1);
+    claim.mode = {Mode::Kind::permits, 2};
+    claim.supersede = "superseded by c1";
+    const auto store = sessions::open_store(fake::opener(server));
+    const auto attempt = store->try_acquire(claim, soon());
+    REQUIRE(std::holds_alternative<Queued>(attempt));
+    const auto& holder = std::get<Queued>(attempt).holder;
+    REQUIRE(holder);
+    CHECK(holder->token == text);
+    CHECK((holder->kind == Holder::Kind::foreign) == text.empty());
+    CHECK(server.nodes.at(node).node.text == text);
+    sessions::Round removal;
+    removal.change.erase(node);
+    CHECK(other.ask(removal, soon()).change);
+    CHECK(std::holds_alternative<ClaimAgain>(store->await_turn(claim, at_once())));
+    CHECK(std::holds_alternative<Granted>(store->try_acquire(claim, soon())));
+  }
+}
+
 TEST_CASE("force-release of several holders hears of each one's end") {
   fake::NodeServer server;
   std::vector<std::unique_ptr<LockStore>> stores;

@@ -94,6 +94,8 @@ Result<std::optional<ModeConflict>> ClaimTry::conflict(const LockQueue& queue, s
   if (!node) return node.error();
   if (!*node) return std::optional<ModeConflict>{};  // gone in between
   const auto text = text_in((*node)->text);
+  // Of another recipe: it knows no modes, and is waited for.
+  if (!text.token.parts()) return std::optional<ModeConflict>{};
   return std::optional{ModeConflict{mode_of(queue.front(), text), text.token}};
 }
 

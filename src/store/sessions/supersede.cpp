@@ -73,6 +73,7 @@ Result<std::optional<ClaimTry::Dismissal>> ClaimTry::dismissal_of(const LockQueu
       continue;
     }
     NodeText text = text_in(node->text);
+    if (!text.token.parts()) continue;  // of another recipe, whose node means nothing to us
     const bool may_hold = places[i] < holders;
     const bool is_removed = text.waits && !may_hold;
     const bool is_spared = claim_.spare_holders && may_hold && !text.waits;
