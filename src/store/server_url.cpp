@@ -66,7 +66,8 @@ std::string_view scheme_of(std::string_view url) {
 }
 
 std::string stripped(std::string_view url) {
-  if (url.starts_with("file:")) return std::string{url};  // has no password
+  // A path alone has no password.
+  if (url.starts_with("file:") && url.find_first_of("@?") == url.npos) return std::string{url};
   const auto scheme = scheme_of(url);
   auto rest = url.substr(scheme.size());
   const auto mark = std::min(rest.find('?'), rest.size());
