@@ -182,9 +182,9 @@ Release leave(Session& session, Contender& contender, const Token& token, const 
     if (rejected.at == node) {
       if (rejected.error.kind != Error::Kind::no_such_node) return rejected.error.fault;
       contender.own.path.clear();
-      // force-release has recorded the reason; a run without an end counts as lost.
       // If we asked twice, it may have been the first question that removed it.
       if (answers.is_repeated) return Released{};
+      // force-release has recorded the reason; a run without an end counts as lost.
       if (parting.end) return NotOurs{"its node is gone"};
       had_gone = true;
     } else if (rejected.at == run) {
