@@ -30,6 +30,7 @@ struct Server {
   Fence fence = 0;
   rules::SlotState slot{};
   std::map<std::string, int> asked{};
+  std::string loses{};  // it does what this question asks for, and its answer is lost
 
   void forget() {
     slot = {};
@@ -143,7 +144,9 @@ class Node final : public QuorumNode {
         case Server::State::refusing: return Fault{Fault::Kind::unreachable, "refused"};
         case Server::State::denying: return Fault{Fault::Kind::denied, "no permission"};
         case Server::State::up:
-          if (arrives.passed(base::now())) return act();
+          if (!arrives.passed(base::now())) break;
+          if (server_.loses != question) return act();
+          (void)act();
           break;
         case Server::State::silent: break;
       }

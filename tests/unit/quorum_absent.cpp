@@ -106,6 +106,25 @@ TEST_CASE("a server that is healed has the fence of the grant, not a lower one")
   CHECK(next->fence > lease->fence);
 }
 
+TEST_CASE("a server that is healed has the fence of the grant, whichever answer of it is lost") {
+  for (const char* lost : {"acquire", "raise"}) {
+    CAPTURE(lost);
+    Fleet fleet{3};
+    fleet.servers[0].clock = fleet.servers[2].clock = 9'000;
+    const auto store = fleet.open();
+    const auto lease = leased(store->try_acquire(claim_of("one"), within(2'000)));
+    REQUIRE(lease);
+    fleet.servers[1].forget();
+    fleet.servers[1].loses = lost;
+    CHECK(std::holds_alternative<Renewed>(store->renew(key, lease->token, ttl, within(2'000))));
+    CHECK(fleet.servers[1].owner == lease->token);
+    fleet.servers[1].loses.clear();
+    fleet.servers[1].fence = 400;  // its own number, in case that the answer alone was lost
+    CHECK(std::holds_alternative<Renewed>(store->renew(key, lease->token, ttl, within(2'000))));
+    CHECK(fleet.servers[1].fence == lease->fence);
+  }
+}
+
 TEST_CASE(
     "a server that granted too late to be heard takes the fence over with the first refresh") {
   Fleet fleet{3};

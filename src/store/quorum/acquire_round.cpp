@@ -36,6 +36,11 @@ std::vector<std::size_t> without(std::vector<std::size_t> all,
   return all;
 }
 
+template <class Answer>
+bool heard(const std::optional<Answer>& answer) {
+  return answer && !std::holds_alternative<Fault>(*answer);
+}
+
 /// How long to wait for a node that must withdraw a claim.
 enum class Patience {
   /// No longer than the same client's next try waits anyway.
@@ -73,8 +78,7 @@ std::vector<std::size_t> take_back(Nodes& nodes, const std::vector<std::size_t>&
   const auto& answers = fan_out.end();
   std::vector<std::size_t> unheard;
   for (const auto node : from) {
-    const bool heard = answers[node] && !std::holds_alternative<Fault>(*answers[node]);
-    if (!heard) unheard.push_back(node);
+    if (!heard(answers[node])) unheard.push_back(node);
   }
   return unheard;
 }
@@ -84,11 +88,17 @@ bool agree_on_the_run(const Lease& one, const Lease& other) {
   return rules::number_of(one) == rules::number_of(other);
 }
 
-/// Returns the nodes that have the lease's fence after this: those with that grant, and those with
-/// a lower number that adopt it. Waits until `enough` have it, then a while for the others.
-std::vector<std::size_t> confirm(Nodes& nodes, const Claim& claim, const Lease& lease,
-                                 const Answers<Attempt>& grants, std::size_t enough,
-                                 const CallLimit& limit) {
+struct Confirmed {
+  /// They have the lease's fence: those with that grant, and those with a lower number that adopted
+  /// it.
+  std::vector<std::size_t> nodes;
+  /// They were told of it, and did not answer.
+  std::vector<std::size_t> unheard;
+};
+
+/// Waits until `enough` have the lease's fence, then a while for the others.
+Confirmed confirm(Nodes& nodes, const Claim& claim, const Lease& lease,
+                  const Answers<Attempt>& grants, std::size_t enough, const CallLimit& limit) {
   std::vector<std::size_t> confirmed;
   std::vector<std::size_t> told;
   for (const auto node : nodes.all()) {
@@ -108,10 +118,12 @@ std::vector<std::size_t> confirm(Nodes& nodes, const Claim& claim, const Lease& 
   // These nodes answered a moment ago, so they will answer again.
   fan_out.linger(Deadline::after(base::now(), LastCall::longest));
   const auto& answers = fan_out.end();
+  std::vector<std::size_t> unheard;
   for (const auto node : told) {
     if (given<Renewed>(answers[node]) != nullptr) confirmed.push_back(node);
+    if (!heard(answers[node])) unheard.push_back(node);
   }
-  return confirmed;
+  return {std::move(confirmed), std::move(unheard)};
 }
 
 enum class Servers { one, two, unclear };
@@ -197,15 +209,15 @@ Attempt enter(LockStore& node, const Claim& claim, const CallLimit& limit) {
   return node.try_acquire(claim, limit);
 }
 
-void raise(Nodes& nodes, const Claim& claim, const Lease& lease,
-           const std::vector<std::size_t>& lower, const CallLimit& limit) {
+std::vector<std::size_t> raise(Nodes& nodes, const Claim& claim, const Lease& lease,
+                               const std::vector<std::size_t>& lower, const CallLimit& limit) {
   Answers<Attempt> grants(nodes.size());
   for (const auto node : lower) {
     Lease there = lease;
     there.fence = 0;
     grants[node] = Granted{std::move(there)};
   }
-  (void)confirm(nodes, claim, lease, grants, 0, limit);
+  return confirm(nodes, claim, lease, grants, 0, limit).unheard;
 }
 
 std::vector<std::size_t> give_back(Nodes& nodes, const std::vector<std::size_t>& granted,
@@ -253,7 +265,7 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   }
   // The late nodes answer in the meantime.
   auto confirmed =
-      lease ? confirm(nodes, alone, *lease, first, most, limit) : std::vector<std::size_t>{};
+      lease ? confirm(nodes, alone, *lease, first, most, limit).nodes : std::vector<std::size_t>{};
   const bool waits = claim.on_busy == OnBusy::queue;
   using Question = Nodes::Question;
   const auto until =
@@ -271,7 +283,7 @@ AcquireRound acquire_round(Nodes& nodes, const std::vector<std::size_t>& asked, 
   const bool done = slot_done(answers).has_value();
   if (confirmed.size() >= most && !done) {
     // A majority asked later may consist of these nodes.
-    for (const auto node : confirm(nodes, alone, *lease, since(first, answers), 0, limit)) {
+    for (const auto node : confirm(nodes, alone, *lease, since(first, answers), 0, limit).nodes) {
       confirmed.push_back(node);
     }
     if (count<Granted>(answers) < nodes.size()) {

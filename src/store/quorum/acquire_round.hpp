@@ -28,9 +28,9 @@ std::vector<std::size_t> give_back(Nodes& nodes, const std::vector<std::size_t>&
                                    const Claim& claim, const CallLimit& limit);
 
 /// Raises lower fences on these nodes to the lease's, and reports the run for the claim's slot to
-/// them.
-void raise(Nodes& nodes, const Claim& claim, const Lease& lease,
-           const std::vector<std::size_t>& lower, const CallLimit& limit);
+/// them. Returns the nodes that did not answer.
+std::vector<std::size_t> raise(Nodes& nodes, const Claim& claim, const Lease& lease,
+                               const std::vector<std::size_t>& lower, const CallLimit& limit);
 
 /// Withdraws the claim from all nodes and their queues; waits a while for late ones.
 void take_back(Nodes& nodes, const Claim& claim, const CallLimit& limit);

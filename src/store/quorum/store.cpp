@@ -1,6 +1,7 @@
 #include "store/quorum/quorum.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "os/host.hpp"
 #include "os/poll.hpp"
@@ -286,7 +287,7 @@ class QuorumStore final : public LockStore {
     lease_ = granted->lease;
     granted_ = claim;
     released_.clear();
-    unconfirmed_ = round.unconfirmed;
+    unconfirmed_ = {round.unconfirmed.begin(), round.unconfirmed.end()};
   }
 
   /// These nodes may at any time process the end of the claim with the last token.
@@ -330,6 +331,10 @@ class QuorumStore final : public LockStore {
     for (const auto node : without) {
       if (given<Granted>(healed[node]) != nullptr) lower.push_back(node);
     }
+    // A late one has its own number as well, and the next refresh finds nothing to heal there.
+    if (is_last_grant(claim.name, claim.token)) {
+      unconfirmed_.insert(without.begin(), without.end());
+    }
     if (!fence) return;
     const auto now = base::now();
     Lease lease{claim.name, claim.token, claim.ttl, validity(now, claim.ttl), *fence, now};
@@ -340,9 +345,12 @@ class QuorumStore final : public LockStore {
       lease.attempt = lease_->attempt;
       lease.failures = lease_->failures;
     }
-    raise(nodes_, claim, lease, lower, limit);
-    // A node with a higher number keeps it.
-    for (const auto node : lower) std::erase(unconfirmed_, node);
+    const auto unheard = raise(nodes_, claim, lease, lower, limit);
+    // One that answered has it, or keeps a higher number.
+    for (const auto node : lower) {
+      const bool answered = std::find(unheard.begin(), unheard.end(), node) == unheard.end();
+      if (answered) unconfirmed_.erase(node);
+    }
   }
 
   [[nodiscard]] bool is_last_grant(const LockName& name, const Token& token) const {
@@ -363,11 +371,11 @@ class QuorumStore final : public LockStore {
   Nodes nodes_;
   TriedToken token_;
   QueueWait queue_wait_;
-  std::vector<std::size_t> settled_;      // nodes that may be asked with it
-  std::optional<Lease> lease_;            // of the last grant
-  std::optional<Claim> granted_;          // the granted claim
-  std::vector<std::size_t> unconfirmed_;  // nodes that may have a lower fence for it
-  std::vector<std::size_t> released_;     // nodes that have released it
+  std::vector<std::size_t> settled_;   // nodes that may be asked with it
+  std::optional<Lease> lease_;         // of the last grant
+  std::optional<Claim> granted_;       // the granted claim
+  std::set<std::size_t> unconfirmed_;  // nodes that may have a lower fence for it
+  std::vector<std::size_t> released_;  // nodes that have released it
 };
 
 }  // namespace
