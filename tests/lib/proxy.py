@@ -10,6 +10,7 @@ Modes (one line each; `mode ...` in the log says that it is on):
   delay MS              every answer comes MS later
   stall                 forward nothing and lose nothing until the next `pass`
   drop-reply [TEXT]     the next answer (to a request that contains TEXT) is lost and its connection closed
+  drop-nth N            the Nth answer from now on is lost and its connection closed
   swallow-reply [TEXT]  the next answer is lost, the connection stays open and silent
   drop-request [TEXT]   the next request is lost before the server sees it, its connection closed
   cut TEXT              each request that contains TEXT is lost, its connection closed, until the next mode
@@ -36,6 +37,7 @@ class Proxy:
         self.listen_at = listen
         self.server_at = server
         self.log_file = open(log, "a", buffering=1, encoding="utf-8")
+        self.replies_left = 0  # until one is lost, for drop-nth
         self.gate = asyncio.Event()
         self.gate.set()
         self.delay = 0.0
@@ -113,7 +115,8 @@ class Proxy:
     async def replies(self, number, pair, reader):
         while data := await read(reader):
             self.log(f"reply {number} {show(data)}")
-            if self.strikes("drop-reply", pair["asked"]):
+            self.replies_left -= 1
+            if self.replies_left == 0 or self.strikes("drop-reply", pair["asked"]):
                 self.log(f"dropped reply {number}")
                 return
             if self.strikes("swallow-reply", pair["asked"]):
@@ -150,6 +153,7 @@ class Proxy:
         self.delay = 0.0
         self.fault = None
         self.rule = None
+        self.replies_left = int(rest) if mode == "drop-nth" else 0
         if mode == "stall":
             self.gate.clear()
         else:
@@ -166,7 +170,7 @@ class Proxy:
                 pair["forgotten"] = True
         elif mode == "refuse":
             self.close_door()
-        elif mode not in ("pass", "stall", "reset"):
+        elif mode not in ("pass", "stall", "reset", "drop-nth"):
             self.log(f"unknown {line}")
             return
         if mode in ("reset", "refuse"):

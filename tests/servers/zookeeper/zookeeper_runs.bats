@@ -195,6 +195,19 @@ node_count() { four_letters "$ZK_PORT" srvr | sed -n 's/^Node count: //p'; }
   stop_proxy
 }
 
+@test "the first run of a key is remembered, whichever answer is lost on the way" {
+  local nth
+  start_zookeeper_proxy
+  for nth in {1..14}; do
+    proxy drop-nth "$nth"
+    attempt -S "$PROXIED" -k "$K$nth" -w 20s -- true
+    assert_success
+    assert_equal "$(K=$K$nth outcomes)" 'exited 0'
+  done
+  (($(grep -c 'dropped reply' "$T/proxy.log") >= 8))
+  stop_proxy
+}
+
 @test "a release whose answer was lost has told how the run ended" {
   start_zookeeper_proxy
   hold holder -S "$PROXIED" -k "$K"
