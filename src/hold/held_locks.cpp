@@ -85,17 +85,17 @@ Deadline HeldLocks::due() const {
   return earliest;
 }
 
-News HeldLocks::refresh(int interrupt) {
-  return refresh(
-      *std::min_element(locks_.begin(), locks_.end(),
-                        [](const Lock& one, const Lock& other) { return one.due() < other.due(); }),
-      interrupt);
+News HeldLocks::refresh(int interrupt, Deadline at_most) {
+  Lock& first = *std::min_element(
+      locks_.begin(), locks_.end(),
+      [](const Lock& one, const Lock& other) { return one.due() < other.due(); });
+  const auto until = Deadline::after(base::now(), first.pace.answer_time());
+  return refresh(first, {std::min(until, at_most), interrupt});
 }
 
-News HeldLocks::refresh(Lock& lock, int interrupt) const {
-  const auto until = Deadline::after(base::now(), lock.pace.answer_time());
+News HeldLocks::refresh(Lock& lock, const os::CallLimit& limit) const {
   return base::match(
-      lock.held.renew({until, interrupt}),
+      lock.held.renew(limit),
       [&](const store::Renewed&) -> News {
         lock.pace.succeeded(lock.held.lease().asked_at);
         lock.listen_again |= std::exchange(lock.disturbed, false);

@@ -46,6 +46,8 @@ class Held {
   }
   /// Spends it without a release: the lock is lost for certain, or left to another process.
   void give_up() { spent_ = std::move(store_); }
+  /// Once it is spent.
+  std::unique_ptr<store::LockStore> connection_after_use() && { return std::move(spent_); }
 
  private:
   [[nodiscard]] store::LockStore& connection() { return store_ ? *store_ : *spent_; }
@@ -141,9 +143,10 @@ class HeldLocks {
   /// The earliest end of all leases but those of lost locks; never() if there are none.
   [[nodiscard]] store::Deadline valid_until() const;
 
-  /// When refresh() is due. It refreshes one lock, the one that is due first.
+  /// When refresh() is due. It refreshes one lock, the one that is due first, and takes no longer
+  /// than until `at_most`.
   [[nodiscard]] store::Deadline due() const;
-  News refresh(int interrupt);
+  News refresh(int interrupt, store::Deadline at_most = store::Deadline::never());
 
   /// When listen() is due, which connects and subscribes as needed. There is no listener before its
   /// first call.
@@ -178,7 +181,7 @@ class HeldLocks {
     }
     [[nodiscard]] store::Deadline listen_due() const;
   };
-  News refresh(Lock& lock, int interrupt) const;
+  News refresh(Lock& lock, const os::CallLimit& limit) const;
   static News lose(Lock& lock, std::string why);
 
   std::vector<Lock> locks_;

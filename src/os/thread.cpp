@@ -4,6 +4,8 @@
 #include <exception>
 #include <memory>
 
+#include "base/log.hpp"
+
 namespace os {
 namespace {
 
@@ -11,18 +13,22 @@ namespace {
 // only touched pages take memory.
 constexpr std::size_t stack_size = std::size_t{512} * 1024;
 
-using Body = std::function<void()>;
+struct Start {
+  std::function<void()> body;
+  base::log::Sink* sink;
+};
 
-void* run(void* body) noexcept {
-  const std::unique_ptr<Body> owned{static_cast<Body*>(body)};
-  (*owned)();
+void* run(void* start) noexcept {
+  const std::unique_ptr<Start> owned{static_cast<Start*>(start)};
+  const base::log::ScopedSink scope{owned->sink};
+  owned->body();
   return nullptr;
 }
 
 }  // namespace
 
-Result<Thread> Thread::start(Body body) {
-  auto owned = std::make_unique<Body>(std::move(body));
+Result<Thread> Thread::start(std::function<void()> body) {
+  auto owned = std::make_unique<Start>(Start{std::move(body), base::log::sink()});
   pthread_attr_t attributes;
   pthread_t thread{};
   int error = ::pthread_attr_init(&attributes);

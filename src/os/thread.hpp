@@ -16,7 +16,8 @@ namespace os {
 class Thread {
  public:
   Thread() = default;
-  /// Runs `body`, which must not throw, or returns why the system refuses a thread.
+  /// Runs `body`, which must not throw, or returns why the system refuses a thread. The new thread
+  /// logs where the calling one does.
   static Result<Thread> start(std::function<void()> body);
   Thread(Thread&& other) noexcept
       : thread_{other.thread_}, joinable_{std::exchange(other.joinable_, false)} {}

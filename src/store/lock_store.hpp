@@ -58,6 +58,10 @@ class LockStore {
   /// Whether `token` holds the lock, and until when at least. Changes nothing.
   virtual Standing check(const LockName& name, const Token& token, const CallLimit& limit) = 0;
 
+  /// Forgets the last claim and its lease, so that another lock may use the connection. False: it
+  /// cannot, and is to be closed.
+  virtual bool start_over() { return false; }
+
   /// nullptr if holders learn of a loss in another way (e.g. by their session).
   virtual std::unique_ptr<Listener> listener(const LockName& name, const Token& token) = 0;
   /// Tells the sender of the notice that our job has stopped.

@@ -177,6 +177,16 @@ class RedisStore final : public QuorumNode {
     return Renewed{lease.valid_until, lease.asked_at};
   }
 
+  bool start_over() override {
+    wait_.unblock();
+    sync_replicas_ = 0;
+    confirmed_at_.clear();
+    ticket_.clear();
+    lost_try_.reset();
+    queued_ = {};
+    return true;
+  }
+
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
     return open_listener(server_, LockKeys{name}.mailbox + token.text());
   }

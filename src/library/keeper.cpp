@@ -1,0 +1,238 @@
+#include "library/keeper.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <tuple>
+
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "base/text.hpp"
+#include "os/poll.hpp"
+
+namespace library {
+
+using store::Deadline;
+using store::Millis;
+
+namespace {
+
+// A lock that is held for longer is worth a connection for notices.
+constexpr Millis worth_listening{1'000};
+// The least time for a refresh that has failed before, however soon another one is due.
+constexpr Millis least_try{25};
+// If no descriptor is left, somebody may be about to close some.
+constexpr Millis retry_without_resources{200};
+
+// Which keeper's thread this is.
+thread_local const Keeper* own_keeper = nullptr;
+
+}  // namespace
+
+// ---- locks that are held ----
+
+Kept::Kept(hold::HeldLocks locks, Terms terms)
+    : locks_{std::move(locks)},
+      listen_at_{Deadline::after(base::now(), worth_listening)},
+      terms_{std::move(terms)},
+      valid_until_{locks_.valid_until().moment()} {}
+
+std::optional<rlock::Loss> Kept::loss() const {
+  const std::lock_guard guard{mutex_};
+  return loss_;
+}
+
+int Kept::descriptor() const {
+  const std::lock_guard guard{mutex_};
+  if (!told_) {
+    try {
+      told_ = std::make_unique<os::Mailbox<Told>>();
+      if (loss_) told_->post({});
+    } catch (const std::system_error&) {
+      return -1;
+    }
+  }
+  return told_->descriptor();
+}
+
+Deadline Kept::listen_due() const {
+  return std::max(listen_at_, locks_.listen_due());
+}
+
+Deadline Kept::unsafe_from() const {
+  if (lost_.stop_requested()) return Deadline::never();
+  return locks_.valid_until().earlier_by(terms_.grace);
+}
+
+Deadline Kept::due() const {
+  return std::min({locks_.due(), listen_due(), unsafe_from()});
+}
+
+void Kept::note(const hold::News& news) {
+  const auto named = [](const store::LockName& name) { return base::printable(name.text()); };
+  base::match(
+      news,
+      [&](const hold::Extended& extended) {
+        if (!is_over_) valid_until_ = extended.valid_until.moment();
+        in_trouble_ = false;
+      },
+      [&](const hold::Trouble&) { in_trouble_ = true; },
+      [&](const hold::Lost& lost) {
+        lose({rlock::Loss::Kind::gone,
+              fmt::format("lost the lock '{}': {}", named(lost.name), lost.why)});
+      },
+      [&](const hold::AskedToStop& asked) {
+        lose({rlock::Loss::Kind::cancelled,
+              fmt::format("asked to release '{}': {}", named(asked.name), asked.why)});
+      });
+}
+
+void Kept::lose(rlock::Loss loss) {
+  {
+    const std::lock_guard guard{mutex_};
+    if (loss_) return;
+    loss_ = loss;
+    if (told_) told_->post({});
+  }
+  is_over_ = loss.kind != rlock::Loss::Kind::cancelled;
+  if (is_over_) valid_until_ = store::Moment{};
+  base::log::Event{"lost"}.notice("{}", loss.text);
+  if (terms_.on_lost) terms_.on_lost(loss);
+  lost_.request_stop();
+}
+
+// ---- the thread ----
+
+Keeper::~Keeper() {
+  {
+    const std::lock_guard guard{mutex_};
+    ends_ = true;
+    wakes_.post({});
+    hurries_.post({});
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Keeper::keep(std::shared_ptr<Kept> kept) {
+  const std::lock_guard guard{mutex_};
+  if (!thread_.joinable()) {
+    const base::log::ScopedSink scope{sink_};
+    auto thread = os::Thread::start([this] { run(); });
+    if (!thread) os::fail("starting a thread", thread.error().number);
+    thread_ = *std::move(thread);
+  }
+  if (kept->due() < sleeps_until_) wakes_.post({});
+  all_.push_back(std::move(kept));
+}
+
+hold::HeldLocks Keeper::take_out(Kept& kept) {
+  Guard guard{mutex_};
+  // The thread itself is between two steps: it tells of the loss.
+  if (own_keeper != this && busy_with_ == &kept) {
+    hurries_.post({});
+    idle_.wait(guard, [&] { return busy_with_ != &kept; });
+  }
+  std::erase_if(all_, [&](const auto& each) { return each.get() == &kept; });
+  return std::move(kept.locks_);
+}
+
+void Keeper::run() {
+  own_keeper = this;
+  Guard guard{mutex_};
+  while (!ends_) {
+    try {
+      step(guard);
+    } catch (const std::system_error& error) {
+      if (!guard.owns_lock()) guard.lock();
+      busy_with_ = nullptr;
+      idle_.notify_all();
+      base::log::Event{"refresh-failed"}.notice("cannot refresh: {}; trying again", error.what());
+      idle_.wait_for(guard, retry_without_resources);
+    }
+  }
+}
+
+void Keeper::step(Guard& guard) {
+  if (all_.empty()) return sleep(Deadline::never(), guard);
+  // Those that a silent server delays come after those that it does not.
+  const auto now = base::now();
+  const auto first =
+      *std::min_element(all_.begin(), all_.end(), [&](const auto& one, const auto& other) {
+        const auto rank = [&](const Kept& kept) {
+          const auto due = kept.due();
+          const bool waits = kept.in_trouble_ && due.passed(now);
+          return std::tuple{!due.passed(now), waits, due};
+        };
+        return rank(*one) < rank(*other);
+      });
+  if (!first->due().passed(now)) return sleep(first->due(), guard);
+  act_for(first, guard);
+}
+
+Deadline Keeper::next_of_others(const Kept& kept) const {
+  Deadline next = Deadline::never();
+  for (const auto& each : all_) {
+    if (each.get() != &kept && !each->in_trouble_) next = std::min(next, each->locks_.due());
+  }
+  return std::max(next, Deadline::after(base::now(), least_try));
+}
+
+void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
+  const auto now = base::now();
+  const bool unsafe = kept->unsafe_from().passed(now);
+  const bool refresh = kept->locks_.due().passed(now);
+  const auto at_most = next_of_others(*kept);
+  busy_with_ = kept.get();
+  guard.unlock();
+  if (unsafe) {
+    kept->lose({rlock::Loss::Kind::unsafe, "the lease could not be refreshed and is about to end"});
+  } else if (refresh) {
+    kept->note(kept->locks_.refresh(hurries_.descriptor(), at_most));
+  } else {
+    kept->locks_.listen(hurries_.descriptor());
+  }
+  guard.lock();
+  busy_with_ = nullptr;
+  idle_.notify_all();
+  while (hurries_.take()) {
+  }
+  hear(guard);
+}
+
+void Keeper::hear(Guard& guard) {
+  // Telling of a loss gives the mutex away, after which the list may be another.
+  for (bool heard = true; heard;) {
+    heard = false;
+    for (const auto& each : all_) {
+      const auto news = each->locks_.hear();
+      if (!news) continue;
+      heard = true;
+      const auto kept = each;
+      busy_with_ = kept.get();
+      guard.unlock();
+      kept->note(*news);
+      guard.lock();
+      busy_with_ = nullptr;
+      idle_.notify_all();
+      break;
+    }
+  }
+}
+
+void Keeper::sleep(Deadline until, Guard& guard) {
+  std::vector<int> descriptors{wakes_.descriptor()};
+  for (const auto& each : all_) {
+    for (const int descriptor : each->locks_.descriptors()) descriptors.push_back(descriptor);
+  }
+  sleeps_until_ = until;
+  guard.unlock();
+  os::wait_any(descriptors, until);
+  guard.lock();
+  sleeps_until_ = Deadline::at({});
+  while (wakes_.take()) {
+  }
+  hear(guard);
+}
+
+}  // namespace library

@@ -1,0 +1,100 @@
+// The thread that refreshes all locks of one server, and tells which of them are lost.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "base/log.hpp"
+#include "hold/held_locks.hpp"
+#include "os/mailbox.hpp"
+#include "os/thread.hpp"
+#include "rlock/rlock.hpp"
+
+namespace library {
+
+/// Locks that were acquired together, while they are held.
+class Kept {
+ public:
+  struct Terms {
+    store::Millis grace;
+    std::function<void(const rlock::Loss&)> on_lost;
+  };
+  Kept(hold::HeldLocks locks, Terms terms);
+
+  // Any thread.
+  [[nodiscard]] std::stop_token lost() const { return lost_.get_token(); }
+  [[nodiscard]] std::optional<rlock::Loss> loss() const;
+  [[nodiscard]] store::Deadline valid_until() const { return store::Deadline::at(valid_until_); }
+  /// Readable once it is lost; -1: there is no descriptor to spare.
+  [[nodiscard]] int descriptor() const;
+
+ private:
+  friend class Keeper;
+  struct Told {};
+
+  /// When the keeper has something to do for it.
+  [[nodiscard]] store::Deadline due() const;
+  [[nodiscard]] store::Deadline listen_due() const;
+  [[nodiscard]] store::Deadline unsafe_from() const;
+  void note(const hold::News& news);
+  /// The first reason counts. Calls the user's code.
+  void lose(rlock::Loss loss);
+
+  hold::HeldLocks locks_;  // guarded by the keeper's mutex, or the keeper's thread is busy with it
+  store::Deadline listen_at_;
+  bool in_trouble_ = false;  // the last refresh failed
+  bool is_over_ = false;     // gone or unsafe
+  Terms terms_;
+  std::atomic<store::Moment> valid_until_;
+  std::stop_source lost_{};
+  mutable std::mutex mutex_{};  // guards what follows
+  std::optional<rlock::Loss> loss_{};
+  mutable std::unique_ptr<os::Mailbox<Told>> told_{};
+};
+
+/// One thread, which begins with the first lock. Any thread may call it.
+class Keeper {
+ public:
+  /// `sink` outlives it.
+  explicit Keeper(base::log::Sink* sink) : sink_{sink} {}
+  /// All locks have been taken out.
+  ~Keeper();
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  /// Throws std::system_error if the system refuses a thread.
+  void keep(std::shared_ptr<Kept> kept);
+  /// Cuts a refresh of them short.
+  hold::HeldLocks take_out(Kept& kept);
+
+ private:
+  struct Wake {};
+  using Guard = std::unique_lock<std::mutex>;
+
+  void run();
+  void step(Guard& guard);
+  void sleep(store::Deadline until, Guard& guard);
+  void hear(Guard& guard);
+  void act_for(const std::shared_ptr<Kept>& kept, Guard& guard);
+  /// The latest moment for a refresh that may fail: another lock is due then.
+  [[nodiscard]] store::Deadline next_of_others(const Kept& kept) const;
+
+  base::log::Sink* sink_;
+  os::Mailbox<Wake> wakes_{};    // ends the thread's sleep
+  os::Mailbox<Wake> hurries_{};  // ends its refresh
+  std::mutex mutex_{};           // guards what follows
+  std::condition_variable idle_{};
+  std::vector<std::shared_ptr<Kept>> all_{};
+  const Kept* busy_with_ = nullptr;
+  store::Deadline sleeps_until_ = store::Deadline::at({});
+  bool ends_ = false;
+  os::Thread thread_{};
+};
+
+}  // namespace library

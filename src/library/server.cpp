@@ -1,0 +1,96 @@
+#include "library/server.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/result.hpp"
+#include "base/text.hpp"
+#include "os/host.hpp"
+#include "os/trusted_file.hpp"
+#include "store/server_url.hpp"
+
+namespace library {
+
+bool LogHook::wants(base::log::Severity severity) const {
+  return hook_ && static_cast<int>(severity) <= static_cast<int>(up_to_);
+}
+
+void LogHook::take(const base::log::Record& record) {
+  hook_({static_cast<rlock::LogLine::Severity>(record.severity), record.text});
+}
+
+std::unique_ptr<store::LockStore> StorePool::take() {
+  const std::lock_guard guard{mutex_};
+  if (idle_.empty()) return store::open(spec_);
+  auto last = std::move(idle_.back());
+  idle_.pop_back();
+  return last;
+}
+
+void StorePool::put_back(std::unique_ptr<store::LockStore> store) {
+  if (!store || !store->start_over()) return;
+  const std::lock_guard guard{mutex_};
+  if (idle_.size() < most) idle_.push_back(std::move(store));
+}
+
+Process::Process(const store::ServerSpec& spec, base::log::Sink* sink)
+    : pid{os::process_id()}, pool{spec}, keeper{sink} {}
+
+}  // namespace library
+
+namespace rlock {
+inline namespace v0 {
+
+Server::Impl::Impl(std::string_view url, ServerOptions given)
+    : options{std::move(given)}, log{options.log, options.log_up_to} {
+  const store::ServerUrl text{std::string{url}};
+  shown = text.shown();
+  auto parsed = store::parse_server(text);
+  if (!parsed) {
+    mistake = parsed.error().why;
+    return;
+  }
+  spec = *std::move(parsed);
+  if (options.password_file.empty()) {
+    store::default_password(*spec, base::Secret{options.password});
+    return;
+  }
+  const auto read = os::contents_of_secret(options.password_file);
+  if (!read) {
+    mistake = fmt::format("cannot use '{}': {}", base::printable(options.password_file),
+                          read.error().text());
+    return;
+  }
+  store::default_password(*spec, store::password_in(*read), options.password_file);
+}
+
+library::Process& Server::Impl::process() {
+  auto* now = process_.load();
+  while (now == nullptr || now->pid != os::process_id()) {
+    // That of our parent is left as it is: it may be in the middle of anything.
+    auto fresh = std::make_unique<library::Process>(*spec, &log);
+    if (process_.compare_exchange_strong(now, fresh.get())) return *fresh.release();
+  }
+  return *now;
+}
+
+Server::Impl::~Impl() {
+  auto* now = process_.load();
+  if (now != nullptr && now->pid == os::process_id()) delete now;
+}
+
+Server::Server(std::string_view url, ServerOptions options)
+    : impl_{std::make_shared<Impl>(url, std::move(options))} {}
+Server::Server(const Server&) = default;
+Server::Server(Server&&) noexcept = default;
+Server& Server::operator=(const Server&) = default;
+Server& Server::operator=(Server&&) noexcept = default;
+Server::~Server() = default;
+
+const std::string& Server::shown() const {
+  return impl_->shown;
+}
+
+}  // namespace v0
+}  // namespace rlock

@@ -1,0 +1,78 @@
+// What the handles of one server share: its stores, and the thread that refreshes its locks.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "library/keeper.hpp"
+#include "rlock/rlock.hpp"
+#include "store/backend.hpp"
+
+namespace library {
+
+/// The lines of this server's calls and of its thread.
+class LogHook final : public base::log::Sink {
+ public:
+  LogHook(std::function<void(const rlock::LogLine&)> hook, rlock::LogLine::Severity up_to)
+      : hook_{std::move(hook)}, up_to_{up_to} {}
+  [[nodiscard]] bool wants(base::log::Severity severity) const override;
+  void take(const base::log::Record& record) override;
+
+ private:
+  std::function<void(const rlock::LogLine&)> hook_;
+  rlock::LogLine::Severity up_to_;
+};
+
+/// Connections that are not in use, for the next lock.
+class StorePool {
+ public:
+  explicit StorePool(store::ServerSpec spec) : spec_{std::move(spec)} {}
+
+  /// The one that was used last, or a new one.
+  std::unique_ptr<store::LockStore> take();
+  /// Keeps it if another lock may use it.
+  void put_back(std::unique_ptr<store::LockStore> store);
+
+ private:
+  static constexpr std::size_t most = 8;
+
+  store::ServerSpec spec_;
+  std::mutex mutex_{};  // guards the following
+  std::vector<std::unique_ptr<store::LockStore>> idle_{};
+};
+
+/// What fork(2) makes useless for the child, which shares the connections and has not the thread.
+struct Process {
+  Process(const store::ServerSpec& spec, base::log::Sink* sink);
+
+  int pid;
+  StorePool pool;
+  Keeper keeper;
+};
+
+}  // namespace library
+
+struct rlock::v0::Server::Impl {
+  Impl(std::string_view url, ServerOptions given);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  /// Of the calling process: a child after fork(2) has its own, and never touches its parent's.
+  /// Only if there is no `mistake`.
+  library::Process& process();
+
+  ServerOptions options;
+  std::string shown;
+  std::optional<store::ServerSpec> spec;
+  std::string mistake{};  // unless empty: what is wrong with the URL or the options
+  library::LogHook log;
+
+ private:
+  std::atomic<library::Process*> process_{nullptr};
+};
