@@ -46,8 +46,6 @@ class Held {
   }
   /// Spends it without a release: the lock is lost for certain, or left to another process.
   void give_up() { spent_ = std::move(store_); }
-  /// Once it is spent.
-  std::unique_ptr<store::LockStore> connection_after_use() && { return std::move(spent_); }
 
  private:
   [[nodiscard]] store::LockStore& connection() { return store_ ? *store_ : *spent_; }

@@ -80,9 +80,7 @@ Released Lock::Impl::release(const store::RunEnd& end, store::Parting::SlotEnd o
       if (each.notice) each.held.confirm_stopped(*each.notice, limit);
     } catch (const std::system_error&) {
       outcome = worse_of(outcome, Released::unheard);
-      continue;
     }
-    process.pool.put_back(std::move(each.held).connection_after_use());
   }
   const bool unsafe = loss && loss->kind != Loss::Kind::cancelled;
   released = unsafe ? Released::lost_before : outcome;

@@ -20,20 +20,6 @@ void LogHook::take(const base::log::Record& record) {
   hook_({static_cast<rlock::LogLine::Severity>(record.severity), record.text});
 }
 
-std::unique_ptr<store::LockStore> StorePool::take() {
-  const std::lock_guard guard{mutex_};
-  if (idle_.empty()) return store::open(spec_);
-  auto last = std::move(idle_.back());
-  idle_.pop_back();
-  return last;
-}
-
-void StorePool::put_back(std::unique_ptr<store::LockStore> store) {
-  if (!store || !store->start_over()) return;
-  const std::lock_guard guard{mutex_};
-  if (idle_.size() < most) idle_.push_back(std::move(store));
-}
-
 Process::Process(const store::ServerSpec& spec, base::log::Sink* sink)
     : pid{os::process_id()}, pool{spec}, keeper{sink} {}
 

@@ -3,13 +3,12 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/log.hpp"
 #include "library/keeper.hpp"
+#include "library/pool.hpp"
 #include "rlock/rlock.hpp"
 #include "store/backend.hpp"
 
@@ -26,24 +25,6 @@ class LogHook final : public base::log::Sink {
  private:
   std::function<void(const rlock::LogLine&)> hook_;
   rlock::LogLine::Severity up_to_;
-};
-
-/// Connections that are not in use, for the next lock.
-class StorePool {
- public:
-  explicit StorePool(store::ServerSpec spec) : spec_{std::move(spec)} {}
-
-  /// The one that was used last, or a new one.
-  std::unique_ptr<store::LockStore> take();
-  /// Keeps it if another lock may use it.
-  void put_back(std::unique_ptr<store::LockStore> store);
-
- private:
-  static constexpr std::size_t most = 8;
-
-  store::ServerSpec spec_;
-  std::mutex mutex_{};  // guards the following
-  std::vector<std::unique_ptr<store::LockStore>> idle_{};
 };
 
 /// What fork(2) makes useless for the child, which shares the connections and has not the thread.
