@@ -236,7 +236,7 @@ Acquired acquire(const Server& server, const std::vector<std::string>& keys,
 
 // ---- work that is done once ----
 
-/// What became of a slot: "2026-11-27" of a nightly job that several hosts begin.
+/// The end of run_once() for a slot: "2026-11-27" of a nightly job that several hosts begin.
 struct Once {
   enum class Kind {
     ran,          // here: `code` is what the work returned

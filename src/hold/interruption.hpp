@@ -1,4 +1,4 @@
-// What ends a wait for a lock before its time.
+// The ways to end a wait for a lock before its time.
 #pragma once
 
 #include <optional>

@@ -89,7 +89,7 @@ Released Lock::Impl::release(const store::RunEnd& end, store::Parting::SlotEnd o
 
 Lock::Impl::~Impl() {
   if (is_in_child()) {
-    // What it shares with its parent must neither be closed in a polite way nor freed.
+    // Its connections are its parent's: nothing may be said on them, so they are left open.
     new std::shared_ptr<library::Kept>{std::move(kept)};
     return;
   }

@@ -1,4 +1,5 @@
-// What the handles of one server share: its stores, and the thread that refreshes its locks.
+// The part that all handles of one server share: its connections, and the thread that refreshes its
+// locks.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,8 @@ class LogHook final : public base::log::Sink {
   rlock::LogLine::Severity up_to_;
 };
 
-/// What fork(2) makes useless for the child, which shares the connections and has not the thread.
+/// A child after fork(2) cannot use its parent's: it shares the connections, and has no such
+/// thread.
 struct Process {
   Process(const store::ServerSpec& spec, base::log::Sink* sink);
 

@@ -158,7 +158,7 @@ TEST_CASE("a lock that is taken away tells its token, its descriptor and its cal
   CHECK(lock->release() == rlock::Released::lost_before);
 }
 
-TEST_CASE("who cancels it is told once it is released, and it is held until then") {
+TEST_CASE("a lock that somebody cancels is held until it is released") {
   const Place place;
   const rlock::Server server{place.url()};
   auto lock = rlock::try_acquire(server, "a");
