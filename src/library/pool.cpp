@@ -35,6 +35,18 @@ using store::LockName;
 using store::Token;
 
 class PooledStore final : public store::LockStore {
+ private:
+  LockStore& connection() {
+    if (!own_) own_ = pool_.take();
+    return *own_;
+  }
+  template <class Ask>
+  auto once(const Ask& ask) {
+    auto answer = ask(connection());
+    pool_.put_back(own_);
+    return answer;
+  }
+
  public:
   explicit PooledStore(StorePool& pool) : pool_{pool} {}
   PooledStore(const PooledStore&) = delete;
@@ -73,25 +85,11 @@ class PooledStore final : public store::LockStore {
   }
   void confirm_stopped(const LockName& name, const store::Notice& notice,
                        const CallLimit& limit) override {
-    once([&](LockStore& store) { store.confirm_stopped(name, notice, limit); });
+    connection().confirm_stopped(name, notice, limit);
+    pool_.put_back(own_);
   }
 
  private:
-  LockStore& connection() {
-    if (!own_) own_ = pool_.take();
-    return *own_;
-  }
-  template <class Ask>
-  auto once(const Ask& ask) {
-    struct Return {
-      PooledStore& store;
-      ~Return() { store.pool_.put_back(store.own_); }
-    };
-    LockStore& asked = connection();
-    const Return at_the_end{*this};
-    return ask(asked);
-  }
-
   StorePool& pool_;
   std::unique_ptr<LockStore> own_{};
 };
