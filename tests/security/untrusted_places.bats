@@ -150,7 +150,7 @@ asks_all() {
 }
 
 limit_memory() {
-  grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN" || ulimit -v 1000000
+  sanitized || ulimit -v 1000000
 }
 
 # is_refused: the run was refused, and the message names the place
