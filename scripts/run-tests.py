@@ -342,8 +342,7 @@ class Run:
         for preset in "release", "asan", "tsan":
             if self.build(preset):
                 self.unit(preset)
-                # A run takes three times as long with a sanitizer.
-                self.suite(preset, units, **({} if preset == "release" else {"KILLS": "40"}))
+                self.suite(preset, units)
         self.step("of the branches of src/store/rules, their unit tests take 98 %", "coverage-rules",
                   "scripts/coverage", "--rules")
         self.refusing("signals", "tree", "guardian", "terminal", "wait_all")
