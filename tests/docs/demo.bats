@@ -13,7 +13,9 @@ load ../lib/rlock
 }
 
 @test "five hosts whose clocks are apart: each slot runs once, and is not missed where spares wait" {
-  run "$REPO/scripts/demo/fleet" --minutes 6 --minute 3 --dying 10 --seed 2
+  local minute=3
+  ! sanitized || minute=12
+  run "$REPO/scripts/demo/fleet" --minutes 6 --minute "$minute" --dying 10 --seed 2
   assert_success
   assert_line --regexp '^plain lock +[0-9]+ +[0-9]+ +[0-9]+$'
   assert_line --regexp '^--slot, and spares that wait +6 +0 +0$'

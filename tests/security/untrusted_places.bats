@@ -121,8 +121,9 @@ put() {
 }
 
 THINGS=(link link-to-full dangling-link link-to-zero hard-link pipe directory huge-file others-file)
-PLACES=('' /ledger /runs /slots "/$TICKET" "/$TICKET.new" "/$TICKET.who" "/$TICKET.grant"
-  /00000000000000000002.who /00000000000000000002.new /00000000000000000002.grant)
+OF_LOCK=('' /ledger /runs /slots)
+OF_HOLDER=("/$TICKET" "/$TICKET.new" "/$TICKET.who" "/$TICKET.grant")
+OF_NEXT=(/00000000000000000002.who /00000000000000000002.new /00000000000000000002.grant)
 
 # asks_all VICTIM...: what a user may ask; each answer comes soon, and nothing of what is precious changes.
 asks_all() {
@@ -149,7 +150,7 @@ asks_all() {
 }
 
 limit_memory() {
-  grep -qaE '__(asan|tsan)_init' "$RLOCK_BIN" || ulimit -v 1000000
+  sanitized || ulimit -v 1000000
 }
 
 # is_refused: the run was refused, and the message names the place
@@ -160,15 +161,17 @@ is_refused() {
   fi
 }
 
-# each_thing_in_each_place KIND MAKER VICTIM...: a directory of KIND, a key that MAKER made
-each_thing_in_each_place() {
-  local kind=$1 maker=$2 what place owner=0
-  shift 2
+# each_thing_in PLACES KIND MAKER VICTIM...: a directory of KIND, a key that MAKER made
+each_thing_in() {
+  local -n places=$1
+  local kind=$2 maker=$3 what place owner=0
+  setup_locks
+  shift 3
   [[ $* != as_member* ]] || owner=$THIRD
   make_locks "$kind"
   make_precious "$owner"
   make_template "$maker"
-  for place in "${PLACES[@]}"; do
+  for place in "${places[@]}"; do
     for what in "${THINGS[@]}"; do
       plant "$what" || continue
       asks_all "$@"
@@ -182,19 +185,40 @@ each_thing_in_each_place() {
   end_owner
 }
 
-@test "for any file of a group member in its directory, root touches nothing else and waits for nothing" {
-  setup_locks
-  each_thing_in_each_place group "$SOMEBODY" env
+@test "for any file of a group member in its directory, in the place of a lock or its records: root touches nothing else and waits for nothing" {
+  each_thing_in OF_LOCK group "$SOMEBODY" env
 }
 
-@test "for any file of a group member in its directory, another member touches nothing else and waits for nothing" {
-  setup_locks
-  each_thing_in_each_place group "$SOMEBODY" as_member "$THIRD"
+@test "for any file of a group member in its directory, in the place of a holder: root touches nothing else and waits for nothing" {
+  each_thing_in OF_HOLDER group "$SOMEBODY" env
 }
 
-@test "for any file of a user in a directory of their own, root touches nothing else and waits for nothing" {
-  setup_locks
-  each_thing_in_each_place user "$SOMEBODY" env
+@test "for any file of a group member in its directory, in the place of the next holder: root touches nothing else and waits for nothing" {
+  each_thing_in OF_NEXT group "$SOMEBODY" env
+}
+
+@test "for any file of a group member in its directory, in the place of a lock or its records: another member touches nothing else and waits for nothing" {
+  each_thing_in OF_LOCK group "$SOMEBODY" as_member "$THIRD"
+}
+
+@test "for any file of a group member in its directory, in the place of a holder: another member touches nothing else and waits for nothing" {
+  each_thing_in OF_HOLDER group "$SOMEBODY" as_member "$THIRD"
+}
+
+@test "for any file of a group member in its directory, in the place of the next holder: another member touches nothing else and waits for nothing" {
+  each_thing_in OF_NEXT group "$SOMEBODY" as_member "$THIRD"
+}
+
+@test "for any file of a user in a directory of their own, in the place of a lock or its records: root touches nothing else and waits for nothing" {
+  each_thing_in OF_LOCK user "$SOMEBODY" env
+}
+
+@test "for any file of a user in a directory of their own, in the place of a holder: root touches nothing else and waits for nothing" {
+  each_thing_in OF_HOLDER user "$SOMEBODY" env
+}
+
+@test "for any file of a user in a directory of their own, in the place of the next holder: root touches nothing else and waits for nothing" {
+  each_thing_in OF_NEXT user "$SOMEBODY" env
 }
 
 # ---- files that options name ------------------------------------------------------------------------------------

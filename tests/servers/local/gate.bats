@@ -30,18 +30,21 @@ wait_at_gate() {
 }
 
 @test "many wait, and one of them is connected" {
-  local number
+  local number without
   own_server
   hold holder -k "$K"
   for number in {1..40}; do
-    start "w$number" --local-gate -k "$K" -w 60s -- sh -c "echo x >>'$T/ran'"
+    start "w$number" -v --local-gate -k "$K" -w 60s -- sh -c "echo x >>'$T/ran'"
   done
   for number in {1..40}; do
     wait_until says "$T/w$number.err" 'waiting for'
   done
+  # On a busy machine some may reach the gate too late, and say so.
+  without=$(cat "$T"/w*.err | grep -c 'without the local gate' || true)
+  assert_less "$without" 10
   # The holder has two: it listens once its job has lasted for a second.
-  wait_until has_connections 3
-  queued "$K" 1
+  wait_until has_connections $((3 + without))
+  queued "$K" $((1 + without))
   let_go holder
   for number in {1..40}; do
     finish "w$number"

@@ -3,7 +3,7 @@
 load ../../lib/rlock
 load ../../lib/postgres
 
-[[ -z ${BATS_TEST_TIMEOUT:-} ]] || BATS_TEST_TIMEOUT=1200 # two minutes on a release, more with a sanitizer
+[[ -z ${BATS_TEST_TIMEOUT:-} ]] || BATS_TEST_TIMEOUT=1200 # two minutes, more on a busy machine
 
 setup_file() { :; }
 teardown_file() { :; }
@@ -12,9 +12,10 @@ use_server() { :; }
 @test "10,000 runs of ten keys and 1,000 of keys that are used once leave small tables" {
   local lane before
   start_postgres
-  export T K
+  export T K RUNS=5000
+  ! sanitized || RUNS=500 # for them the tables are the same
   for lane in 0 1; do
-    launch "lane$lane" bash -c 'for ((i = 0; i < 5000; i++)); do "$0" -k "$K:$1:$((i % 5))" -- true || exit; done
+    launch "lane$lane" bash -c 'for ((i = 0; i < RUNS; i++)); do "$0" -k "$K:$1:$((i % 5))" -- true || exit; done
       for ((i = 0; i < 500; i++)); do "$0" -k "$K:$1:once:$i" --history 0 -- true || exit; done' "$RLOCK_BIN" "$lane"
   done
   for lane in 0 1; do
