@@ -115,6 +115,12 @@ older_is_sent_away() {
   older_is_sent_away
 }
 
+token_of_last_waiter() {
+  local id
+  id=$(redis zrange "{$K}:rlock:queue" -1 -1)
+  echo "${id##* }"
+}
+
 @test "a reader that was woken and sent away does not join the other readers" {
   own_server
   hold holder -k "$K"
@@ -123,6 +129,8 @@ older_is_sent_away() {
   queue_up older "$K" 2 --shared -- touch "$T/ran"
   wait_until listening 3 # it is stopped while it listens, and not before
   signal STOP older
+  # One wake more, so that it asks again, and has a position, before it reads that it was sent away.
+  redis rpush "{$K}:rlock:mail:$(token_of_last_waiter)" wake wake > /dev/null
   let_go holder
   wait_until says "$T/first.out" started
   wait_until listening 2

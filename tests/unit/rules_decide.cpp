@@ -279,6 +279,27 @@ TEST_CASE("a waiter that was dismissed after its wake is told, and gets nothing"
   CHECK(lock.queued(claim("b"), mine.ticket).ahead == 0);
 }
 
+TEST_CASE(
+    "a waiter that was dismissed stands nowhere until it has read of that, however often woken") {
+  Lock lock;
+  const auto shared = [](const std::string& name) {
+    Claim reader = claim(name);
+    reader.mode.kind = Mode::Kind::shared;
+    return reader;
+  };
+  (void)lock.granted(shared("a"));
+  Claim writer = claim("w");
+  (void)lock.queued(writer);
+  const Queued mine = lock.queued(shared("b"));
+  Claim newest = claim("c");
+  newest.supersede = "superseded by c";
+  (void)lock.queued(newest);
+  for (int wakes = 0; wakes < 3; ++wakes) {
+    CHECK(lock.queued(shared("b"), mine.ticket).ahead == 1);
+    CHECK(lock.state.queue.size() == 1);
+  }
+}
+
 TEST_CASE("supersede: who waits is sent away, holders are spared if that is wanted") {
   Lock lock;
   (void)lock.granted(claim("a"));

@@ -207,7 +207,14 @@ TEST_CASE("a token that wants the lock") {
             [](LockState& made) {
               made.letters = {{"a", "stop r why", now + 1}};
             }),
-       Enter{claim("a"), now_us}, "queued 0, looks in -", "", "| a"},
+       Enter{claim("a"), now_us}, "queued 0, looks in -", "", "|"},
+      {"comes back after it was asked to stop, and another died",
+       with(state({hold("x")}, {wait("d"), wait("w")}),
+            [&](LockState& made) {
+              dead(made);
+              made.letters = {{"a", "stop r why", now + 1}};
+            }),
+       Enter{claim("a"), now_us}, "queued 1, looks in -", "w:next", "x | w"},
   };
   for (const Row& row : rows) check(row);
 }

@@ -39,6 +39,7 @@ class Entering {
   std::optional<Entered> mismatch() const;
   void send_away();
   [[nodiscard]] bool is_my_turn() const;
+  [[nodiscard]] bool was_sent_away();
   Entered grant();
   Entered busy();
   Entered stand();
@@ -75,7 +76,8 @@ Entered Entering::answer() {
   if (!claim_.supersede.empty()) send_away();
   const bool room = state_.is_free() || (state_.is_several() && state_.mode == claim_.mode &&
                                          turns_.has_room_for(claim_.mode));
-  if (is_reserved_for_me() || (is_my_turn() && room)) return grant();
+  const bool may_enter = is_reserved_for_me() || (is_my_turn() && room);
+  if (may_enter && !was_sent_away()) return grant();
   // Free, but others were here first: the holder's lease ended, or the first waiter did not come.
   if (state_.is_free()) turns_.roll_call(confirm_within, claim_.token);
   return stand();
@@ -157,13 +159,15 @@ void Entering::send_away() {
 }
 
 bool Entering::is_my_turn() const {
-  if (is_first_mine()) return true;
-  const auto ticket = request_.ticket;
+  if (state_.queue.empty() || is_first_mine()) return true;
   // A waiter that was away long enough to lose its position comes back before later ones.
-  const bool before_all = state_.queue.empty() || (ticket && *ticket < state_.queue.front().ticket);
-  // It was dismissed after it had been woken, and learns of that when it waits again.
-  const bool sent_away = ticket && turns_.was_asked_to_stop(claim_.token);
-  return before_all && !sent_away;
+  return request_.ticket && *request_.ticket < state_.queue.front().ticket;
+}
+
+/// It was sent away after it had been woken, and reads of that only after its wake: until then it
+/// has neither a turn nor a position.
+bool Entering::was_sent_away() {
+  return request_.ticket && mine() == nullptr && turns_.was_asked_to_stop(claim_.token);
 }
 
 Entered Entering::grant() {
@@ -212,6 +216,12 @@ Entered Entering::stand() {
   const bool crowded =
       !came_back && claim_.max_waiters && state_.queue.size() >= *claim_.max_waiters;
   if (claim_.on_busy == OnBusy::give_up || crowded) return busy();
+  if (was_sent_away()) {
+    if (!dead_.empty()) turns_.tell_first(confirm_within);
+    Queued nowhere{holder_of(state_, facts_), state_.queue.size(), std::nullopt};
+    nowhere.ticket = *request_.ticket;
+    return nowhere;
+  }
   if (mine() == nullptr) {
     const auto behind = state_.queue.empty() ? 0 : state_.queue.back().ticket + 1;
     turns_.stand({claim_.token, claim_.mode,

@@ -139,18 +139,19 @@ local function my_ticket()
 end
 
 local function is_my_turn(ticket)
-  local my_turn = not first or first == id
+  if not first or first == id then return true end
   -- A waiter that was away long enough to lose its position comes back before later ones.
-  if not my_turn and ticket then
-    my_turn = tonumber(ticket) < tonumber(redis.call('ZSCORE', queue, first))
+  return ticket and tonumber(ticket) < tonumber(redis.call('ZSCORE', queue, first))
+end
+
+-- It was sent away after it had been woken, and reads of that only after its wake: until then it has neither
+-- a turn nor a position.
+local function was_sent_away(ticket)
+  if not ticket or arg.newcomer or redis.call('ZSCORE', queue, id) then return false end
+  for _, message in ipairs(redis.pcall('LRANGE', mailbox .. token, 0, -1)) do
+    if message:sub(1, 5) == 'stop ' then return true end
   end
-  -- It was dismissed after it had been woken, and learns of that when it waits again.
-  if my_turn and first ~= id and ticket and not arg.newcomer then
-    for _, message in ipairs(redis.pcall('LRANGE', mailbox .. token, 0, -1)) do
-      if message:sub(1, 5) == 'stop ' then my_turn = false end
-    end
-  end
-  return my_turn
+  return false
 end
 
 local function grant()
@@ -203,6 +204,10 @@ local function stand(ticket)
   local waiting = redis.call('ZCARD', queue)
   local crowded = not place and not arg.ticket and waiting >= (tonumber(arg.max_waiters) or math.huge)
   if not patience or crowded then return busy(waiting) end
+  if was_sent_away(ticket) then
+    if #dead > 0 then tell_first(confirm_within) end
+    return answer({'queued'}, 'holder', (occupant()), 'ahead', waiting, 'ticket', digits(tonumber(ticket)))
+  end
 
   if not place then
     place = ticket
@@ -246,7 +251,8 @@ local reply = already_held() or slot_done() or no_higher_fence() or mismatch()
 if reply then return reply end
 if arg.supersede then send_away() end
 local ticket = my_ticket()
-if owner == id or is_my_turn(ticket) and (not owner or want == mode and has_room()) then return grant() end
+local may_enter = owner == id or is_my_turn(ticket) and (not owner or want == mode and has_room())
+if may_enter and not was_sent_away(ticket) then return grant() end
 -- Free, but others were here first: the holder's lease ended, or the first waiter did not confirm.
 if not owner then roll_call(confirm_within, id) end
 return stand(ticket)
