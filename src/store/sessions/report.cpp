@@ -44,7 +44,8 @@ Result<std::vector<std::optional<Node>>> read_all(Session& session,
   if (paths.empty()) return nodes;
   Round round;
   for (const auto& each : paths) round.get(each);
-  for (auto& each : session.ask(round, limit).nodes) {
+  auto answers = session.ask(round, limit);
+  for (auto& each : answers.nodes) {
     if (!each) return std::move(each).error();
     nodes.push_back(*std::move(each));
   }
