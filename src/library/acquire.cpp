@@ -163,7 +163,7 @@ Attempted attempt(const rlock::Server& server, const std::vector<std::string>& k
   try {
     InterruptionByToken interruption{options.stop};
     auto acquisition = hold::acquire(
-        [&] { return impl.process().pool.take(); },
+        [&] { return open_pooled(impl.process().pool); },
         {*std::move(claims), wait, grace, impl.options.answer_time, {}, false}, interruption);
     if (auto* locks = std::get_if<hold::HeldLocks>(&acquisition)) {
       return locked(server, std::move(*locks), options, grace, slot);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <utility>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/text.hpp"
@@ -32,12 +33,22 @@ Server::Impl::Impl(std::string_view url, ServerOptions given)
     : options{std::move(given)}, log{options.log, options.log_up_to} {
   const store::ServerUrl text{std::string{url}};
   shown = text.shown();
-  auto parsed = store::parse_server(text);
-  if (!parsed) {
-    mistake = parsed.error().why;
+  std::vector<store::ServerSpec> servers;
+  for (const auto& each : text.each()) {
+    auto parsed = store::parse_server(each);
+    if (!parsed) {
+      mistake = fmt::format("the URL '{}' is not valid ({}); expected {}", each.shown(200),
+                            parsed.error().why, store::accepted_servers());
+      return;
+    }
+    servers.push_back(*std::move(parsed));
+  }
+  auto together = store::together(std::move(servers));
+  if (!together) {
+    mistake = fmt::format("'{}' is not valid ({})", shown, together.error().why);
     return;
   }
-  spec = *std::move(parsed);
+  spec = *std::move(together);
   if (options.password_file.empty()) {
     store::default_password(*spec, base::Secret{options.password});
     return;

@@ -1,5 +1,6 @@
 #include "os/thread.hpp"
 
+#include <csignal>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -34,7 +35,13 @@ Result<Thread> Thread::start(std::function<void()> body) {
   int error = ::pthread_attr_init(&attributes);
   if (error != 0) return Error{error, {}};
   error = ::pthread_attr_setstacksize(&attributes, stack_size);
+  // Signals are for the threads of the program, which may be anybody's (see include/rlock).
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   if (error == 0) error = ::pthread_create(&thread, &attributes, run, owned.get());
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
   if (error != 0) return Error{error, "starting a thread"};
   (void)owned.release();  // the thread owns it
