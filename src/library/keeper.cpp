@@ -137,6 +137,10 @@ hold::HeldLocks Keeper::take_out(Kept& kept) {
   return std::move(kept.locks_);
 }
 
+bool Keeper::is_this_thread() {
+  return own_keeper != nullptr;
+}
+
 void Keeper::run() {
   own_keeper = this;
   Guard guard{mutex_};
@@ -200,7 +204,20 @@ void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
   hear(guard);
 }
 
+std::vector<int> Keeper::listeners() const {
+  std::vector<int> all;
+  for (const auto& each : all_) {
+    for (const int descriptor : each->locks_.descriptors()) all.push_back(descriptor);
+  }
+  // Many locks can have one.
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
 void Keeper::hear(Guard& guard) {
+  const auto from = listeners();
+  if (std::none_of(from.begin(), from.end(), os::is_readable)) return;
   // Telling of a loss gives the mutex away, after which the list may be another.
   for (bool heard = true; heard;) {
     heard = false;
@@ -221,10 +238,8 @@ void Keeper::hear(Guard& guard) {
 }
 
 void Keeper::sleep(Deadline until, Guard& guard) {
-  std::vector<int> descriptors{wakes_.descriptor()};
-  for (const auto& each : all_) {
-    for (const int descriptor : each->locks_.descriptors()) descriptors.push_back(descriptor);
-  }
+  auto descriptors = listeners();
+  descriptors.push_back(wakes_.descriptor());
   sleeps_until_ = until;
   guard.unlock();
   os::wait_any(descriptors, until);

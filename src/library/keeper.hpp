@@ -72,6 +72,8 @@ class Keeper {
   void keep(std::shared_ptr<Kept> kept);
   /// Cuts a refresh of them short.
   hold::HeldLocks take_out(Kept& kept);
+  /// Whether a keeper runs the calling thread.
+  static bool is_this_thread();
 
  private:
   struct Wake {};
@@ -81,6 +83,7 @@ class Keeper {
   void step(Guard& guard);
   void sleep(store::Deadline until, Guard& guard);
   void hear(Guard& guard);
+  [[nodiscard]] std::vector<int> listeners() const;
   void act_for(const std::shared_ptr<Kept>& kept, Guard& guard);
   /// The latest moment for a refresh that may fail: another lock is due then.
   [[nodiscard]] store::Deadline next_of_others(const Kept& kept) const;

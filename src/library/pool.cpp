@@ -3,6 +3,8 @@
 #include <utility>
 #include <variant>
 
+#include "library/keeper.hpp"
+
 namespace library {
 
 std::unique_ptr<store::LockStore> StorePool::take() {
@@ -25,6 +27,12 @@ void StorePool::put_back(std::unique_ptr<store::LockStore>& store) {
   } else {
     store.reset();
   }
+}
+
+std::shared_ptr<store::ListenerGroup> StorePool::listeners(store::LockStore& store) {
+  const std::lock_guard guard{mutex_};
+  if (!listeners_) listeners_ = store.listener_group();
+  return listeners_;
 }
 
 namespace {
@@ -81,7 +89,11 @@ class PooledStore final : public store::LockStore {
     return once([&](LockStore& store) { return store.check(name, token, limit); });
   }
   std::unique_ptr<store::Listener> listener(const LockName& name, const Token& token) override {
-    return once([&](LockStore& store) { return store.listener(name, token); });
+    return once([&](LockStore& store) {
+      // One thread uses the group.
+      const auto group = Keeper::is_this_thread() ? pool_.listeners(store) : nullptr;
+      return group ? group->listener(name, token) : store.listener(name, token);
+    });
   }
   void confirm_stopped(const LockName& name, const store::Notice& notice,
                        const CallLimit& limit) override {

@@ -18,6 +18,8 @@ class StorePool {
   std::unique_ptr<store::LockStore> take();
   /// Keeps it if another lock may use it; otherwise it stays where it is.
   void put_back(std::unique_ptr<store::LockStore>& store);
+  /// The connection for the notices of all locks; `store` says whether there can be one.
+  std::shared_ptr<store::ListenerGroup> listeners(store::LockStore& store);
 
  private:
   static constexpr std::size_t most = 8;
@@ -25,6 +27,7 @@ class StorePool {
   store::ServerSpec spec_;
   std::mutex mutex_{};  // guards the following
   std::vector<std::unique_ptr<store::LockStore>> idle_{};
+  std::shared_ptr<store::ListenerGroup> listeners_{};
 };
 
 /// A store for one lock, which has a connection only while it asks: from the first claim to the

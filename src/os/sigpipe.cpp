@@ -23,17 +23,18 @@ bool is_pending() {
 
 }  // namespace
 
-NoSigpipe::NoSigpipe() : was_pending_{is_pending()} {
+NoSigpipe::NoSigpipe() {
   const auto set = only_sigpipe();
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+  // Unblocked, it would have been delivered.
+  was_pending_ = sigismember(&before_, SIGPIPE) == 1 && is_pending();
 }
 
 NoSigpipe::~NoSigpipe() {
-  if (!was_pending_) {
+  if (!was_pending_ && is_pending()) {
     const auto set = only_sigpipe();
     const timespec at_once{};
-    while (::sigtimedwait(&set, nullptr, &at_once) == SIGPIPE) {
-    }
+    ::sigtimedwait(&set, nullptr, &at_once);
   }
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
