@@ -13,6 +13,10 @@ setup_file() {
   export FILE_T SOURCE_DATE_EPOCH=1700000000
   is_released || return 0
   pack "$FILE_T/made" && dpkg-deb --raw-extract "$DEB" "$FILE_T/root"
+  local each
+  for each in librlock0 librlock-dev; do
+    dpkg-deb --raw-extract "$FILE_T/made/$each"_*.deb "$FILE_T/$each"
+  done
 }
 
 teardown_file() { :; }
@@ -24,13 +28,13 @@ is_released() {
     [[ $(readelf --wide --program-headers "$RLOCK_BIN") != *INTERP* ]]
 }
 
-# pack DIRECTORY [CPACK-OPTION...]: DEB is the Debian package there
+# pack DIRECTORY [CPACK-OPTION...]: DEB is the program's Debian package there
 pack() {
   local to=$1
   shift
   run cpack --config "$BUILD/CPackConfig.cmake" -B "$to" "$@"
   assert_success
-  DEB=$(echo "$to"/*.deb)
+  DEB=$(echo "$to"/rlock_*.deb)
   export DEB
 }
 
@@ -77,11 +81,39 @@ newest_symbol() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | so
   assert_less "$(stat -c %s "$DEB")" "$MOST_BYTES"
 }
 
-@test "every page of man is in it" {
+# files_of PACKAGE
+files_of() { (cd "$FILE_T/$1" && find usr ! -type d -printf '%p%l\n' | LC_ALL=C sort); }
+
+@test "the Debian packages of the library have it, its header, and what finds them, and nothing else" {
   is_released || return 0
-  local page
+  run files_of librlock0
+  assert_output "usr/lib/librlock.so.0librlock.so.0.${VERSION%-*}
+usr/lib/librlock.so.0.${VERSION%-*}
+usr/share/doc/librlock0/copyright"
+  run files_of librlock-dev
+  assert_output 'usr/include/rlock/rlock.hpp
+usr/lib/cmake/Rlock/RlockConfig.cmake
+usr/lib/cmake/Rlock/RlockConfigVersion.cmake
+usr/lib/cmake/Rlock/RlockTargets-release.cmake
+usr/lib/cmake/Rlock/RlockTargets.cmake
+usr/lib/librlock.a
+usr/lib/librlock.solibrlock.so.0
+usr/lib/pkgconfig/rlock.pc
+usr/share/doc/librlock-dev/copyright
+usr/share/man/man3/rlock.3.gz'
+  assert_equal "$(dpkg-deb --field "$FILE_T"/made/librlock-dev_*.deb Depends)" "librlock0 (= $PACKAGED)"
+  run dpkg-deb --ctrl-tarfile "$FILE_T"/made/librlock0_*.deb
+  assert_success
+  [[ -e $FILE_T/librlock0/DEBIAN/triggers ]] && grep -q ldconfig "$FILE_T/librlock0/DEBIAN/triggers"
+}
+
+@test "every page of man is in one of them" {
+  is_released || return 0
+  local page root
   for page in "$REPO"/man/*.[1-9]; do
-    diff "$page" <(gzip -dc "$FILE_T/root/usr/share/man/man${page##*.}/${page##*/}.gz")
+    root=$FILE_T/root
+    [[ $page != *.3 ]] || root=$FILE_T/librlock-dev
+    diff "$page" <(gzip -dc "$root/usr/share/man/man${page##*.}/${page##*/}.gz")
   done
 }
 
@@ -168,7 +200,7 @@ licence() { sed -n "/^==== $1 ====$/,/^==== /p" "$FILE_T/root/usr/share/doc/rloc
 
 @test "the bill of materials names the same libraries, and the programs by their checksums" {
   is_released || return 0
-  cmake --install "$BUILD" --strip --prefix "$T/installed" >"$T/log" 2>&1 || fail "$(<"$T/log")"
+  cmake --install "$BUILD" --component program --strip --prefix "$T/installed" >"$T/log" 2>&1 || fail "$(<"$T/log")"
   "$REPO/scripts/packaging/sbom" "$VERSION" x86_64 "$BUILD/generated/components" "$T/installed" >"$T/bill"
   assert_equal "$(jq -r .spdxVersion "$T/bill")" SPDX-2.3
   "$REPO/scripts/packaging/sbom" "$VERSION" x86_64 "$BUILD/generated/components" "$T/installed" openssl=3.0.1 \

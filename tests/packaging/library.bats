@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# The library as it is installed: found by CMake and by pkg-config, with no symbol that is not its header's.
+load ../lib/rlock
+
+BUILD=${RLOCK_BIN%/*}
+
+setup_file() {
+  export PREFIX=$BATS_FILE_TMPDIR/prefix
+  cmake --install "$BUILD" --prefix "$PREFIX" >"$BATS_FILE_TMPDIR/log" 2>&1 || fail "$(<"$BATS_FILE_TMPDIR/log")"
+}
+
+teardown_file() { :; }
+
+# is_checked: by a sanitizer, which other programs are not built for
+is_checked() { grep -qE '^RLOCK_SANITIZE:STRING=.+' "$BUILD/CMakeCache.txt"; }
+
+library() { find "$PREFIX" -name 'librlock.so.0'; }
+
+# runs PROGRAM: takes a lock, which a holder's run forbids
+runs() {
+  run "$1" "$RLOCK_SERVER" "$K"
+  assert_success
+  assert_output 'held and released'
+  hold holder -k "$K"
+  run "$1" "$RLOCK_SERVER" "$K"
+  assert_equal "$status" 75
+  assert_output --partial "is held by $(id -un)@"
+  let_go holder
+}
+
+@test "a project finds it by CMake, and is linked with the shared or the static library" {
+  ! is_checked || return 0
+  quietly cmake -S "$REPO/tests/library/project" -B "$T/built" -DCMAKE_PREFIX_PATH="$PREFIX"
+  quietly cmake --build "$T/built"
+  run readelf --dynamic "$T/built/shared"
+  assert_output --partial 'librlock.so.0'
+  run readelf --dynamic "$T/built/static"
+  refute_output --partial 'librlock'
+  runs "$T/built/shared"
+  runs "$T/built/static"
+}
+
+@test "a project finds it by pkg-config" {
+  ! is_checked || return 0
+  local pc
+  pc=$(find "$PREFIX" -name rlock.pc)
+  export PKG_CONFIG_PATH=${pc%/*}
+  # shellcheck disable=SC2046  # words
+  quietly g++ -std=c++20 -o "$T/main" "$REPO/tests/library/project/main.cpp" $(pkg-config --cflags --libs rlock)
+  LD_LIBRARY_PATH=$(dirname "$(library)") runs "$T/main"
+}
+
+quietly() { "$@" >"$T/log" 2>&1 || fail "$* failed: $(<"$T/log")"; }
+
+@test "it has the symbols of its header, and no other" {
+  ! is_checked || return 0
+  run bash -c 'nm --dynamic --defined-only --demangle "$1" | cut -d " " -f 3-' - "$(library)"
+  assert_success
+  refute_output --regexp $'(^|\n)(?!.*rlock::v0::|RLOCK_0)'
+  [[ -z $(echo "$output" | grep -vE '^(typeinfo (name )?for |vtable for )?rlock::v0::|^RLOCK_0|^std::.*rlock::v0::') ]] ||
+    fail "$(echo "$output" | grep -v 'rlock::v0::')"
+}
+
+@test "what a program built with an earlier version takes is there" {
+  ! is_checked || return 0
+  # Another compiler has other names for what is not ours.
+  local made_with
+  made_with=$(sed -n 's/.*made with g++ \([0-9]*\).*/\1/p' "$REPO/src/library/librlock.abi")
+  [[ $(g++ -dumpversion) == "$made_with" ]] || return 0
+  run abidiff --headers-dir2 "$REPO/include" "$REPO/src/library/librlock.abi" "$(library)"
+  assert_success
+}
+
+@test "it takes no library but those of C and C++" {
+  ! is_checked || return 0
+  run bash -c 'readelf --dynamic "$1" | sed -n "s/.*NEEDED.*\[\([a-z+_]*\).*/\1/p" | sort' - "$(library)"
+  refute_output --regexp 'ssl|pq|hiredis|zookeeper|fmt'
+}
