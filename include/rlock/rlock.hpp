@@ -152,8 +152,8 @@ struct Options {
   Millis min_hold{0};  // the lock stays taken for that long, however early it is released
   Millis history{
       std::chrono::hours{24 * 7}};  // `rlock log` has the run for that long; 0: not at all
-  /// Called once, by the server's thread, before lost() is requested. Must not throw, nor destroy
-  /// the server's last handle.
+  /// Called once, by the server's thread, before lost() is requested. Must not throw, and should
+  /// return soon, as what lost() calls back should: no lock of the server is refreshed meanwhile.
   std::function<void(const Loss&)> on_lost{};
 };
 

@@ -124,7 +124,7 @@ Deadline HeldLocks::listen_due() const {
   return earliest;
 }
 
-void HeldLocks::listen(int interrupt) {
+void HeldLocks::listen(int interrupt, Deadline at_most) {
   const auto now = base::now();
   for (Lock& each : locks_) {
     if (!each.listen_due().passed(now)) continue;
@@ -132,7 +132,7 @@ void HeldLocks::listen(int interrupt) {
     each.deaf = !each.listener;
     each.listen_again = false;
     // Connecting must not delay a refresh.
-    if (!each.deaf) each.listener->listen({due(), interrupt});
+    if (!each.deaf) each.listener->listen({std::min(due(), at_most), interrupt});
   }
 }
 

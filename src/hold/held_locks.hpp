@@ -146,10 +146,10 @@ class HeldLocks {
   [[nodiscard]] store::Deadline due() const;
   News refresh(int interrupt, store::Deadline at_most = store::Deadline::never());
 
-  /// When listen() is due, which connects and subscribes as needed. There is no listener before its
-  /// first call.
+  /// When listen() is due, which connects and subscribes as needed, and takes no longer than until
+  /// `at_most`. There is no listener before its first call.
   [[nodiscard]] store::Deadline listen_due() const;
-  void listen(int interrupt);
+  void listen(int interrupt, store::Deadline at_most = store::Deadline::never());
   /// Readable when hear() may return news; -1 while there is no connection.
   [[nodiscard]] std::vector<int> descriptors() const;
   std::optional<News> hear();

@@ -143,7 +143,13 @@ Attempted locked(const rlock::Server& server, hold::HeldLocks locks, const Optio
     parting.slot = {*slot, lease.attempt, lease.failures, store::Parting::SlotEnd::open};
   }
   auto kept = std::make_shared<Kept>(std::move(locks), Kept::Terms{grace, options.on_lost});
-  impl->process().keeper.keep(kept);
+  auto& keeper = impl->process().keeper;
+  try {
+    keeper.keep(kept);
+  } catch (const std::system_error&) {
+    keeper.take_out(*kept).abandon();
+    throw;
+  }
   return rlock::Lock{std::make_unique<rlock::Lock::Impl>(impl, std::move(leases), std::move(kept),
                                                          std::move(parting))};
 }
@@ -155,7 +161,7 @@ Attempted attempt(const rlock::Server& server, const std::vector<std::string>& k
   auto& impl = *server.impl();
   if (!impl.mistake.empty()) return mistaken(impl.mistake);
   const os::NoSigpipe no_sigpipe;
-  const base::log::ScopedSink scope{&impl.log};
+  const base::log::ScopedSink scope{impl.log.get()};
   auto claims = claims_for(impl, keys, options, wait > Millis{0}, slot);
   if (!claims) return std::move(claims).error();
   const auto grace =

@@ -9,7 +9,6 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
-#include "os/poll.hpp"
 
 namespace library {
 
@@ -174,19 +173,20 @@ void Keeper::step(Guard& guard) {
   act_for(first, guard);
 }
 
-Deadline Keeper::next_of_others(const Kept& kept) const {
-  Deadline next = Deadline::never();
+Deadline Keeper::time_for(const Kept& kept) const {
+  Deadline end = Deadline::never();
   for (const auto& each : all_) {
-    if (each.get() != &kept && !each->in_trouble_) next = std::min(next, each->locks_.due());
+    end = std::min(end, each->unsafe_from());
+    if (each.get() != &kept && !each->in_trouble_) end = std::min(end, each->locks_.due());
   }
-  return std::max(next, Deadline::after(base::now(), least_try));
+  return std::max(end, Deadline::after(base::now(), least_try));
 }
 
 void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
   const auto now = base::now();
   const bool unsafe = kept->unsafe_from().passed(now);
   const bool refresh = kept->locks_.due().passed(now);
-  const auto at_most = next_of_others(*kept);
+  const auto at_most = time_for(*kept);
   busy_with_ = kept.get();
   guard.unlock();
   if (unsafe) {
@@ -194,7 +194,7 @@ void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
   } else if (refresh) {
     kept->note(kept->locks_.refresh(hurries_.descriptor(), at_most));
   } else {
-    kept->locks_.listen(hurries_.descriptor());
+    kept->locks_.listen(hurries_.descriptor(), at_most);
   }
   guard.lock();
   busy_with_ = nullptr;
@@ -240,9 +240,11 @@ void Keeper::hear(Guard& guard) {
 void Keeper::sleep(Deadline until, Guard& guard) {
   auto descriptors = listeners();
   descriptors.push_back(wakes_.descriptor());
+  alarm_.set(until);
+  descriptors.push_back(alarm_.descriptor());
   sleeps_until_ = until;
   guard.unlock();
-  os::wait_any(descriptors, until);
+  os::wait_any(descriptors, Deadline::never());
   guard.lock();
   sleeps_until_ = Deadline::at({});
   while (wakes_.take()) {

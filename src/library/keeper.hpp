@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "hold/held_locks.hpp"
 #include "os/mailbox.hpp"
+#include "os/poll.hpp"
 #include "os/thread.hpp"
 #include "rlock/rlock.hpp"
 
@@ -63,7 +64,7 @@ class Keeper {
  public:
   /// `sink` outlives it.
   explicit Keeper(base::log::Sink* sink) : sink_{sink} {}
-  /// All locks have been taken out.
+  /// All locks have been taken out. Not by its own thread.
   ~Keeper();
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
@@ -85,12 +86,13 @@ class Keeper {
   void hear(Guard& guard);
   [[nodiscard]] std::vector<int> listeners() const;
   void act_for(const std::shared_ptr<Kept>& kept, Guard& guard);
-  /// The latest moment for a refresh that may fail: another lock is due then.
-  [[nodiscard]] store::Deadline next_of_others(const Kept& kept) const;
+  /// How long one lock may take: until another is due, or one is to be told that it is lost.
+  [[nodiscard]] store::Deadline time_for(const Kept& kept) const;
 
   base::log::Sink* sink_;
   os::Mailbox<Wake> wakes_{};    // ends the thread's sleep
   os::Mailbox<Wake> hurries_{};  // ends its refresh
+  os::Timer alarm_{};            // of the thread
   std::mutex mutex_{};           // guards what follows
   std::condition_variable idle_{};
   std::vector<std::shared_ptr<Kept>> all_{};

@@ -62,7 +62,7 @@ Released Lock::Impl::release(const store::RunEnd& end, store::Parting::SlotEnd o
   if (released) return *released;
   if (is_in_child()) return *(released = Released::lost_before);
   const os::NoSigpipe no_sigpipe;
-  const base::log::ScopedSink scope{&server->log};
+  const base::log::ScopedSink scope{server->log.get()};
   auto& process = server->process();
   const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
   auto locks = process.keeper.take_out(*kept);

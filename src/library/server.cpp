@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "base/text.hpp"
 #include "os/host.hpp"
+#include "os/thread.hpp"
 #include "os/trusted_file.hpp"
 #include "store/server_url.hpp"
 
@@ -21,8 +22,8 @@ void LogHook::take(const base::log::Record& record) {
   hook_({static_cast<rlock::LogLine::Severity>(record.severity), record.text});
 }
 
-Process::Process(const store::ServerSpec& spec, base::log::Sink* sink)
-    : pid{os::process_id()}, pool{spec}, keeper{sink} {}
+Process::Process(const store::ServerSpec& spec, std::shared_ptr<LogHook> hook)
+    : pid{os::process_id()}, log{std::move(hook)}, pool{spec}, keeper{log.get()} {}
 
 }  // namespace library
 
@@ -30,7 +31,8 @@ namespace rlock {
 inline namespace v0 {
 
 Server::Impl::Impl(std::string_view url, ServerOptions given)
-    : options{std::move(given)}, log{options.log, options.log_up_to} {
+    : options{std::move(given)},
+      log{std::make_shared<library::LogHook>(options.log, options.log_up_to)} {
   const store::ServerUrl text{std::string{url}};
   shown = text.shown();
   std::vector<store::ServerSpec> servers;
@@ -66,7 +68,7 @@ library::Process& Server::Impl::process() {
   auto* now = process_.load();
   while (now == nullptr || now->pid != os::process_id()) {
     // That of our parent is left as it is: it may be in the middle of anything.
-    auto fresh = std::make_unique<library::Process>(*spec, &log);
+    auto fresh = std::make_unique<library::Process>(*spec, log);
     if (process_.compare_exchange_strong(now, fresh.get())) return *fresh.release();
   }
   return *now;
@@ -74,7 +76,14 @@ library::Process& Server::Impl::process() {
 
 Server::Impl::~Impl() {
   auto* now = process_.load();
-  if (now != nullptr && now->pid == os::process_id()) delete now;
+  if (now == nullptr || now->pid != os::process_id()) return;
+  if (!library::Keeper::is_this_thread()) {
+    delete now;
+    return;
+  }
+  // The last handle ends in a callback: the thread cannot wait for itself.
+  auto thread = os::Thread::start([now] { delete now; });
+  if (thread) thread->detach();
 }
 
 Server::Server(std::string_view url, ServerOptions options)

@@ -31,9 +31,10 @@ class LogHook final : public base::log::Sink {
 /// A child after fork(2) cannot use its parent's: it shares the connections, and has no such
 /// thread.
 struct Process {
-  Process(const store::ServerSpec& spec, base::log::Sink* sink);
+  Process(const store::ServerSpec& spec, std::shared_ptr<LogHook> log);
 
   int pid;
+  std::shared_ptr<LogHook> log;
   StorePool pool;
   Keeper keeper;
 };
@@ -54,7 +55,7 @@ struct rlock::v0::Server::Impl {
   std::string shown;
   std::optional<store::ServerSpec> spec;
   std::string mistake{};  // unless empty: what is wrong with the URL or the options
-  library::LogHook log;
+  std::shared_ptr<library::LogHook> log;
 
  private:
   std::atomic<library::Process*> process_{nullptr};
