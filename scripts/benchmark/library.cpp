@@ -1,4 +1,4 @@
-// What a lock costs a program that is connected: acquire and release, in microseconds.
+// The cost of a lock in a program that is connected: acquire and release, in microseconds.
 //
 // usage: library SOCKET ROUNDS
 //

@@ -61,7 +61,7 @@ quietly() { "$@" >"$T/log" 2>&1 || fail "$* failed: $(<"$T/log")"; }
     fail "$(echo "$output" | grep -v 'rlock::v0::')"
 }
 
-@test "what a program built with an earlier version takes is there" {
+@test "a program built with an earlier version goes on working" {
   ! is_checked || return 0
   # Another compiler has other names for what is not ours.
   local made_with
