@@ -136,13 +136,14 @@ class RedisListenerGroup final : public ListenerGroup,
 
   void listen(const LockName& name, const std::string& mailbox, const CallLimit& limit) {
     const bool is_new = join(mailbox);
+    if (!bell_) bell_.emplace(name);
     // After a fault it is not yet time.
     const bool connected = wait_.descriptor() >= 0;
     if (!connected && !wait_.due().passed(base::now())) return;
     if (!connected || wait_.due().passed(base::now()) || (!is_new && !wait_.is_young())) {
       wait_.restart(mailboxes(), limit);
     } else if (is_new) {
-      end_the_wait(name, limit);
+      end_the_wait(limit);
     }
   }
 
@@ -170,8 +171,7 @@ class RedisListenerGroup final : public ListenerGroup,
 
   /// Where to wait from now on.
   Mailboxes mailboxes() {
-    Mailboxes all;
-    if (bell_) all.push_back(bell_mailbox());
+    Mailboxes all{bell_mailbox()};
     const std::lock_guard guard{mutex_};
     for (const auto& [mailbox, notices] : notices_) all.push_back(mailbox);
     told_ = false;
@@ -179,11 +179,7 @@ class RedisListenerGroup final : public ListenerGroup,
   }
 
   /// The wait is to go on with one more mailbox. Closing its connection could lose a letter.
-  void end_the_wait(const LockName& name, const CallLimit& limit) {
-    if (!bell_) {
-      bell_.emplace(name);
-      return wait_.restart(mailboxes(), limit);
-    }
+  void end_the_wait(const CallLimit& limit) {
     told_ = true;
     sort_letters();
     if (!told_) return;  // it had just ended
