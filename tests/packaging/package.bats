@@ -2,6 +2,7 @@
 # The packages: what `cpack` and `cmake --install` make of the build that is there. (scripts/package --try runs them
 # where nothing else is, and takes minutes.)
 load ../lib/rlock
+load ../lib/rpm
 
 BUILD=${RLOCK_BIN%/*}
 VERSION=$(sed -n 's/^set(RLOCK_VERSION \(.*\))$/\1/p' "$REPO/CMakeLists.txt")
@@ -286,8 +287,7 @@ libssl.so.3()(64bit)'
   pack_rpm
   local root=$T/root program
   rpm --root "$root" --initdb
-  # the root has no C library; Debian's rpm wants --force-debian
-  rpm --root "$root" --install --nodeps --force-debian "$RPM"
+  install_rpm "$root" "$RPM"
   assert_equal "$(rpm --root "$root" --query rlock)" "rlock-$PACKAGED-1.$(uname -m)"
   rpm --root "$root" --verify --nodeps rlock
   for program in bin/rlock libexec/rlock/rlock; do
