@@ -176,7 +176,7 @@ Attempted attempt(const rlock::Server& server, const std::vector<std::string>& k
     }
     auto& reason = std::get<hold::NotAcquired>(acquisition);
     if (auto* done = std::get_if<hold::AlreadyDone>(&reason)) return std::move(done->done);
-    return failure_of(reason);
+    return failure_of(reason, impl.shown);
   } catch (const std::system_error& error) {
     return Failure{rlock::Reason::exhausted, error.what()};
   }

@@ -58,7 +58,7 @@ Reason reason_of(store::Fault::Kind kind) {
 
 }  // namespace
 
-Failure failure_of(const hold::NotAcquired& reason) {
+Failure failure_of(const hold::NotAcquired& reason, const std::string& server) {
   return base::match(
       reason, [](const hold::GaveUp& each) { return gave_up(each); },
       [](const hold::Dismissed& each) {
@@ -79,8 +79,12 @@ Failure failure_of(const hold::NotAcquired& reason) {
       [](const hold::Interrupted&) {
         return Failure{Reason::stopped, "a stop was requested"};
       },
-      [](const store::Fault& fault) {
-        return Failure{reason_of(fault.kind), fault.why};
+      [&](const store::Fault& fault) {
+        using Kind = store::Fault::Kind;
+        const bool connects = fault.kind != Kind::unreachable && fault.kind != Kind::silent;
+        return Failure{
+            reason_of(fault.kind),
+            fmt::format("{}{}: {}", connects ? "" : "no answer from ", server, fault.why)};
       });
 }
 

@@ -18,6 +18,7 @@ library() { find "$PREFIX" -name 'librlock.so.0'; }
 
 # runs PROGRAM: takes a lock, which a holder's run forbids
 runs() {
+  own_server
   run "$1" "$RLOCK_SERVER" "$K"
   assert_success
   assert_output 'held and released'
@@ -56,19 +57,27 @@ quietly() { "$@" >"$T/log" 2>&1 || fail "$* failed: $(<"$T/log")"; }
   ! is_checked || return 0
   run bash -c 'nm --dynamic --defined-only --demangle "$1" | cut -d " " -f 3-' - "$(library)"
   assert_success
-  refute_output --regexp $'(^|\n)(?!.*rlock::v0::|RLOCK_0)'
-  [[ -z $(echo "$output" | grep -vE '^(typeinfo (name )?for |vtable for )?rlock::v0::|^RLOCK_0|^std::.*rlock::v0::') ]] ||
-    fail "$(echo "$output" | grep -v 'rlock::v0::')"
+  assert_output --partial 'rlock::v0::try_acquire('
+  run bash -c 'grep -vE "rlock::v0::|^RLOCK_0$" <<<"$1"' - "$output"
+  assert_output ''
+}
+
+# abi_tool NAME ARGUMENT...: of libabigail
+abi_tool() {
+  local name=$1
+  shift
+  "$name" --suppressions "$REPO/src/library/librlock.abi.suppressions" "$@"
 }
 
 @test "a program built with an earlier version goes on working" {
   ! is_checked || return 0
-  # Another compiler has other names for what is not ours.
-  local made_with
-  made_with=$(sed -n 's/.*made with g++ \([0-9]*\).*/\1/p' "$REPO/src/library/librlock.abi")
-  [[ $(g++ -dumpversion) == "$made_with" ]] || return 0
-  run abidiff --headers-dir2 "$REPO/include" "$REPO/src/library/librlock.abi" "$(library)"
-  assert_success
+  # Other compilers describe the same in other ways.
+  [[ $(g++ -dumpversion) == 12 ]] || return 0
+  local abi=$REPO/src/library/librlock.abi
+  abi_tool abidw --headers-dir "$REPO/include" --drop-private-types --exported-interfaces-only --no-corpus-path \
+    --no-comp-dir-path --no-show-locs --debug-info-dir "$BUILD" --out-file "$T/now.abi" "$BUILD/librlock.so"
+  run abi_tool abidiff "$abi" "$T/now.abi"
+  ((status == 0)) || fail "$output"$'\n'"if no version has been released since: cp $T/now.abi src/library/librlock.abi"
 }
 
 @test "it takes no library but those of C and C++" {
