@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/result.hpp"
@@ -188,6 +190,7 @@ void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
   const bool refresh = kept->locks_.due().passed(now);
   const auto at_most = time_for(*kept);
   busy_with_ = kept.get();
+  kept->hear_again_ = true;
   guard.unlock();
   if (unsafe) {
     kept->lose({rlock::Loss::Kind::unsafe, "the lease could not be refreshed and is about to end"});
@@ -216,24 +219,29 @@ std::vector<int> Keeper::listeners() const {
 }
 
 void Keeper::hear(Guard& guard) {
-  const auto from = listeners();
-  if (std::none_of(from.begin(), from.end(), os::is_readable)) return;
-  // Telling of a loss gives the mutex away, after which the list may be another.
-  for (bool heard = true; heard;) {
-    heard = false;
-    for (const auto& each : all_) {
-      const auto news = each->locks_.hear();
-      if (!news) continue;
-      heard = true;
-      const auto kept = each;
-      busy_with_ = kept.get();
-      guard.unlock();
-      kept->note(*news);
-      guard.lock();
-      busy_with_ = nullptr;
-      idle_.notify_all();
-      break;
+  std::map<int, bool> readable;
+  const auto may_have_news = [&](const Kept& kept) {
+    for (const int descriptor : kept.locks_.descriptors()) {
+      const auto [known, is_new] = readable.try_emplace(descriptor);
+      if (is_new) known->second = os::is_readable(descriptor);
+      if (known->second) return true;
     }
+    return false;
+  };
+  std::vector<std::shared_ptr<Kept>> some;
+  for (const auto& each : all_) {
+    if (std::exchange(each->hear_again_, false) || may_have_news(*each)) some.push_back(each);
+  }
+  for (const auto& kept : some) {
+    // Telling of a loss gave the mutex away: it may have been taken out, and have no locks.
+    const auto news = kept->locks_.hear();
+    if (!news) continue;
+    busy_with_ = kept.get();
+    guard.unlock();
+    kept->note(*news);
+    guard.lock();
+    busy_with_ = nullptr;
+    idle_.notify_all();
   }
 }
 

@@ -50,6 +50,7 @@ class Kept {
   hold::HeldLocks locks_;  // guarded by the keeper's mutex, or the keeper's thread is busy with it
   store::Deadline listen_at_;
   bool in_trouble_ = false;  // the last refresh failed
+  bool hear_again_ = true;   // an answer may have brought a notice with it
   bool is_over_ = false;     // gone or unsafe
   Terms terms_;
   std::atomic<store::Moment> valid_until_;

@@ -4,11 +4,14 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "os/host.hpp"
+#include "os/mailbox.hpp"
+#include "os/poll.hpp"
 #include "store/redis/client.hpp"
 #include "store/redis/keys.hpp"
 #include "store/rules/posts.hpp"
@@ -130,7 +133,14 @@ class RedisListenerGroup final : public ListenerGroup,
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
 
   [[nodiscard]] const RedisServer& server() const { return server_; }
-  [[nodiscard]] int descriptor() const { return wait_.descriptor(); }
+  /// Readable while one of its listeners has a notice, or may have one.
+  [[nodiscard]] int descriptor() {
+    if (wait_.descriptor() != polled_) {
+      polled_ = wait_.descriptor();
+      either_.emplace(std::vector{polled_, undelivered_.descriptor()});
+    }
+    return either_->descriptor();
+  }
   [[nodiscard]] Deadline due() const { return wait_.due(); }
   [[nodiscard]] bool is_refused() const { return wait_.is_refused(); }
 
@@ -154,13 +164,17 @@ class RedisListenerGroup final : public ListenerGroup,
     if (own == notices_.end() || own->second.empty()) return std::nullopt;
     auto first = std::move(own->second.front());
     own->second.pop_front();
+    (void)undelivered_.take();
     return first;
   }
 
   /// Any thread.
   void leave(const std::string& mailbox) {
     const std::lock_guard guard{mutex_};
-    notices_.erase(mailbox);
+    const auto own = notices_.find(mailbox);
+    if (own == notices_.end()) return;
+    for (auto left = own->second.size(); left > 0; --left) (void)undelivered_.take();
+    notices_.erase(own);
   }
 
  private:
@@ -195,13 +209,19 @@ class RedisListenerGroup final : public ListenerGroup,
       if (!notice || whose == notices_.end()) continue;
       if (whose->second.empty()) wait_.note_use();
       whose->second.push_back(*std::move(notice));
+      undelivered_.post({});
     }
   }
 
   [[nodiscard]] std::string bell_mailbox() const { return LockKeys{*bell_}.mailbox + bell_id_; }
 
+  struct Undelivered {};
+
   RedisServer server_;
   MailWait wait_;
+  os::Mailbox<Undelivered> undelivered_{};  // as many as there are notices
+  std::optional<os::PollSet> either_{};
+  int polled_ = -2;
   Client teller_;
   std::optional<LockName> bell_;  // a lock beside whose mailboxes is the one that ends the wait
   std::string bell_id_ = "bell-" + os::random_hex(10);
