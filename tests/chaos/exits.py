@@ -7,6 +7,8 @@ from history import SECOND
 SLACK = SECOND
 # A lock without users for that long is free: the longest lease, and the claims of the dead.
 RECENT = 31 * SECOND
+# Within this a process has begun to take signals. Before that the kernel's default ends it, as any program.
+STARTING = SECOND // 10
 
 
 def check_exits(history, counts):
@@ -23,6 +25,9 @@ def lies_of(history, run):
     code, section, kinds = run.exit_code, run.section, {fault.kind for fault in run.faults}
     if code == -9:
         return [] if "kill-rlock" in kinds else ["nobody killed it"]
+    if code == -15:
+        early = any(fault.kind == "time-out" and fault.begin < run.begin + STARTING for fault in run.faults)
+        return [] if early and not section else ["it did not take a TERM as its own end"]
     status = run.status or {}
     lies = []
     if status.get("exit_code") != code:

@@ -487,6 +487,17 @@ a_good_history() {
   condemned_for "r4, exit 76, status {'exit_code': 76, 'outcome': 'lost', 'fence': 30, 'token': 't'}: nothing took the lock away"
 }
 
+@test "a run that a TERM ended before it took signals, and one that it ended later" {
+  a_good_history
+  a_run r3 k 4000 4004 -15
+  fault time-out 4002 4003 r3
+  judge
+  assert_success
+  a_run r4 k 5000 5500 -15
+  fault time-out 5200 5210 r4
+  condemned_for "r4, exit -15, status None: it did not take a TERM as its own end"
+}
+
 @test "a run that was terminated, and one that nobody terminated" {
   a_good_history
   a_run r3 k 4000 4500 143
