@@ -33,13 +33,13 @@ def processes_of(directory):
     return found
 
 
-def look_for_leftovers(directory, store, names, recorder):
+def look_for_leftovers(directory, store, crowd, recorder):
     """The dead leave nothing behind for longer than their lease or place in the queue lasts."""
     deadline = time.monotonic() + 75  # a dead waiter's entry: grace of 30 s, kept for twice as long
-    while store.leftovers() and time.monotonic() < deadline:
+    while store.leftovers(len(crowd.slots)) and time.monotonic() < deadline:
         time.sleep(0.2)
-    files = set(os.listdir(f"{directory}/status")) - names
-    for thing in [*store.leftovers(), *(f"the file {name}" for name in files)]:
+    files = set(os.listdir(f"{directory}/status")) - crowd.names()
+    for thing in [*store.leftovers(len(crowd.slots)), *(f"the file {name}" for name in files)]:
         recorder.write("left", thing=thing)
     mine = [f"{os.getpid()} "] + [f"{server.process.pid} " for server in store.servers]
     for process in processes_of(directory):
@@ -70,7 +70,7 @@ def main():
         if looks:
             looks.stop()
         store.sweep(rlock, crowd.keys)
-        look_for_leftovers(directory, store, crowd.names(), recorder)
+        look_for_leftovers(directory, store, crowd, recorder)
         counts, broken = checker.check(history_of(records.read(recorder.path)))
         broken += nemesis.failures
         broken += [f"a server is gone: {server.directory}" for server in store.servers if server.process.poll() is not None]

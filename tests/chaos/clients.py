@@ -60,6 +60,7 @@ class Crowd:
         way = next(iter(self.ways.values()))
         self.remembers = self.can("log", *way, "chaos:ask")
         self.slotted = None  # and of this one all are for a slot
+        self.slots = set()
         if self.can(*way, "-k", "chaos:ask", "--slot", "s", "--history", "1s", "--", "true"):
             self.slotted = "chaos:slots"
             self.keys.append(self.slotted)
@@ -122,6 +123,7 @@ class Crowd:
         if key == self.slotted:
             mode, number = "x", int((time.monotonic() - self.began) / PERIOD)
             slot, retries, shares = f"s{number}", number % 2, rng.random() < 0.5
+            self.slots.add(slot)
         job = self.hanging_job(name, rng) if rng.random() < 0.04 else self.job
         status = f"{self.directory}/status/{name}"
         command = [self.rlock, "-q", *self.ways[via], "-k", key, "--ttl", f"{ttl}ms", "--label", name,

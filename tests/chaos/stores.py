@@ -48,8 +48,9 @@ class Store:
     def sweep(self, rlock, keys):
         """Leftovers of the dead go with the next user, if they do not expire."""
 
-    def leftovers(self):
-        """The leftovers on the server after all clients have gone, without fences, which expire."""
+    def leftovers(self, slots):
+        """The leftovers on the server after all clients have gone, without fences, which expire; runs were for so many
+        slots."""
         return []
 
     def stop(self):
@@ -127,7 +128,7 @@ class OneRedis(Store):
             *lost_packets(rng, self.redis.port, "packets-lost", "answers-lost", via="tcp"),
         ])
 
-    def leftovers(self):
+    def leftovers(self, slots):
         return companions(self.redis)
 
 
@@ -153,7 +154,7 @@ class Replicated(Store):
         self.await_order()
         return "down" if master in self.masters() else "failover"  # nobody took its place
 
-    def leftovers(self):
+    def leftovers(self, slots):
         masters = self.masters()
         if len(masters) != self.count:
             return [f"{len(masters)} masters"]
@@ -263,7 +264,7 @@ class Quorum(Store):
             *lost_packets(rng, node.port, "minority-away", "minority-unheard"),
         ])
 
-    def leftovers(self):
+    def leftovers(self, slots):
         return [key for node in self.nodes for key in companions(node)]
 
 
@@ -295,7 +296,7 @@ class OnePostgres(Store):
             *lost_packets(rng, self.postgres.port, "packets-lost", "answers-lost", via="tcp"),
         ])
 
-    def leftovers(self):
+    def leftovers(self, slots):
         """Rows of memory and of fences, which are over in time."""
         return self.postgres.ask("select encode(key, 'escape') from rlock.lock "
                                  "where ends > now() + interval '8 days'").split()
@@ -352,10 +353,10 @@ class Ensemble(Elected):
             time.sleep(0.3)
             until(self.is_whole, "for the ensemble to be whole again", 60)
 
-    def leftovers(self):
-        """Those who hold or wait go with their sessions; what is remembered stays: runs, and fewer slots than that."""
+    def leftovers(self, slots):
+        """Those who hold or wait go with their sessions; what is remembered stays: a key's last runs, and each slot."""
         more = {name: count - self.at_first[name] for name, count in self.nodes[0].counts().items()}
-        remembered = {"zk_znode_count": KEYS * 2 * MOST_RUNS}
+        remembered = {"zk_znode_count": KEYS * 2 * MOST_RUNS + slots}
         return [f"{number} of {name}" for name, number in more.items() if number > remembered.get(name, 0)]
 
 
@@ -383,7 +384,7 @@ class EtcdCluster(Elected):
     def await_order(self):
         until(self.is_whole, "for the cluster to be whole again", 60)
 
-    def leftovers(self):
+    def leftovers(self, slots):
         """Keys of holders and waiters go with their leases; runs and slots stay."""
         return self.nodes[0].keys_below("rlock/queue/") + self.nodes[0].keys_below("rlock/stopped/")
 
@@ -401,7 +402,7 @@ class Local(Store):
         for key in keys:
             subprocess.run([rlock, "-q", *self.ways()["file"], "-k", key, "-w", "10s", "--", "true"], check=True)
 
-    def leftovers(self):
+    def leftovers(self, slots):
         """Each lock keeps a file with its last fence, and those of its memory; holders and waiters have one each besides."""
         return [f"{where}: {names}" for where, _, names in os.walk(f"{self.directory}/locks")
                 if set(names) - {"ledger", "runs", "slots"}]

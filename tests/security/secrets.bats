@@ -348,7 +348,7 @@ hold_with_core() {
 # crash PID: by a fault of its own. A signal of others would be passed on to the job.
 crash() {
   "$PYTHON" "$LIB/crash.py" "$1"
-  kill -WINCH "$1" # it wakes
+  kill -WINCH "$1" 2>/dev/null || gone "$1" # it wakes, if it was asleep
   wait_until gone "$1"
 }
 

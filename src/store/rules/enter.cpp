@@ -76,8 +76,7 @@ Entered Entering::answer() {
   if (!claim_.supersede.empty()) send_away();
   const bool room = state_.is_free() || (state_.is_several() && state_.mode == claim_.mode &&
                                          turns_.has_room_for(claim_.mode));
-  const bool may_enter = is_reserved_for_me() || (is_my_turn() && room);
-  if (may_enter && !was_sent_away()) return grant();
+  if (is_reserved_for_me() || (room && is_my_turn() && !was_sent_away())) return grant();
   // Free, but others were here first: the holder's lease ended, or the first waiter did not come.
   if (state_.is_free()) turns_.roll_call(confirm_within, claim_.token);
   return stand();

@@ -147,7 +147,7 @@ end
 -- It was sent away after it had been woken, and reads of that only after its wake: until then it has neither
 -- a turn nor a position.
 local function was_sent_away(ticket)
-  if not ticket or arg.newcomer or redis.call('ZSCORE', queue, id) then return false end
+  if not ticket or arg.newcomer or first == id or redis.call('ZSCORE', queue, id) then return false end
   for _, message in ipairs(redis.pcall('LRANGE', mailbox .. token, 0, -1)) do
     if message:sub(1, 5) == 'stop ' then return true end
   end
@@ -204,7 +204,7 @@ local function stand(ticket)
   local waiting = redis.call('ZCARD', queue)
   local crowded = not place and not arg.ticket and waiting >= (tonumber(arg.max_waiters) or math.huge)
   if not patience or crowded then return busy(waiting) end
-  if was_sent_away(ticket) then
+  if not place and was_sent_away(ticket) then
     if #dead > 0 then tell_first(confirm_within) end
     return answer({'queued'}, 'holder', (occupant()), 'ahead', waiting, 'ticket', digits(tonumber(ticket)))
   end
@@ -251,8 +251,8 @@ local reply = already_held() or slot_done() or no_higher_fence() or mismatch()
 if reply then return reply end
 if arg.supersede then send_away() end
 local ticket = my_ticket()
-local may_enter = owner == id or is_my_turn(ticket) and (not owner or want == mode and has_room())
-if may_enter and not was_sent_away(ticket) then return grant() end
+local room = not owner or want == mode and has_room()
+if owner == id or room and is_my_turn(ticket) and not was_sent_away(ticket) then return grant() end
 -- Free, but others were here first: the holder's lease ended, or the first waiter did not confirm.
 if not owner then roll_call(confirm_within, id) end
 return stand(ticket)
