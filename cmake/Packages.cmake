@@ -31,7 +31,11 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 # the processor's name as in uname -m, which people look for
-set(CPACK_PACKAGE_FILE_NAME "rlock-${RLOCK_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
+set(of_tarball "${RLOCK_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
+set(CPACK_PACKAGE_FILE_NAME "rlock-${of_tarball}")
+set(CPACK_ARCHIVE_PROGRAM_FILE_NAME "rlock-${of_tarball}")
+set(CPACK_ARCHIVE_LIBRARY_FILE_NAME "librlock0-${of_tarball}")
+set(CPACK_ARCHIVE_DEVELOPMENT_FILE_NAME "librlock-dev-${of_tarball}")
 
 # Of the two programs only the one that loads libraries (OpenSSL, libpq, the plugins of /etc/nsswitch.conf) is
 # linked with one, libc. It needs the version that it was compiled with, but no symbol newer than 2.35 if that
@@ -45,6 +49,11 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "libc6 (>= ${libc})")
 string(REGEX MATCH "^[0-9]+" gcc "${CMAKE_CXX_COMPILER_VERSION}")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libc6 (>= ${libc}), libstdc++6 (>= ${gcc})")
+# The linker's cache learns of the library, and packages of programs that use it of this one.
+set(control "${CMAKE_BINARY_DIR}/generated/librlock0")
+file(CONFIGURE OUTPUT "${control}/triggers" CONTENT "activate-noawait ldconfig\n")
+file(CONFIGURE OUTPUT "${control}/shlibs" CONTENT "librlock 0 librlock0 (>= ${CPACK_PACKAGE_VERSION})\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${control}/triggers;${control}/shlibs")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "librlock0 (= ${CPACK_PACKAGE_VERSION})")
 foreach(component IN ITEMS PROGRAM LIBRARY)
   set(CPACK_DEBIAN_${component}_PACKAGE_RECOMMENDS "libssl3 | libssl3t64, ca-certificates")

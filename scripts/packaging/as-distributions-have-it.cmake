@@ -43,7 +43,10 @@ foreach(page IN LISTS to_compress)
   # -n: no time, so that the same page gives the same bytes.
   execute_process(COMMAND gzip -9n "${page}" COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
-foreach(component IN ITEMS program library development)
-  file(CHMOD_RECURSE "${root}/${component}/usr" DIRECTORY_PERMISSIONS
-       ${readable} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
+# Directories only: of a link whose file is in another package CMake says that it does not exist.
+file(GLOB_RECURSE directories LIST_DIRECTORIES true "${root}/*/usr" "${root}/*/usr/*")
+foreach(each IN LISTS directories)
+  if(IS_DIRECTORY "${each}" AND NOT IS_SYMLINK "${each}")
+    file(CHMOD "${each}" PERMISSIONS ${readable} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
+  endif()
 endforeach()

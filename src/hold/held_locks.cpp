@@ -86,9 +86,9 @@ Deadline HeldLocks::due() const {
 }
 
 News HeldLocks::refresh(int interrupt, Deadline at_most) {
-  Lock& first = *std::min_element(
-      locks_.begin(), locks_.end(),
-      [](const Lock& one, const Lock& other) { return one.due() < other.due(); });
+  Lock& first =
+      *std::min_element(locks_.begin(), locks_.end(),
+                        [](const Lock& one, const Lock& other) { return one.due() < other.due(); });
   const auto until = Deadline::after(base::now(), first.pace.answer_time());
   return refresh(first, {std::min(until, at_most), interrupt});
 }

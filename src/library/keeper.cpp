@@ -46,15 +46,15 @@ std::optional<rlock::Loss> Kept::loss() const {
 
 int Kept::descriptor() const {
   const std::lock_guard guard{mutex_};
-  if (!told_) {
-    try {
-      told_ = std::make_unique<os::Mailbox<Told>>();
-      if (loss_) told_->post({});
-    } catch (const std::system_error&) {
-      return -1;
-    }
+  if (told_) return told_->descriptor();
+  try {
+    auto made = std::make_unique<os::Mailbox<Told>>();
+    if (loss_) made->post({});
+    told_ = std::move(made);
+    return told_->descriptor();
+  } catch (const std::system_error&) {
+    return -1;
   }
-  return told_->descriptor();
 }
 
 Deadline Kept::listen_due() const {

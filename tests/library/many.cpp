@@ -2,8 +2,9 @@
 //
 // usage: many SERVER KEY NUMBER FILE
 //
-// Takes KEY.1 to KEY.NUMBER for 3 s each, and writes "started" and the number of its threads. Writes "lost NAME"
-// for each that is lost, which it releases. Once FILE is there it releases all, and writes "released" and how many.
+// Takes KEY.1 to KEY.NUMBER for 3 s each, and writes "started" and the number of its threads.
+// Writes "lost NAME" for each that is lost, which it releases. Once FILE is there it releases all,
+// and writes "released" and how many.
 #include <rlock/rlock.hpp>
 
 #include <cstdlib>

@@ -88,8 +88,8 @@ files_of() { (cd "$FILE_T/$1" && find usr ! -type d -printf '%p%l\n' | LC_ALL=C 
 @test "the Debian packages of the library have it, its header, and what finds them, and nothing else" {
   is_released || return 0
   run files_of librlock0
-  assert_output "usr/lib/librlock.so.0librlock.so.0.${VERSION%-*}
-usr/lib/librlock.so.0.${VERSION%-*}
+  assert_output "usr/lib/librlock.so.0.${VERSION%-*}
+usr/lib/librlock.so.0librlock.so.0.${VERSION%-*}
 usr/share/doc/librlock0/copyright"
   run files_of librlock-dev
   assert_output 'usr/include/rlock/rlock.hpp
@@ -103,9 +103,8 @@ usr/lib/pkgconfig/rlock.pc
 usr/share/doc/librlock-dev/copyright
 usr/share/man/man3/rlock.3.gz'
   assert_equal "$(dpkg-deb --field "$FILE_T"/made/librlock-dev_*.deb Depends)" "librlock0 (= $PACKAGED)"
-  run dpkg-deb --ctrl-tarfile "$FILE_T"/made/librlock0_*.deb
-  assert_success
-  [[ -e $FILE_T/librlock0/DEBIAN/triggers ]] && grep -q ldconfig "$FILE_T/librlock0/DEBIAN/triggers"
+  assert_equal "$(dpkg-deb --info "$FILE_T"/made/librlock0_*.deb triggers)" 'activate-noawait ldconfig'
+  assert_equal "$(dpkg-deb --info "$FILE_T"/made/librlock0_*.deb shlibs)" "librlock 0 librlock0 (>= $PACKAGED)"
 }
 
 @test "every page of man is in one of them" {
@@ -300,6 +299,43 @@ libssl.so.3()(64bit)'
   rpm --root "$root" --erase rlock
   run find "$root/usr" ! -type d
   assert_output ''
+}
+
+@test "the RPM packages of the library: its linker's directory, what they need, and what they say of where they are" {
+  is_released || return 0
+  pack_rpm
+  local of_library devel root=$T/root
+  of_library=${RPM%/*}/librlock0-$PACKAGED-1.$(uname -m).rpm
+  devel=${RPM%/*}/librlock-devel-$PACKAGED-1.$(uname -m).rpm
+  run rpm --query --package --list "$of_library"
+  assert_output "/usr/lib64/librlock.so.0
+/usr/lib64/librlock.so.0.${VERSION%-*}"
+  run rpm --query --package --list "$devel"
+  assert_output '/usr/include/rlock
+/usr/include/rlock/rlock.hpp
+/usr/lib64/cmake/Rlock
+/usr/lib64/cmake/Rlock/RlockConfig.cmake
+/usr/lib64/cmake/Rlock/RlockConfigVersion.cmake
+/usr/lib64/cmake/Rlock/RlockTargets-release.cmake
+/usr/lib64/cmake/Rlock/RlockTargets.cmake
+/usr/lib64/librlock.a
+/usr/lib64/librlock.so
+/usr/lib64/pkgconfig/rlock.pc
+/usr/share/man/man3/rlock.3.gz'
+  run rpm --query --package --requires "$devel"
+  assert_line "librlock0 = $PACKAGED"
+  run rpm --query --package --requires "$of_library"
+  assert_line 'libstdc++.so.6()(64bit)'
+  ((EUID == 0)) || skip 'rpm --root takes root, for chroot(2)'
+  rpm --root "$root" --initdb
+  install_rpm "$root" "$of_library"
+  install_rpm "$root" "$devel"
+  run env PKG_CONFIG_PATH="$root/usr/lib64/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root" pkg-config --libs --cflags rlock
+  assert_output --partial "-L$root/usr/lib64"
+  cmake -S "$REPO/tests/library/project" -B "$T/project" -DRlock_DIR="$root/usr/lib64/cmake/Rlock" >"$T/cmake.out" 2>&1 &&
+    cmake --build "$T/project" >>"$T/cmake.out" 2>&1 || fail "$(<"$T/cmake.out")"
+  run ldd "$T/project/shared"
+  assert_line --partial "$root/usr/lib64/librlock.so.0 "
 }
 
 @test "two RPM packages of one build are the same, whatever the hour and the umask are" {
