@@ -14,11 +14,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rlock {
@@ -48,7 +50,8 @@ struct ServerOptions {
 
 /// The server of locks, by any URL that rlock(1) takes: redis:, rediss:, sentinel and cluster
 /// forms, postgresql:, etcd:, zk:, file:, or several of Redis, separated by blanks, for a quorum.
-/// Connects when it is first needed. A handle: copies are the same server. Any thread.
+/// Connects when it is first needed. A handle: copies are the same server. Any thread may use it;
+/// while it is assigned or destroyed, no other.
 ///
 /// All locks of a server are refreshed by one thread, which begins with the first lock and ends
 /// with the last handle or lock. A silent server delays no lock of another one.
@@ -133,7 +136,7 @@ struct Loss {
   enum class Kind {
     gone,      // the lock has been lost for certain
     unsafe,    // it could not be refreshed, and its lease ends within `grace`
-    cancelled  // somebody asks us to stop; we hold it until we release it
+    cancelled  // somebody asks us to stop; we hold it until we release it, or lose it
   };
   Kind kind;
   std::string text;  // a sentence for people
@@ -152,8 +155,10 @@ struct Options {
   Millis min_hold{0};  // the lock stays taken for that long, however early it is released
   Millis history{
       std::chrono::hours{24 * 7}};  // `rlock log` has the run for that long; 0: not at all
-  /// Called once, by the server's thread, before lost() is requested. Must not throw, and should
-  /// return soon, as what lost() calls back should: no lock of the server is refreshed meanwhile.
+  /// Called by the server's thread, once lost() is requested; of a lock that was cancelled once
+  /// more, should it be lost before it is released. Must not throw. Should return soon, as what
+  /// lost() calls back should: no lock of the server is refreshed meanwhile. That thread blocks all
+  /// signals.
   std::function<void(const Loss&)> on_lost{};
 };
 
@@ -163,11 +168,13 @@ enum class Released {
   unheard       // the server did not answer: the lock ends with its lease
 };
 
-/// Holds one or several locks until it is released or destroyed. Move-only. One thread at a time,
+/// Holds one or several locks until it is released or destroyed; the destructor releases it and
+/// waits for on_lost, unless a callback of ours runs it. Move-only. One thread at a time,
 /// except for lost(), loss(), valid_for() and descriptor(): any thread.
 ///
-/// In a child after fork() it holds nothing: lost() is requested there, and release() and the
-/// destructor do nothing. A lock on file: needs more, see rlock(3).
+/// In a child after fork() it holds nothing: loss() says so, a token that lost() gives there is
+/// requested (one from before the fork is not), and release() and the destructor do nothing. A lock
+/// on file: needs more, see rlock(3).
 class Lock {
  public:
   Lock(Lock&&) noexcept;
@@ -180,7 +187,7 @@ class Lock {
   /// 0 if it is not one of the keys.
   [[nodiscard]] std::uint64_t fence(std::string_view key) const;
   [[nodiscard]] const std::string& token() const;
-  /// Its number, from 1; 0: no permits.
+  /// Its number, from 1; 0: the lock is exclusive or shared.
   [[nodiscard]] unsigned permit() const;
   /// The permit's name; empty: it has none.
   [[nodiscard]] const std::string& resource() const;
@@ -190,18 +197,20 @@ class Lock {
   /// Why, once it is requested.
   [[nodiscard]] std::optional<Loss> loss() const;
   /// Readable once lost() is requested, for poll(2). Not yours to close. -1 if this process had
-  /// none to spare.
+  /// none to spare, or is a child of the one that holds the lock.
   [[nodiscard]] int descriptor() const;
   /// For how long no other can have it for certain, if no refresh succeeds any longer; `forever` if
   /// it does not expire. 0 if it is lost.
   [[nodiscard]] Millis valid_for() const;
 
-  /// At most two seconds. Later calls say the same.
+  /// At most two seconds, also while on_lost runs in the thread of the server. Later calls say the
+  /// same.
   Released release();
 
   struct Impl;
   explicit Lock(std::unique_ptr<Impl> impl);
-  [[nodiscard]] Impl& impl() { return *impl_; }
+  /// None after a move.
+  [[nodiscard]] Impl* impl() { return impl_.get(); }
 
  private:
   std::unique_ptr<Impl> impl_;
@@ -215,7 +224,9 @@ class [[nodiscard]] Acquired {
 
   explicit operator bool() const { return lock_.has_value(); }
   Lock& operator*() { return *lock_; }
+  const Lock& operator*() const { return *lock_; }
   Lock* operator->() { return &*lock_; }
+  const Lock* operator->() const { return &*lock_; }
   /// Only if there is no lock.
   [[nodiscard]] const Failure& failure() const { return *failure_; }
 
@@ -233,20 +244,30 @@ Acquired try_acquire(const Server& server, const std::vector<std::string>& keys,
                      const Options& options = {});
 Acquired acquire(const Server& server, const std::vector<std::string>& keys,
                  const Options& options = {});
+inline Acquired try_acquire(const Server& server, std::initializer_list<std::string_view> keys,
+                            const Options& options = {}) {
+  return try_acquire(server, std::vector<std::string>(keys.begin(), keys.end()), options);
+}
+inline Acquired acquire(const Server& server, std::initializer_list<std::string_view> keys,
+                        const Options& options = {}) {
+  return acquire(server, std::vector<std::string>(keys.begin(), keys.end()), options);
+}
 
 // ---- work that is done once ----
 
 /// The end of run_once() for a slot: "2026-11-27" of a nightly job that several hosts begin.
 struct Once {
   enum class Kind {
-    ran,          // here: `code` is what the work returned
+    ran,          // here: `code` is what the work returned, and the server knows it
     done_before,  // by another run: `code` is its exit code
-    lost,         // the work ran here, and the lock was lost meanwhile: the slot is open
+    open,         // the work ran here, and another run may do it again: `why`
     failed        // no lock: `failure` says why
   };
   Kind kind;
   int code = 0;
   std::optional<Failure> failure{};
+  std::string why{};  // a sentence for people: the lock was lost or cancelled, `work` released it,
+                      // or the server did not hear of the end
 };
 
 /// Runs `work` under the lock `key` unless a run for `slot` has ended before; then the slot is

@@ -29,10 +29,14 @@ using Claims = base::Result<std::vector<store::Claim>, Failure>;
 
 base::Result<store::Mode, Failure> mode_of(const rlock::Mode& mode) {
   store::Mode result;
-  switch (mode.kind) {
-    case rlock::Mode::Kind::exclusive: return result;
-    case rlock::Mode::Kind::shared: result.kind = store::Mode::Kind::shared; return result;
-    case rlock::Mode::Kind::permits: break;
+  if (mode.kind != rlock::Mode::Kind::permits) {
+    const bool is_shared = mode.kind == rlock::Mode::Kind::shared;
+    if (!is_shared && mode.kind != rlock::Mode::Kind::exclusive) return mistaken("no such mode");
+    if (mode.permits != 1 || !mode.names.empty()) {
+      return mistaken("permits and their names are for Mode::one_permit_of() and Mode::one_of()");
+    }
+    if (is_shared) result.kind = store::Mode::Kind::shared;
+    return result;
   }
   if (mode.permits < 1 || mode.permits > store::Mode::most_permits) {
     return mistaken(fmt::format("1 to {} permits", store::Mode::most_permits));
@@ -107,6 +111,9 @@ Claims claims_for(rlock::Server::Impl& server, const std::vector<std::string>& k
   if (options.history < Millis{0} || options.history > store::Ttl::longest) {
     return mistaken("a history of 0 to " + base::format_duration(store::Ttl::longest));
   }
+  if (options.min_hold < Millis{0} || options.min_hold > store::Ttl::longest) {
+    return mistaken("a min_hold of 0 to " + base::format_duration(store::Ttl::longest));
+  }
   if (options.grace < Millis{0} || options.grace > options.ttl / 2) {
     return mistaken("a grace of at most half the ttl");
   }
@@ -131,13 +138,21 @@ Claims claims_for(rlock::Server::Impl& server, const std::vector<std::string>& k
   return claims;
 }
 
-Attempted locked(const rlock::Server& server, hold::HeldLocks locks, const Options& options,
-                 Millis grace, const std::optional<store::Slot>& slot) {
-  const auto& impl = server.impl();
+/// `first`: whose fence is the lock's.
+Attempted locked(const std::shared_ptr<rlock::Server::Impl>& impl, hold::HeldLocks locks,
+                 std::string_view first, const Options& options, Millis grace,
+                 const std::optional<store::Slot>& slot) {
   store::Parting parting;
   parting.history = options.history;
   parting.min_hold = options.min_hold;
   auto leases = locks.leases();
+  const auto own = std::find_if(leases.begin(), leases.end(),
+                                [&](const auto& each) { return each.name.text() == first; });
+  if (own != leases.end()) std::iter_swap(leases.begin(), own);
+  // One permit is an exclusive lock to the server.
+  const bool is_only_one =
+      options.mode.kind == rlock::Mode::Kind::permits && options.mode.permits == 1;
+  if (is_only_one && leases.front().permit == 0) leases.front().permit = 1;
   if (slot) {
     const auto& lease = leases.front();
     parting.slot = {*slot, lease.attempt, lease.failures, store::Parting::SlotEnd::open};
@@ -147,7 +162,7 @@ Attempted locked(const rlock::Server& server, hold::HeldLocks locks, const Optio
   try {
     keeper.keep(kept);
   } catch (const std::system_error&) {
-    keeper.take_out(*kept).abandon();
+    keeper.take_out(*kept, store::Deadline::at({})).abandon();
     throw;
   }
   return rlock::Lock{std::make_unique<rlock::Lock::Impl>(impl, std::move(leases), std::move(kept),
@@ -158,7 +173,8 @@ Attempted locked(const rlock::Server& server, hold::HeldLocks locks, const Optio
 
 Attempted attempt(const rlock::Server& server, const std::vector<std::string>& keys,
                   const Options& options, Millis wait, const std::optional<store::Slot>& slot) {
-  auto& impl = *server.impl();
+  const auto own = server.impl();
+  auto& impl = *own;
   if (!impl.mistake.empty()) return mistaken(impl.mistake);
   const os::NoSigpipe no_sigpipe;
   const base::log::ScopedSink scope{impl.log.get()};
@@ -172,7 +188,7 @@ Attempted attempt(const rlock::Server& server, const std::vector<std::string>& k
         [&] { return open_pooled(impl.process().pool); },
         {*std::move(claims), wait, grace, impl.options.answer_time, {}, false}, interruption);
     if (auto* locks = std::get_if<hold::HeldLocks>(&acquisition)) {
-      return locked(server, std::move(*locks), options, grace, slot);
+      return locked(own, std::move(*locks), keys.front(), options, grace, slot);
     }
     auto& reason = std::get<hold::NotAcquired>(acquisition);
     if (auto* done = std::get_if<hold::AlreadyDone>(&reason)) return std::move(done->done);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <system_error>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "base/log.hpp"
 #include "base/result.hpp"
@@ -62,7 +64,7 @@ Deadline Kept::listen_due() const {
 }
 
 Deadline Kept::unsafe_from() const {
-  if (lost_.stop_requested()) return Deadline::never();
+  if (is_over_) return Deadline::never();
   return locks_.valid_until().earlier_by(terms_.grace);
 }
 
@@ -89,18 +91,22 @@ void Kept::note(const hold::News& news) {
       });
 }
 
-void Kept::lose(rlock::Loss loss) {
+void Kept::lose(const rlock::Loss& loss) {
+  if (is_over_) return;
+  const bool is_over = loss.kind != rlock::Loss::Kind::cancelled;
   {
     const std::lock_guard guard{mutex_};
-    if (loss_) return;
+    if (loss_ && !is_over) return;
+    if (told_ && !loss_) told_->post({});
     loss_ = loss;
-    if (told_) told_->post({});
   }
-  is_over_ = loss.kind != rlock::Loss::Kind::cancelled;
-  if (is_over_) valid_until_ = store::Moment{};
+  is_over_ = is_over;
+  if (is_over) valid_until_ = store::Moment{};
   base::log::Event{"lost"}.notice("{}", loss.text);
-  if (terms_.on_lost) terms_.on_lost(loss);
   lost_.request_stop();
+  // It must not throw: nobody could be told.
+  const auto call = [&]() noexcept { terms_.on_lost(loss); };
+  if (terms_.on_lost) call();
 }
 
 // ---- the thread ----
@@ -119,7 +125,7 @@ void Keeper::keep(std::shared_ptr<Kept> kept) {
   const std::lock_guard guard{mutex_};
   if (!thread_.joinable()) {
     const base::log::ScopedSink scope{sink_};
-    auto thread = os::Thread::start([this] { run(); });
+    auto thread = os::Thread::start([this] { run(); }, os::Thread::usual_stack);
     if (!thread) os::fail("starting a thread", thread.error().number);
     thread_ = *std::move(thread);
   }
@@ -127,19 +133,30 @@ void Keeper::keep(std::shared_ptr<Kept> kept) {
   all_.push_back(std::move(kept));
 }
 
-hold::HeldLocks Keeper::take_out(Kept& kept) {
+hold::HeldLocks Keeper::take_out(Kept& kept, Deadline at_most) {
   Guard guard{mutex_};
-  // The thread itself is between two steps: it tells of the loss.
-  if (own_keeper != this && busy_with_ == &kept) {
-    hurries_.post({});
-    idle_.wait(guard, [&] { return busy_with_ != &kept; });
-  }
   std::erase_if(all_, [&](const auto& each) { return each.get() == &kept; });
+  // The thread itself is between two steps: it tells of the loss.
+  if (!is_this_thread() && busy_with_ == &kept) {
+    hurries_.post({});
+    idle_.wait(guard, [&] { return busy_with_ != &kept || telling_; });
+    idle_.wait_for(guard, at_most.left(base::now()), [&] { return busy_with_ != &kept; });
+  }
   return std::move(kept.locks_);
 }
 
-bool Keeper::is_this_thread() {
+void Keeper::await_told(const Kept& kept) {
+  if (is_in_one()) return;
+  Guard guard{mutex_};
+  idle_.wait(guard, [&] { return busy_with_ != &kept; });
+}
+
+bool Keeper::is_in_one() {
   return own_keeper != nullptr;
+}
+
+bool Keeper::is_this_thread() const {
+  return own_keeper == this;
 }
 
 void Keeper::run() {
@@ -150,6 +167,8 @@ void Keeper::run() {
       step(guard);
     } catch (const std::system_error& error) {
       if (!guard.owns_lock()) guard.lock();
+      // Others come first.
+      for (const auto& each : all_) each->in_trouble_ |= each.get() == busy_with_;
       busy_with_ = nullptr;
       idle_.notify_all();
       base::log::Event{"refresh-failed"}.notice("cannot refresh: {}; trying again", error.what());
@@ -160,8 +179,18 @@ void Keeper::run() {
 
 void Keeper::step(Guard& guard) {
   if (all_.empty()) return sleep(Deadline::never(), guard);
-  // Those that a silent server delays come after those that it does not.
   const auto now = base::now();
+  // That takes no server.
+  const auto unsafe = std::find_if(
+      all_.begin(), all_.end(), [&](const auto& each) { return each->unsafe_from().passed(now); });
+  if (unsafe != all_.end()) {
+    const auto kept = *unsafe;
+    return tell(kept, guard, [&] {
+      kept->lose(
+          {rlock::Loss::Kind::unsafe, "the lease could not be refreshed and is about to end"});
+    });
+  }
+  // Those that a silent server delays come after those that it does not.
   const auto first =
       *std::min_element(all_.begin(), all_.end(), [&](const auto& one, const auto& other) {
         const auto rank = [&](const Kept& kept) {
@@ -176,30 +205,56 @@ void Keeper::step(Guard& guard) {
 }
 
 Deadline Keeper::time_for(const Kept& kept) const {
-  Deadline end = Deadline::never();
+  const auto now = base::now();
+  Deadline unsafe = Deadline::never();
+  Deadline others = Deadline::never();
   for (const auto& each : all_) {
-    end = std::min(end, each->unsafe_from());
-    if (each.get() != &kept && !each->in_trouble_) end = std::min(end, each->locks_.due());
+    unsafe = std::min(unsafe, each->unsafe_from());
+    const bool counts = failing_ && each.get() != &kept && !each->in_trouble_;
+    if (counts) others = std::min(others, each->locks_.due());
   }
-  return std::max(end, Deadline::after(base::now(), least_try));
+  return std::min(std::max(unsafe, Deadline::after(now, least_try)),
+                  std::max(others, Deadline::after(now, std::max(least_try, slowest_ * 4))));
+}
+
+void Keeper::note_answer(bool came, Millis after) {
+  failing_ = !came;
+  if (came) slowest_ = std::max(after, slowest_ - slowest_ / 8);
+}
+
+template <class Tell>
+void Keeper::tell(const std::shared_ptr<Kept>& kept, Guard& guard, const Tell& tell_it) {
+  busy_with_ = kept.get();
+  telling_ = true;
+  guard.unlock();
+  tell_it();
+  guard.lock();
+  telling_ = false;
+  busy_with_ = nullptr;
+  idle_.notify_all();
 }
 
 void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
   const auto now = base::now();
-  const bool unsafe = kept->unsafe_from().passed(now);
   const bool refresh = kept->locks_.due().passed(now);
   const auto at_most = time_for(*kept);
+  std::optional<hold::News> news;
   busy_with_ = kept.get();
   kept->hear_again_ = true;
   guard.unlock();
-  if (unsafe) {
-    kept->lose({rlock::Loss::Kind::unsafe, "the lease could not be refreshed and is about to end"});
-  } else if (refresh) {
-    kept->note(kept->locks_.refresh(hurries_.descriptor(), at_most));
+  if (refresh) {
+    news = kept->locks_.refresh(hurries_.descriptor(), at_most);
   } else {
     kept->locks_.listen(hurries_.descriptor(), at_most);
   }
   guard.lock();
+  if (news) {
+    const bool came = !std::holds_alternative<hold::Trouble>(*news);
+    note_answer(came, std::chrono::ceil<Millis>(base::now() - now));
+    const bool is_loss = came && !std::holds_alternative<hold::Extended>(*news);
+    if (!is_loss) kept->note(*news);
+    if (is_loss) tell(kept, guard, [&] { kept->note(*news); });
+  }
   busy_with_ = nullptr;
   idle_.notify_all();
   while (hurries_.take()) {
@@ -235,13 +290,7 @@ void Keeper::hear(Guard& guard) {
   for (const auto& kept : some) {
     // Telling of a loss gave the mutex away: it may have been taken out, and have no locks.
     const auto news = kept->locks_.hear();
-    if (!news) continue;
-    busy_with_ = kept.get();
-    guard.unlock();
-    kept->note(*news);
-    guard.lock();
-    busy_with_ = nullptr;
-    idle_.notify_all();
+    if (news) tell(kept, guard, [&] { kept->note(*news); });
   }
 }
 

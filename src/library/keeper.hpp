@@ -32,6 +32,8 @@ class Kept {
   [[nodiscard]] std::stop_token lost() const { return lost_.get_token(); }
   [[nodiscard]] std::optional<rlock::Loss> loss() const;
   [[nodiscard]] store::Deadline valid_until() const { return store::Deadline::at(valid_until_); }
+  /// From now on it is valid no longer. Only after it has been taken out.
+  void spend() { valid_until_ = store::Moment{}; }
   /// Readable once it is lost; -1: there is no descriptor to spare.
   [[nodiscard]] int descriptor() const;
 
@@ -44,8 +46,8 @@ class Kept {
   [[nodiscard]] store::Deadline listen_due() const;
   [[nodiscard]] store::Deadline unsafe_from() const;
   void note(const hold::News& news);
-  /// The first reason counts. Calls the user's code.
-  void lose(rlock::Loss loss);
+  /// The first reason counts, but that a cancelled lock may be lost as well. Calls the user's code.
+  void lose(const rlock::Loss& loss);
 
   hold::HeldLocks locks_;  // guarded by the keeper's mutex, or the keeper's thread is busy with it
   store::Deadline listen_at_;
@@ -72,10 +74,15 @@ class Keeper {
 
   /// Throws std::system_error if the system refuses a thread.
   void keep(std::shared_ptr<Kept> kept);
-  /// Cuts a refresh of them short.
-  hold::HeldLocks take_out(Kept& kept);
-  /// Whether a keeper runs the calling thread.
-  static bool is_this_thread();
+  /// Cuts a refresh of them short, and waits until then for the user's code if that is being told
+  /// of their loss: it may need what the caller has locked.
+  hold::HeldLocks take_out(Kept& kept, store::Deadline at_most);
+  /// Waits until the user's code has returned that is being told of the loss. Not in a keeper's
+  /// thread, where two such callbacks would wait for each other.
+  void await_told(const Kept& kept);
+  /// Whether a keeper runs the calling thread; and whether it is this one.
+  static bool is_in_one();
+  [[nodiscard]] bool is_this_thread() const;
 
  private:
   struct Wake {};
@@ -87,8 +94,13 @@ class Keeper {
   void hear(Guard& guard);
   [[nodiscard]] std::vector<int> listeners() const;
   void act_for(const std::shared_ptr<Kept>& kept, Guard& guard);
-  /// How long one lock may take: until another is due, or one is to be told that it is lost.
+  /// Calls the user's code, during which the lock may be taken out.
+  template <class Tell>
+  void tell(const std::shared_ptr<Kept>& kept, Guard& guard, const Tell& tell_it);
+  /// How long one lock may take: until one is to be told that it is lost; and, after a failure,
+  /// until another is due, but for longer than the server usually takes.
   [[nodiscard]] store::Deadline time_for(const Kept& kept) const;
+  void note_answer(bool came, store::Millis after);
 
   base::log::Sink* sink_;
   os::Mailbox<Wake> wakes_{};    // ends the thread's sleep
@@ -98,6 +110,9 @@ class Keeper {
   std::condition_variable idle_{};
   std::vector<std::shared_ptr<Kept>> all_{};
   const Kept* busy_with_ = nullptr;
+  bool telling_ = false;      // busy with the user's code, and not with the locks
+  bool failing_ = false;      // the last refresh
+  store::Millis slowest_{0};  // of the last answers
   store::Deadline sleeps_until_ = store::Deadline::at({});
   bool ends_ = false;
   os::Thread thread_{};

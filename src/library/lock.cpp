@@ -65,7 +65,9 @@ Released Lock::Impl::release(const store::RunEnd& end, store::Parting::SlotEnd o
   const base::log::ScopedSink scope{server->log.get()};
   auto& process = server->process();
   const os::CallLimit limit{Deadline::after(base::now(), hold::Held::longest_last_word)};
-  auto locks = process.keeper.take_out(*kept);
+  const auto for_callback = Deadline::after(base::now(), hold::Held::longest_last_word / 2);
+  auto locks = process.keeper.take_out(*kept, for_callback);
+  kept->spend();
   auto all = std::move(locks).give_back();
   const auto loss = kept->loss();
   parting.end = loss ? end_after(*loss) : end;
@@ -94,6 +96,7 @@ Lock::Impl::~Impl() {
     return;
   }
   (void)release({{store::RunOutcome::Kind::released}}, store::Parting::SlotEnd::open);
+  server->process().keeper.await_told(*kept);
 }
 
 Lock::Lock(std::unique_ptr<Impl> impl) : impl_{std::move(impl)} {}
@@ -143,7 +146,7 @@ int Lock::descriptor() const {
 }
 
 Millis Lock::valid_for() const {
-  if (impl_->is_in_child() || impl_->released) return Millis{0};
+  if (impl_->is_in_child()) return Millis{0};
   return impl_->kept->valid_until().left(base::now());
 }
 

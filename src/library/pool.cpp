@@ -30,6 +30,7 @@ void StorePool::put_back(std::unique_ptr<store::LockStore>& store) {
 }
 
 std::shared_ptr<store::ListenerGroup> StorePool::listeners(store::LockStore& store) {
+  if (!keeper_.is_this_thread()) return nullptr;
   const std::lock_guard guard{mutex_};
   if (!listeners_) listeners_ = store.listener_group();
   return listeners_;
@@ -90,8 +91,7 @@ class PooledStore final : public store::LockStore {
   }
   std::unique_ptr<store::Listener> listener(const LockName& name, const Token& token) override {
     return once([&](LockStore& store) {
-      // One thread uses the group.
-      const auto group = Keeper::is_this_thread() ? pool_.listeners(store) : nullptr;
+      const auto group = pool_.listeners(store);
       return group ? group->listener(name, token) : store.listener(name, token);
     });
   }

@@ -23,7 +23,7 @@ void LogHook::take(const base::log::Record& record) {
 }
 
 Process::Process(const store::ServerSpec& spec, std::shared_ptr<LogHook> hook)
-    : pid{os::process_id()}, log{std::move(hook)}, pool{spec}, keeper{log.get()} {}
+    : pid{os::process_id()}, log{std::move(hook)}, pool{spec, keeper}, keeper{log.get()} {}
 
 }  // namespace library
 
@@ -35,6 +35,10 @@ Server::Impl::Impl(std::string_view url, ServerOptions given)
       log{std::make_shared<library::LogHook>(options.log, options.log_up_to)} {
   const store::ServerUrl text{std::string{url}};
   shown = text.shown();
+  if (options.answer_time <= Millis{0}) {
+    mistake = "an answer_time of more than 0";
+    return;
+  }
   std::vector<store::ServerSpec> servers;
   for (const auto& each : text.each()) {
     auto parsed = store::parse_server(each);
@@ -77,7 +81,7 @@ library::Process& Server::Impl::process() {
 Server::Impl::~Impl() {
   auto* now = process_.load();
   if (now == nullptr || now->pid != os::process_id()) return;
-  if (!library::Keeper::is_this_thread()) {
+  if (!library::Keeper::is_in_one()) {
     delete now;
     return;
   }

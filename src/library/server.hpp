@@ -36,7 +36,7 @@ struct Process {
   int pid;
   std::shared_ptr<LogHook> log;
   StorePool pool;
-  Keeper keeper;
+  Keeper keeper;  // ends before the pool, whose connections it uses
 };
 
 }  // namespace library

@@ -1,7 +1,6 @@
 #include "os/thread.hpp"
 
 #include <csignal>
-#include <cstddef>
 #include <exception>
 #include <memory>
 
@@ -9,10 +8,6 @@
 
 namespace os {
 namespace {
-
-// A name look-up (glibc's resolver and plug-ins) and a TLS handshake take some 100 KiB at most, and
-// only touched pages take memory.
-constexpr std::size_t stack_size = std::size_t{512} * 1024;
 
 struct Start {
   std::function<void()> body;
@@ -28,13 +23,13 @@ void* run(void* start) noexcept {
 
 }  // namespace
 
-Result<Thread> Thread::start(std::function<void()> body) {
+Result<Thread> Thread::start(std::function<void()> body, std::size_t stack) {
   auto owned = std::make_unique<Start>(Start{std::move(body), base::log::sink()});
   pthread_attr_t attributes;
   pthread_t thread{};
   int error = ::pthread_attr_init(&attributes);
   if (error != 0) return Error{error, {}};
-  error = ::pthread_attr_setstacksize(&attributes, stack_size);
+  error = ::pthread_attr_setstacksize(&attributes, stack);
   // Signals are for the threads of the program, which may be anybody's (see include/rlock).
   sigset_t all;
   sigset_t before;

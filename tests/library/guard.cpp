@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
         wish.options);
     if (once.failure) return code_of(*once.failure);
     if (once.kind == rlock::Once::Kind::done_before) std::cout << "done before" << std::endl;
-    return once.kind == rlock::Once::Kind::lost ? lock_lost : once.code;
+    return once.kind == rlock::Once::Kind::open ? lock_lost : once.code;
   }
   auto lock = rlock::acquire(server, key, wish.options);
   if (!lock) return code_of(lock.failure());

@@ -44,6 +44,8 @@ class MailWait {
   explicit MailWait(const RedisServer& server) : client_{server}, due_{Deadline::at(base::now())} {}
 
   [[nodiscard]] int descriptor() const { return client_.descriptor(); }
+  /// Grows with each wait: its connection may be another one of the same number.
+  [[nodiscard]] unsigned count() const { return count_; }
   /// The latest time for the next restart().
   [[nodiscard]] Deadline due() const { return due_; }
   /// Whether it was restarted, or went on, a moment ago.
@@ -92,6 +94,7 @@ class MailWait {
  private:
   void block(const Mailboxes& mailboxes, const CallLimit& limit) {
     const bool failed = !client_.send(blocking_pop(mailboxes, listening), limit);
+    ++count_;
     blocked_at_ = base::now();
     due_ = Deadline::after(blocked_at_, failed ? reconnect : listening + late_for_listener);
   }
@@ -100,6 +103,7 @@ class MailWait {
   Deadline due_;
   Moment blocked_at_{};
   Millis redirection_{redirection};
+  unsigned count_ = 0;
   int at_once_ = 0;
   bool refused_ = false;
 };
@@ -135,13 +139,14 @@ class RedisListenerGroup final : public ListenerGroup,
   [[nodiscard]] const RedisServer& server() const { return server_; }
   /// Readable while one of its listeners has a notice, or may have one.
   [[nodiscard]] int descriptor() {
-    if (wait_.descriptor() != polled_) {
-      polled_ = wait_.descriptor();
-      either_.emplace(std::vector{polled_, undelivered_.descriptor()});
+    const std::pair now{wait_.descriptor(), wait_.count()};
+    if (now != polled_) {
+      polled_ = now;
+      either_.emplace(std::vector{now.first, undelivered_.descriptor()});
     }
     return either_->descriptor();
   }
-  [[nodiscard]] Deadline due() const { return wait_.due(); }
+  [[nodiscard]] Deadline due() const { return std::min(wait_.due(), end_of_wait_); }
   [[nodiscard]] bool is_refused() const { return wait_.is_refused(); }
 
   void listen(const LockName& name, const std::string& mailbox, const CallLimit& limit) {
@@ -150,7 +155,7 @@ class RedisListenerGroup final : public ListenerGroup,
     // After a fault it is not yet time.
     const bool connected = wait_.descriptor() >= 0;
     if (!connected && !wait_.due().passed(base::now())) return;
-    if (!connected || wait_.due().passed(base::now()) || (!is_new && !wait_.is_young())) {
+    if (!connected || due().passed(base::now()) || (!is_new && !wait_.is_young())) {
       wait_.restart(mailboxes(), limit);
     } else if (is_new) {
       end_the_wait(limit);
@@ -189,6 +194,7 @@ class RedisListenerGroup final : public ListenerGroup,
     const std::lock_guard guard{mutex_};
     for (const auto& [mailbox, notices] : notices_) all.push_back(mailbox);
     told_ = false;
+    end_of_wait_ = Deadline::never();
     return all;
   }
 
@@ -198,7 +204,9 @@ class RedisListenerGroup final : public ListenerGroup,
     sort_letters();
     if (!told_) return;  // it had just ended
     const auto told = teller_.run_script(scripts::tell, *bell_, {bell_id_, "next"}, limit);
-    if (!told || told->is_error()) wait_.restart(mailboxes(), limit);
+    if (!told || told->is_error()) return wait_.restart(mailboxes(), limit);
+    // Unless its connection is dead.
+    if (told_) end_of_wait_ = Deadline::after(base::now(), reconnect);
   }
 
   void sort_letters() {
@@ -221,11 +229,12 @@ class RedisListenerGroup final : public ListenerGroup,
   MailWait wait_;
   os::Mailbox<Undelivered> undelivered_{};  // as many as there are notices
   std::optional<os::PollSet> either_{};
-  int polled_ = -2;
+  std::pair<int, unsigned> polled_{-2, 0};
   Client teller_;
   std::optional<LockName> bell_;  // a lock beside whose mailboxes is the one that ends the wait
   std::string bell_id_ = "bell-" + os::random_hex(10);
   bool told_ = false;
+  Deadline end_of_wait_ = Deadline::never();           // by then the bell must have ended it
   std::mutex mutex_;                                   // guards what follows
   std::map<std::string, std::deque<Notice>> notices_;  // by mailbox
 };
