@@ -202,7 +202,8 @@ int run_job(const RunPlan& plan, hold::HeldLocks locks, os::Signals& signals, Ru
   record.ended = base::now();
   const int code = conclude(ending, record);
   auto end = hold::run_end(ending.status, ending.stopped_for);
-  if (started->was_killed()) {
+  // Of one that was killed in its last moment the job had ended by itself.
+  if (started->was_killed() && (plan.wait_all || ending.status.signalled())) {
     record.why = "the guardian of the job was killed";
     if (!ending.stopped_for) {
       record.outcome = RunRecord::Outcome::failed;

@@ -46,6 +46,41 @@ TEST_CASE("a lease always ends before its session, by a third of it or by a tick
   }
 }
 
+TEST_CASE("an answer after a long silence proves nothing until the leader has heard of it") {
+  const Moment start{};
+  const auto at = [&](int ms) { return start + Millis{ms}; };
+  constexpr Millis session{3'500};  // half of it is a lease
+  Contact contact;
+  CHECK(contact.counts_from(at(700)) == at(700));
+  for (int ms = 0; ms <= 7'000; ms += 1'750) contact.heard(at(ms), session);
+  CHECK(contact.counts_from(at(7'000)) == at(7'000));
+  contact.heard(at(8'751), session);
+  CHECK(contact.counts_from(at(7'900)) == at(7'000));
+  CHECK(contact.counts_from(at(8'800)) == at(7'000));
+  CHECK(contact.counts_from(at(5'000)) == at(5'000));
+  contact.heard(at(9'000), session);
+  CHECK(contact.counts_from(at(9'100)) == at(7'000));
+  CHECK(contact.counts_from(at(8'751 + 1'750)) == at(8'751 + 1'750));
+}
+
+TEST_CASE("what counts lasts until the session ends, whenever the leader heard last") {
+  for (const int session : {2'100, 3'500, 6'000, 45'000}) {
+    for (int silence = 0; silence < 2 * session; silence += 37) {
+      const Moment start{};
+      Contact contact;
+      contact.heard(start, Millis{session});
+      const Moment asked_at = start + Millis{silence};
+      contact.heard(asked_at, Millis{session});
+      const Millis margin = margin_of(Millis{session});
+      const auto lease = lease_within(Millis{session}, ttl(3'600'000)).length();
+      // The leader heard at the start, and hears of the answer after the margin, if it is in time.
+      const bool in_time = asked_at + margin <= start + Millis{session};
+      const Moment ends = (in_time ? asked_at : start) + Millis{session};
+      CHECK(contact.counts_from(asked_at) + lease <= ends);
+    }
+  }
+}
+
 TEST_CASE("one server is tried for half of the limit, so that another one has as much") {
   const Moment start{};
   ServerTrial trial;

@@ -199,7 +199,7 @@ class Session {
   /// The lease that can be promised within this session, at most `wanted`.
   [[nodiscard]] virtual Ttl lease_within(Ttl wanted) const = 0;
   /// From when a lease counts whose last question was asked at `asked_at`: earlier where a question
-  /// does not renew the session.
+  /// does not renew the session, or not at once.
   [[nodiscard]] virtual Moment lease_counts_from(Moment asked_at) const { return asked_at; }
 
   [[nodiscard]] virtual Places places_of(const LockName& name) const = 0;

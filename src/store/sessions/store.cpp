@@ -156,7 +156,8 @@ class SessionStore final : public LockStore {
     if (session_->expired()) return NotOurs{"the session has expired"};
     if (!there) return after_silence(std::move(there).error(), limit);
     if (!*there) return NotOurs{"its node is gone"};
-    return Renewed{validity(asked_at, ttl), asked_at};
+    const Moment from = std::min(asked_at, session_->lease_counts_from(asked_at));
+    return Renewed{validity(from, ttl), asked_at};
   }
 
   Release release(const LockName& name, const Token& token, const Parting& parting,

@@ -147,6 +147,7 @@ void Client::step(const CallLimit& limit) {
   const bool useless = is_no_zookeeper() || (!is_connected() && trial_.failed(base::now()));
   if (is_open(processed) && useless) hang_up();
   if (!is_open(processed) || useless || is_connected()) trial_.reset();
+  if (ready && is_open(processed) && is_connected()) contact_.heard(now, timeout());
   if (is_connected() && !connected_since_) connected_since_ = base::now();
 }
 

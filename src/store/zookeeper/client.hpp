@@ -87,6 +87,9 @@ class Client final : public sessions::Session {
   [[nodiscard]] Ttl lease_within(Ttl wanted) const override {
     return zookeeper::lease_within(timeout(), wanted);
   }
+  [[nodiscard]] Moment lease_counts_from(Moment asked_at) const override {
+    return contact_.counts_from(asked_at);
+  }
   [[nodiscard]] sessions::Places places_of(const LockName& name) const override;
   [[nodiscard]] std::string last_word_of(std::string_view nonce) const override;
   Result<std::vector<LockName>> names(const std::string& pattern, const CallLimit& limit) override;
@@ -158,6 +161,7 @@ class Client final : public sessions::Session {
   int socket_ = -1;
   ReceiveLimit receive_limit_;
   ServerTrial trial_;
+  Contact contact_;
   Millis pause_{0};  // the last one before another attempt to connect
   std::optional<Moment> connected_since_;
   std::string server_;    // connected to last; empty once it has been passed over

@@ -1,5 +1,5 @@
-// The arithmetic of a session's length: how long a lease within it may be, and how long one server
-// is tried before the next. No socket, no clock: time is passed in.
+// The arithmetic of a session's length: how long a lease within it may be, from when it counts, and
+// how long one server is tried before the next. No socket, no clock: time is passed in.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,44 @@ inline Millis session_for(Ttl ttl) {
   return ttl.length() + std::max(ttl.length() / 2, usual_tick);
 }
 
+/// The end of a session of that length, which no lease reaches: the time in which its leader hears
+/// of an answer.
+inline Millis margin_of(Millis session) {
+  return std::max(session / 3, std::min(session / 2, usual_tick));
+}
+
 /// The lease within a session of that length.
 inline Ttl lease_within(Millis session, Ttl wanted) {
-  const Millis margin = std::max(session / 3, std::min(session / 2, usual_tick));
-  const auto longest = Ttl::from(session - margin);
+  const auto longest = Ttl::from(session - margin_of(session));
   if (!longest) return *Ttl::from(Ttl::shortest);
   return longest->length() < wanted.length() ? *longest : wanted;
 }
+
+/// What an answer proves. After a silence (of the servers, or ours while we are stopped) that used
+/// up all of the session but its margin, a server answers, and the leader may end the session
+/// before it hears of that: until then only what came before the silence counts.
+class Contact {
+ public:
+  /// Something came from a server that was asked or waited for from `now` on.
+  void heard(Moment now, Millis session) {
+    const Millis margin = margin_of(session);
+    if (heard_at_ && now - *heard_at_ > session - margin) silence_ = {*heard_at_, now + margin};
+    heard_at_ = now;
+  }
+  /// From when a lease counts whose question was asked then.
+  [[nodiscard]] Moment counts_from(Moment asked_at) const {
+    return silence_ && asked_at < silence_->known_from ? std::min(asked_at, silence_->since)
+                                                       : asked_at;
+  }
+
+ private:
+  struct Silence {
+    Moment since;
+    Moment known_from;  // the leader has heard that it is over
+  };
+  std::optional<Moment> heard_at_;
+  std::optional<Silence> silence_;
+};
 
 /// The time that one server is given to answer a connection. The library itself stays for two
 /// thirds of the session with a server that takes a connection and says nothing (one that hangs,
