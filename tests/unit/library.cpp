@@ -9,6 +9,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -177,6 +180,89 @@ TEST_CASE("a lock that somebody cancels is held until it is released") {
   CHECK(place.holders("a").empty());
 }
 
+TEST_CASE("one that is cancelled and then taken away says so, and is valid no longer") {
+  const Place place;
+  const rlock::Server server{place.url()};
+  std::atomic<int> cancelled{0};
+  std::atomic<int> gone{0};
+  auto lock = rlock::try_acquire(server, "a",
+                                 {.ttl = 1s, .on_lost = [&](const rlock::Loss& loss) {
+                                    ++(loss.kind == rlock::Loss::Kind::gone ? gone : cancelled);
+                                  }});
+  REQUIRE(lock);
+  const auto name = *store::LockName::from("a");
+  REQUIRE(place.admin()->ask_to_stop(name, place.holders("a"), "x", Place::limit()));
+  CHECK(wait_for(lock->lost()));
+  CHECK(lock->valid_for() > rlock::Millis{0});
+  REQUIRE(place.admin()->force_release(name, place.holders("a"), "someone", Place::limit()));
+  for (int i = 0; i < 500 && gone == 0; ++i) std::this_thread::sleep_for(10ms);
+  CHECK(cancelled == 1);
+  CHECK(gone == 1);
+  CHECK(lock->loss()->kind == rlock::Loss::Kind::gone);
+  CHECK(lock->valid_for() == rlock::Millis{0});
+  CHECK(lock->release() == rlock::Released::lost_before);
+}
+
+TEST_CASE("a callback that waits for the releasing thread does not keep it for ever") {
+  const Place place;
+  const rlock::Server server{place.url()};
+  std::mutex mutex;
+  std::unique_lock ours{mutex};
+  std::atomic<bool> called{false};
+  std::atomic<bool> returned{false};
+  {
+    auto lock = rlock::try_acquire(server, "a", {.on_lost = [&](const rlock::Loss&) {
+                                     called = true;
+                                     const std::lock_guard guard{mutex};
+                                     returned = true;
+                                   }});
+    REQUIRE(lock);
+    REQUIRE(place.admin()->ask_to_stop(*store::LockName::from("a"), place.holders("a"), "x",
+                                       Place::limit()));
+    // The token comes first: a callback may block.
+    CHECK(wait_for(lock->lost()));
+    while (!called) std::this_thread::sleep_for(1ms);
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(lock->release() == rlock::Released::yes);
+    CHECK(std::chrono::steady_clock::now() - start < 2s);
+    CHECK_FALSE(returned);
+    CHECK(place.holders("a").empty());
+    ours.unlock();
+  }
+  CHECK(returned);  // the destructor waits for it
+}
+
+TEST_CASE("callbacks of two servers that release each other's locks both return") {
+  const Place place;
+  const Place elsewhere;
+  const rlock::Server server{place.url()};
+  const rlock::Server other{elsewhere.url()};
+  std::optional<rlock::Lock> one;
+  std::optional<rlock::Lock> two;
+  std::atomic<int> called{0};
+  std::atomic<int> returned{0};
+  const auto callback = [&](std::optional<rlock::Lock>& lock) {
+    return [&](const rlock::Loss&) {
+      ++called;
+      while (called < 2) std::this_thread::sleep_for(1ms);
+      lock->release();
+      ++returned;
+    };
+  };
+  auto first = rlock::try_acquire(server, "a", {.on_lost = callback(two)});
+  auto second = rlock::try_acquire(other, "a", {.on_lost = callback(one)});
+  REQUIRE(first);
+  REQUIRE(second);
+  one.emplace(std::move(*first));
+  two.emplace(std::move(*second));
+  for (const auto* each : {&place, &elsewhere}) {
+    REQUIRE(each->admin()->ask_to_stop(*store::LockName::from("a"), each->holders("a"), "x",
+                                       Place::limit()));
+  }
+  for (int i = 0; i < 1'000 && returned < 2; ++i) std::this_thread::sleep_for(10ms);
+  CHECK(returned == 2);
+}
+
 TEST_CASE("its callback may release it") {
   const Place place;
   const rlock::Server server{place.url()};
@@ -220,11 +306,12 @@ TEST_CASE("several keys: all or none") {
   CHECK(both.failure().key == "b");
   CHECK(place.holders("a").empty());
   one->release();
-  auto now = rlock::try_acquire(server, std::vector<std::string>{"b", "a", "b"});
+  const auto now = rlock::try_acquire(server, {"b", "a", "b"});
   REQUIRE(now);
   CHECK(now->fence("a") > 0);
   CHECK(now->fence("b") > 0);
-  CHECK(now->release() == rlock::Released::yes);
+  CHECK(now->fence() == now->fence("b"));
+  CHECK(now->fence("a") != now->fence("b"));
 }
 
 TEST_CASE("readers go together, permits have numbers and names, and modes do not mix") {
@@ -246,6 +333,9 @@ TEST_CASE("readers go together, permits have numbers and names, and modes do not
   CHECK(red->resource() == "red");
   CHECK(blue->resource() == "blue");
   CHECK_FALSE(rlock::try_acquire(server, "license", license));
+  auto only = rlock::try_acquire(server, "one", {.mode = rlock::Mode::one_permit_of(1)});
+  REQUIRE(only);
+  CHECK(only->permit() == 1);
   const auto mixed = rlock::try_acquire(server, "license");
   REQUIRE_FALSE(mixed);
   CHECK(mixed.failure().reason == rlock::Reason::incompatible);
@@ -293,6 +383,28 @@ TEST_CASE("work for a slot is done once, and again as long as it fails and may")
   CHECK(third.kind == rlock::Once::Kind::done_before);
   CHECK(runs == 2);
 
+  const auto open = [&](const char* slot, const std::function<int(rlock::Lock&)>& work) {
+    const auto end = rlock::run_once(server, "nightly", slot, work);
+    CHECK(end.kind == rlock::Once::Kind::open);
+    CHECK_FALSE(end.why.empty());
+    CHECK(rlock::run_once(server, "nightly", slot, [](rlock::Lock&) { return 0; }).kind ==
+          rlock::Once::Kind::ran);
+  };
+  open("cancelled", [&](rlock::Lock& lock) {
+    REQUIRE(place.admin()->ask_to_stop(*store::LockName::from("nightly"), place.holders("nightly"),
+                                       "x", Place::limit()));
+    CHECK(wait_for(lock.lost()));
+    return 0;
+  });
+  open("released", [](rlock::Lock& lock) {
+    lock.release();
+    return 0;
+  });
+  open("moved", [](rlock::Lock& lock) {
+    const rlock::Lock taken{std::move(lock)};
+    return 0;
+  });
+
   const auto throws = [](rlock::Lock&) -> int { throw std::runtime_error{"x"}; };
   CHECK_THROWS_AS(rlock::run_once(server, "nightly", "other", throws), std::runtime_error);
   CHECK(place.holders("nightly").empty());
@@ -315,6 +427,14 @@ TEST_CASE("mistakes are results, which name them and repeat no secret") {
   CHECK(reason(rlock::try_acquire(server, "a", {.mode = rlock::Mode::one_permit_of(0)})) ==
         Reason::misconfigured);
   CHECK(reason(rlock::try_acquire(server, "a", {.grace = 20s})) == Reason::misconfigured);
+  CHECK(reason(rlock::try_acquire(server, "a", {.min_hold = -1ms})) == Reason::misconfigured);
+  CHECK(reason(rlock::try_acquire(server, "a", {.min_hold = rlock::forever})) ==
+        Reason::misconfigured);
+  CHECK(reason(rlock::try_acquire(server, "a", {.mode = {.names = {"x"}}})) ==
+        Reason::misconfigured);
+  CHECK(reason(rlock::try_acquire(rlock::Server{place.url(), {.answer_time = 0ms}}, "a")) ==
+        Reason::misconfigured);
+  CHECK(rlock::run_once(server, "a", "slot", nullptr).kind == rlock::Once::Kind::failed);
   const rlock::Server garbled{"redis://user:SECRET@[::1"};
   const auto acquired = rlock::try_acquire(garbled, "a");
   CHECK(reason(acquired) == Reason::misconfigured);
@@ -322,6 +442,31 @@ TEST_CASE("mistakes are results, which name them and repeat no secret") {
   CHECK(garbled.shown().find("SECRET") == std::string::npos);
   CHECK(reason(rlock::try_acquire(rlock::Server{"unix:///nowhere/socket"}, "a")) ==
         Reason::unreachable);
+}
+
+TEST_CASE("the umask of the process stays as it is, also while directories are made") {
+  const Place place;
+  std::atomic<bool> over{false};
+  std::atomic<int> changes{0};
+  const auto umask_now = [] {
+    std::ifstream status{"/proc/self/status"};
+    for (std::string word; status >> word;) {
+      if (word == "Umask:" && status >> word) return word;
+    }
+    return std::string{};
+  };
+  const auto before = umask_now();
+  REQUIRE_FALSE(before.empty());
+  std::thread watcher{[&] {
+    while (!over) changes += umask_now() == before ? 0 : 1;
+  }};
+  for (int i = 0; i < 200; ++i) {
+    const rlock::Server server{place.url() + "/" + std::to_string(i)};
+    CHECK(rlock::try_acquire(server, "a"));
+  }
+  over = true;
+  watcher.join();
+  CHECK(changes == 0);
 }
 
 TEST_CASE("its lines go to the hook alone") {
