@@ -718,3 +718,35 @@ looks() {
   judge
   assert_success
 }
+
+# daemon_of NAME: the process of that job that has a session of its own.
+daemon_of() {
+  ps -e -o pid=,sid=,args= | awk -v job="$T/job" -v name="$1" '$1 == $2 && $3 == job && $4 == name {print $1}'
+}
+
+has_daemon() {
+  [[ -n $(daemon_of "$1") ]]
+}
+
+@test "a job records its end after its daemon has ended, whether told to or killed" {
+  local job daemon
+  gcc -O2 -o "$T/job" "$REPO/tests/chaos/job.c"
+  "$T/job" told k x 300 0 d "$T/resource" "$T/records" 3>&- &
+  job=$!
+  wait_until has_daemon told
+  daemon=$(daemon_of told)
+  kill -STOP "$daemon"
+  sleep 1
+  ! grep '"leave"' "$T/records" || fail 'it did not wait for its daemon'
+  kill -CONT "$daemon"
+  wait "$job"
+  [[ $(tail -n 1 "$T/records") == *'"leave", "run": "told"'* ]]
+  "$T/job" killed k x 1000 3 d "$T/resource" "$T/records" 3>&- &
+  job=$!
+  wait_until has_daemon killed
+  kill -KILL "$(daemon_of killed)"
+  status=0
+  wait "$job" || status=$?
+  assert_equal "$status" 3
+  [[ $(tail -n 1 "$T/records") == *'"leave", "run": "killed"'* ]]
+}
