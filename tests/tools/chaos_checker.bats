@@ -161,6 +161,54 @@ a_good_history() {
   condemned_for 'r1 and r2 overlap on k, 1900.0 ms, and nothing excuses it'
 }
 
+@test "a stuck leader of an old etcd excuses a loss that comes late, if the holder stops at once and the fences tell" {
+  # revoked KIND LEADER-BACK BEGIN UNTIL FENCE: of the first one's run, its last word, and its fence.
+  revoked() {
+    local kind=$1 back=$2 begin=$3 until=$4 fence=$5
+    rm -f "$T/records"
+    a_run r1 k "$begin" 30000 76
+    section r1 k 19000 "$until" "$fence"
+    fault "$kind" 5000 "$back"
+    a_run r2 k 4000 29000 0
+    section r2 k 20000 28900 20 0
+  }
+  local kind
+  for kind in leader-stuck majority-stuck; do
+    revoked $kind 8000 5000 21000 10
+    judge
+    assert_success
+    assert_output --partial "  by $kind: 1"
+  done
+  revoked leader-stuck 8000 5000 21001 10
+  condemned_for 'r1 and r2 overlap on k, 1001.0 ms, and nothing excuses it'
+  revoked leader-stuck 7999 5000 21000 10
+  condemned_for 'r1 and r2 overlap on k, 1000.0 ms, and nothing excuses it'
+  revoked leader-stuck 8000 5001 21000 10
+  condemned_for 'r1 and r2 overlap on k, 1000.0 ms, and nothing excuses it'
+  revoked leader-stuck 8000 5000 21000 20
+  condemned_for 'r1 and r2 overlap on k, 1000.0 ms, and nothing excuses it'
+  for kind in leader-away majority-paused; do
+    revoked $kind 8000 5000 21000 10
+    condemned_for 'r1 and r2 overlap on k, 1000.0 ms, and nothing excuses it'
+  done
+}
+
+@test "the versions of etcd whose leaders may be stuck" {
+  local version
+  revokes_leases() {
+    (cd "$REPO/tests/chaos" && "$PYTHON" -Bc \
+      'import servers, sys; sys.exit(not servers.Etcd.revokes_leases(sys.argv[1]))' "etcd Version: $1
+Git SHA: 3.4.0
+Go Version: go1.19.8")
+  }
+  for version in 3.4.0 3.4.23 3.4.30 3.5.0 3.5.12 3.5.12-rc.1; do
+    revokes_leases "$version" || fail "$version does"
+  done
+  for version in 3.4.31 3.5.13 3.5.16 3.6.0 3.6.12; do
+    ! revokes_leases "$version" || fail "$version does not"
+  done
+}
+
 @test "a run that is frozen before it can hear of a wipe has until it goes on" {
   frozen() {
     local until=$1 run=$2
@@ -278,6 +326,13 @@ a_good_history() {
   assert_success
   fault cut 2000 5000 '' direct
   condemned_for 'r1 ran 1.0 ms past its lease (cut)'
+}
+
+@test "a job that runs on while a majority with its leader is stuck" {
+  a_run r1 k 1000 6000 76
+  section r1 k 1100 4001 10
+  fault majority-stuck 2000 5000
+  condemned_for 'r1 ran 1.0 ms past its lease (majority-stuck)'
 }
 
 @test "a job that outlives its rlock" {
@@ -406,6 +461,8 @@ a_good_history() {
   a_good_history
   fault leader-away 1000 1400
   WAITS=0 a_run r3 other 1300 3300 69
+  fault leader-stuck 10000 10400
+  WAITS=0 a_run r7 other 10300 12300 69
   fault server-away 4000 6000
   WAITS=0 a_run r4 k 4000 5000 69 1000
   judge
