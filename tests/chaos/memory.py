@@ -94,8 +94,8 @@ def lies_about(history, look, label, token, fence, outcome, number, slot, attemp
 
 
 def lost_by_something(history, run):
-    return run.end is None or any(fault.reaches(run) and fault.kind not in ("blink", "kill-job", "time-out")
-                                  and fault.overlaps(run.begin, run.end + SECOND) for fault in history.faults)
+    return run.end is None or any(fault.kind not in ("blink", "kill-job", "time-out") and fault.touches(run, run.end + SECOND)
+                                  for fault in history.faults)
 
 
 def forgotten_runs(history):

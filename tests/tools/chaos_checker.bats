@@ -6,7 +6,7 @@ load ../lib/rlock
 a_run() {
   local name=$1 key=$2 begin=$3 end=$4 code=$5 ttl=${6:-2000} outcome=ran
   case $code in 75) outcome=busy ;; 76) outcome=lost ;; 69) outcome=failed ;; esac
-  record "$begin" start "$name" "$key" "\"ttl\": $ttl, \"waits\": ${WAITS:-5}, \"via\": \"direct\""
+  record "$begin" start "$name" "$key" "\"ttl\": $ttl, \"waits\": ${WAITS:-5}, \"via\": \"${VIA:-direct}\""
   if ((code < 0)); then
     record "$end" end "$name" "$key" "\"code\": $code, \"status\": null"
   else
@@ -500,6 +500,39 @@ Go Version: go1.19.8")
   a_run r6 k 3950 5000 0
   section r6 k 4000 5200 40 0
   condemned_for 'the job of r6 ran on after the end of rlock, for 200 ms'
+}
+
+@test "a lock that was lost just after a fault of servers that elect a leader, and one that another fault cannot have cost" {
+  # lost KIND BEGIN VIA [RUN]
+  lost() {
+    local kind=$1 begin=$2 via=$3
+    rm -f "$T/records"
+    a_good_history
+    fault "$kind" 3000 4000 "${4:-}"
+    VIA=$via a_run r3 k "$begin" 5500 76
+    section r3 k 5100 5400 30
+    sed -i '/"run": "r3"/s/"token": "t"/"token": "t3"/' "$T/records"
+    looks 5600 5610 '"r3", "r2", "r1"' '["r3", "t3", 30, "lost", null, null, null]'
+  }
+  condemned_twice() {
+    condemned_for "r3, exit 76, status {'exit_code': 76, 'outcome': 'lost', 'fence': 30, 'token': 't3'}: nothing took the lock away"
+    assert_output --partial 'BROKEN: the log says of r3: lost None; nothing took the lock away'
+  }
+  local via
+  for via in etcd zk; do
+    lost leader-away 5000 $via
+    judge
+    assert_success
+    lost leader-away 5001 $via
+    condemned_twice
+  done
+  lost down 5000 etcd
+  judge
+  assert_success
+  lost restart 5000 direct
+  condemned_twice
+  lost pause-tree 5000 etcd r3
+  condemned_twice
 }
 
 @test "an exit code that is not the job's" {
