@@ -809,6 +809,103 @@ looks() {
   assert_success
 }
 
+@test "a log that has an earlier grant of a run, which something took away before its job began" {
+  # granted_twice FAULT-BEGIN OUTCOME FENCE [VIA]: r3 by the log, before it was granted 30.
+  granted_twice() {
+    rm -f "$T/records"
+    a_good_history
+    VIA=${4:-direct} a_run r3 k 3000 6000 0
+    section r3 k 5000 5900 30 0
+    fault pause-rlock "$1" 5100 r3
+    looks 6100 6110 '"r3", "r3", "r2", "r1"' "[\"r3\", \"t0\", $3, \"$2\", null, null, null]"
+  }
+  local outcome
+  for outcome in lost running; do
+    granted_twice 5000 $outcome 25
+    judge
+    assert_success
+    granted_twice 5001 $outcome 25
+    condemned_for "the log says of r3: $outcome None; its job was told of another grant: 30"
+  done
+  granted_twice 5000 lost 31
+  condemned_for 'the log says of r3: lost None; its job was told of another grant: 30'
+  granted_twice 5000 released 25
+  condemned_for 'the log says of r3: released None; its job was told of another grant: 30'
+  granted_twice 5001 lost 31 quorum
+  judge
+  assert_success
+}
+
+# many_runs: r3 to r50, one after the other; `logged NAME...` has all of them in the log, and these.
+many_runs() {
+  local number
+  for ((number = 3; number < 51; ++number)); do
+    a_run "r$number" k "$((number * 1000))" "$((number * 1000 + 900))" 0
+    section "r$number" k "$((number * 1000 + 100))" "$((number * 1000 + 800))" "$((number * 10))" 0
+  done
+}
+
+logged() {
+  sed -i '/"look"/d' "$T/records"
+  looks 51000 51010 "$(printf '"r%s",' {3..50})$(printf '"%s",' "$@" | sed 's/,$//')"
+}
+
+@test "a log that is full of entries, two of one run, may have dropped older runs; one with a place left may not" {
+  a_good_history
+  many_runs
+  logged r50
+  condemned_for 'the log of k does not know r1, which ended before'
+  logged r50 r49
+  judge
+  assert_success
+}
+
+@test "a full log may hide a grant whose run waits again, on servers that elect a leader" {
+  # waits_again VIA FAULT-BEGIN
+  waits_again() {
+    rm -f "$T/records"
+    a_good_history
+    many_runs
+    VIA=$1 a_run r51 k 50850 52000 0
+    section r51 k 51500 51900 510 0
+    fault pause-rlock "$2" 51400 r51
+    logged r50
+  }
+  local via
+  for via in etcd zk; do
+    waits_again $via 51010
+    judge
+    assert_success
+    waits_again $via 51011
+    condemned_for 'the log of k does not know r1, which ended before'
+  done
+  waits_again direct 51010
+  condemned_for 'the log of k does not know r1, which ended before'
+}
+
+@test "a full log drops readers in the order of their grants, which is not that of their fences on servers that elect a leader" {
+  # two_readers MODE VIA KEPT-BEGIN: r1, which is gone, began at 2500 ms; r2 with a lower fence is kept.
+  two_readers() {
+    local MODE=$1 VIA=$2 kept=$3
+    rm -f "$T/records"
+    MODE=x VIA=direct many_runs
+    a_run r1 k 900 2600 0
+    section r1 k 2500 2580 20 0
+    a_run r2 k 900 2990 0
+    section r2 k "$kept" 2950 10 0
+    logged r2 r50
+  }
+  two_readers s etcd 1001
+  judge
+  assert_success
+  two_readers s etcd 1000
+  condemned_for 'the log of k does not know r1, which ended before'
+  two_readers s direct 2600
+  condemned_for 'the log of k does not know r1, which ended before'
+  two_readers x etcd 2600
+  condemned_for 'the log of k does not know r1, which ended before'
+}
+
 # daemon_of NAME: the process of that job that has a session of its own.
 daemon_of() {
   ps -e -o pid=,sid=,args= | awk -v job="$T/job" -v name="$1" '$1 == $2 && $3 == job && $4 == name {print $1}'
