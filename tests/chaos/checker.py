@@ -15,7 +15,7 @@ from overlaps import REACTION, check_fences, check_overlaps
 from slots import check_slots
 
 # Nothing, or no answer, comes from the server.
-SILENT = ("server-paused", "majority-paused", "cut", "stall", "packets-lost", "answers-lost")
+SILENT = ("server-paused", "majority-paused", "majority-stuck", "cut", "stall", "packets-lost", "answers-lost")
 
 
 def check_resource(history, counts):

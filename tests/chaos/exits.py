@@ -68,8 +68,8 @@ def exit_code_of(done):
 def lies_of_the_lost(history, run, status):
     if status.get("outcome") not in ("lost", "stopped"):
         yield f"76, but {status.get('outcome')}"
-    if not history.superseded(run) and not any(fault.reaches(run) and fault.kind not in ("blink", "kill-job")
-               and fault.overlaps(run.begin, run.end + SLACK) for fault in history.faults):
+    if not history.superseded(run) and not any(fault.kind not in ("blink", "kill-job") and fault.touches(run, run.end + SLACK)
+                                               for fault in history.faults):
         yield "nothing took the lock away"
 
 

@@ -20,8 +20,11 @@ BOUNDS = {
     # as after several kills, without the time of the faults: connections and sessions come back first
     "server faults": 25_000 * MS,
 }
+# Of etcd before 3.4.31 and 3.5.13: a leader that was away takes leases for expired when it goes on. Its requests to revoke
+# them reach the new leader, although they are kept alive.
+STUCK = ("leader-stuck", "majority-stuck")
 SERVER_FAULTS = ("server-paused", "majority-paused", "restart", "wipe", "failover", "cut", "stall", "delay", "lost-reply",
-                 "down", "leader-away", "packets-lost", "answers-lost")
+                 "down", "leader-away", "packets-lost", "answers-lost", *STUCK)
 # Of an ensemble of three, of whom any two serve.
 ONE_AWAY = ("server-away", "server-cut-off", "server-unheard")
 # And who had it has found another one long ago.

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 MS = 1_000_000
 SECOND = 1000 * MS
+# Ways to servers that elect a leader.
+ELECTED = ("etcd", "zk")
 
 
 @dataclass
@@ -41,6 +43,12 @@ class Fault:
 
     def overlaps(self, begin, end):
         return self.begin <= end and begin <= self.end
+
+    def touches(self, run, until):
+        """Whether it reaches the run between its begin and that moment. A cluster that has just elected a leader, or
+        whose member has just come back, may not answer for a moment."""
+        aftermath = SECOND if self.run is None and run.via in ELECTED else 0
+        return self.reaches(run) and self.overlaps(run.begin - aftermath, until)
 
 
 @dataclass

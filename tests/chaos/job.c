@@ -52,23 +52,31 @@ static void write_resource(const char* path, long long fence) {
   close(file);
 }
 
+static int orders[2], life[2]; /* pipes to the daemon, and from it */
+
 /* Out of the session and the parent's sight. It ends with a word from the job (a byte in the pipe),
  * not with its death. */
-static int start_daemon(void) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) _exit(97);
+static void start_daemon(void) {
+  if (pipe2(orders, O_CLOEXEC | O_NONBLOCK) != 0 || pipe2(life, O_CLOEXEC) != 0) _exit(97);
   if (fork() == 0) {
     if (fork() != 0) _exit(0);
     char word;
     setsid();
-    while (read(ends[0], &word, 1) != 1) {
+    while (read(orders[0], &word, 1) != 1) {
       record("beat", "");
       usleep(5000);
     }
     _exit(0);
   }
   wait(NULL);
-  return ends[1];
+  close(life[1]);
+}
+
+/* Nobody else has the other end of the second pipe: its end is that of the daemon, also if something
+ * killed it. A daemon that was only told may record a beat after the job's last record. */
+static void end_daemon(void) {
+  char nothing;
+  if (write(orders[1], "!", 1) != 1 || read(life[0], &nothing, 1) != 0) _exit(95);
 }
 
 int main(int argc, char** argv) {
@@ -84,17 +92,15 @@ int main(int argc, char** argv) {
   snprintf(more, sizeof more, ", \"fence\": %lld, \"token\": \"%s\", \"attempt\": %s", fence,
            token ? token : "", attempt ? attempt : "null");
   record("enter", more);
-  const int daemon = strchr(flags, 'd') ? start_daemon() : -1;
+  const int has_daemon = strchr(flags, 'd') != NULL;
+  if (has_daemon) start_daemon();
   const long long end = now() + atoll(argv[4]) * 1000000;
   for (int i = 0; now() < end; ++i) {
     if (i % 4 == 0 && *mode == 'x') write_resource(argv[7], fence);
     record("beat", "");
     usleep(5000);
   }
-  if (daemon >= 0) {
-    if (write(daemon, "!", 1) != 1) return 95;
-    usleep(20000);
-  }
+  if (has_daemon) end_daemon();
   snprintf(more, sizeof more, ", \"code\": %s", argv[5]);
   record("leave", more);
   return atoi(argv[5]);

@@ -6,7 +6,8 @@ import subprocess
 import threading
 
 from gaps import SERVER_FAULTS
-from history import SECOND
+from history import ELECTED, SECOND
+from overlaps import START
 from records import now
 from slots import PAUSES, forgotten
 
@@ -68,8 +69,7 @@ def lies_about(history, look, label, token, fence, outcome, number, slot, attemp
     section = run.section
     if (run.key, run.slot) != (look.key, slot):
         yield f"it was for {run.key}, slot {run.slot}"
-    # A try on a quorum that was given up looks lost where one server has not heard of that, and another is silent.
-    if run.via == "quorum" and section and section.token != token and outcome in ("lost", "running"):
+    if section and section.token != token and outcome in ("lost", "running") and was_granted_before(history, run, fence):
         return
     # Of a run on a quorum whose end nobody told, each server remembers a number of its own.
     untold = run.via == "quorum" and outcome in ("lost", "running")
@@ -93,20 +93,30 @@ def lies_about(history, look, label, token, fence, outcome, number, slot, attemp
         yield "it had ended"
 
 
+def was_granted_before(history, run, fence):
+    """Whether that may be a grant that the run lost before its job began with a later one."""
+    # A try on a quorum that was given up looks lost where one server has not heard of that, and another is silent.
+    return run.via == "quorum" or (fence < run.section.fence and taken_away(history, run, run.section.begin))
+
+
 def lost_by_something(history, run):
-    return run.end is None or any(fault.reaches(run) and fault.kind not in ("blink", "kill-job", "time-out")
-                                  and fault.overlaps(run.begin, run.end + SECOND) for fault in history.faults)
+    return run.end is None or taken_away(history, run, run.end + SECOND)
+
+
+def taken_away(history, run, until):
+    return any(fault.kind not in ("blink", "kill-job", "time-out") and fault.touches(run, until) for fault in history.faults)
 
 
 def forgotten_runs(history):
     """A run that ended well, and was not there when somebody looked."""
     for look in history.looks:
         known = set(look.all)
-        # The log also counts runs whose job recorded nothing. If it is full, older runs may be gone.
-        remembered = [run.section.fence for run in history.runs.values() if run.name in known and run.section]
-        oldest = min(remembered, default=0) if len(known) >= REMEMBERED else 0
+        # The log also counts runs whose job recorded nothing, and a run once for each grant. If it is full, older runs may
+        # be gone.
+        full = len(look.all) + hidden(history, look) >= REMEMBERED
+        kept = [run for run in history.runs.values() if run.name in known and run.section] if full else []
         recent = [run for run in history.runs.values() if run.key == look.key and run.section
-                  and run.section.begin < look.end and run.section.fence >= oldest]
+                  and run.section.begin < look.end and not (full and is_older(run, kept))]
         for run in recent:
             if run.end is None or run.end > look.begin or run.name in known or run.exit_code != run.section.code:
                 continue
@@ -115,3 +125,20 @@ def forgotten_runs(history):
                     and fault.overlaps(run.section.begin - SECOND, run.end + SECOND) for fault in history.faults):
                 continue
             yield f"the log of {look.key} does not know {run.name}, which ended before"
+
+
+def hidden(history, look):
+    """How many entries the log may hide. Where servers elect a leader, it does not list a grant without an end whose run
+    waits: the run lost that grant, or never heard of it."""
+    return sum(run.via in ELECTED and run.key == look.key and run.begin < look.end
+               and (run.end is None or run.end > look.begin) and not (run.section and run.section.begin < look.begin)
+               and taken_away(history, run, look.end) for run in history.runs.values())
+
+
+def is_older(run, kept):
+    """Whether it was granted before all that the log has kept. Where servers elect a leader, the fence of a reader is not
+    in the order of the grants; its job's first word is, more or less."""
+    if run.section.fence < min((other.section.fence for other in kept), default=0):
+        return True
+    return run.via in ELECTED and run.mode == "s" and run.section.begin < min(
+        (other.section.begin for other in kept), default=0) + START

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 
+from gaps import STUCK
 from history import MS, SECOND, Section
 
 # The time that a process needs to act, when dozens of others want the same two processors.
 REACTION = SECOND
 # From the grant to the job's first word: the grant may have come before a fault, the word after.
 START = 1500 * MS
+# So long after the pause of a leader, its requests to revoke leases may still arrive.
+REVOKING = 12 * SECOND
 
 
 @dataclass
@@ -46,6 +49,8 @@ def excuses_for(history, first, second):
         if fault.kind == "failover" and fault.befalls(run) and (
                 forgot(fault, run, second) or misled(fault, history.runs[second.run])):
             yield Excuse(fault.kind, first, second, two_masters=True)
+        if fault.kind in STUCK and fault.befalls(run) and revoked(fault, run, second):
+            yield Excuse(fault.kind, first, second)
 
 
 def froze_holder(history, fault, run, second):
@@ -66,6 +71,12 @@ def forgot(fault, run, second):
     """The server did; who held hears of it with the next refresh."""
     return (run.section.begin - START <= fault.end and fault.begin <= second.begin
             and run.section.end <= heard_by(fault, run))
+
+
+def revoked(fault, run, second):
+    """The stuck leader knew the first one's lease, and revoked it late. The holder hears of that at once."""
+    return (run.begin <= fault.since <= second.begin <= fault.end + REVOKING
+            and run.section.end <= second.begin + REACTION and run.section.fence < second.fence)
 
 
 def misled(fault, run):

@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -248,6 +249,13 @@ class Etcd(Server):
                     "--listen-client-urls", ours, "--advertise-client-urls", ours,
                     "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                     "--initial-cluster", self.members)
+
+    @staticmethod
+    def revokes_leases(version):
+        """Whether a leader of that version ("etcd Version: 3.4.23") revokes leases that are kept alive when it goes on after
+        a pause: fixed in 3.4.31 and 3.5.13."""
+        major, minor, patch = map(int, re.search(r"(\d+)\.(\d+)\.(\d+)", version).groups())
+        return (major, minor) in ((3, 4), (3, 5)) and (minor, patch) < ((4, 31) if minor == 4 else (5, 13))
 
     def ask(self, path, question):
         """The answer to a question of the JSON gateway; nothing if there is none."""

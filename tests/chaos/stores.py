@@ -313,14 +313,23 @@ class Elected(Store):
         return rng.choice([
             Trouble("down", 1.0, node.kill, lambda: self.back(node)),
             self.away(node, rng.choice([0.5, 3.0])),
-            pause("majority-paused", 3.0, [each for each in self.nodes if each is not node], self.await_order),
+            self.majority_away([each for each in self.nodes if each is not node], 3.0),
             *lost_packets(rng, node.port, "server-cut-off", "server-unheard"),
         ])
 
     def away(self, node, seconds):
         """All miss the leader, until the others elect another one."""
-        kind = "leader-away" if self.leads(node) else "server-away"
+        kind = self.without_leader("leader-away") if self.leads(node) else "server-away"
         return pause(kind, seconds, [node], self.await_order)
+
+    def majority_away(self, nodes, seconds):
+        led = any(self.leads(node) for node in nodes)
+        kind = self.without_leader("majority-paused") if led else "majority-paused"
+        return pause(kind, seconds, nodes, self.await_order)
+
+    def without_leader(self, kind):
+        """The kind of a pause that the leader is part of."""
+        return kind
 
     def back(self, node):
         node.start()
@@ -369,6 +378,12 @@ class EtcdCluster(Elected):
         members = ",".join(f"m{n}=http://127.0.0.1:{peer}" for n, (_, peer) in enumerate(ports))
         self.nodes = [self.add(Etcd(f"{directory}/m{n}", f"m{n}", each, members)) for n, each in enumerate(ports)]
         until(self.is_whole, "for the cluster", 60)
+        version = subprocess.run(["etcd", "--version"], capture_output=True, check=True, text=True).stdout
+        self.revokes_leases = Etcd.revokes_leases(version)
+
+    def without_leader(self, kind):
+        stuck = {"leader-away": "leader-stuck", "majority-paused": "majority-stuck"}
+        return stuck[kind] if self.revokes_leases else kind
 
     def is_whole(self):
         leaders = {node.status()[1] for node in self.nodes}

@@ -6,7 +6,7 @@ load ../lib/rlock
 a_run() {
   local name=$1 key=$2 begin=$3 end=$4 code=$5 ttl=${6:-2000} outcome=ran
   case $code in 75) outcome=busy ;; 76) outcome=lost ;; 69) outcome=failed ;; esac
-  record "$begin" start "$name" "$key" "\"ttl\": $ttl, \"waits\": ${WAITS:-5}, \"via\": \"direct\""
+  record "$begin" start "$name" "$key" "\"ttl\": $ttl, \"waits\": ${WAITS:-5}, \"via\": \"${VIA:-direct}\""
   if ((code < 0)); then
     record "$end" end "$name" "$key" "\"code\": $code, \"status\": null"
   else
@@ -161,6 +161,54 @@ a_good_history() {
   condemned_for 'r1 and r2 overlap on k, 1900.0 ms, and nothing excuses it'
 }
 
+@test "a stuck leader of an old etcd excuses a loss that comes late, if the holder stops at once and the fences tell" {
+  # revoked KIND LEADER-BACK BEGIN UNTIL FENCE: of the first one's run, its last word, and its fence.
+  revoked() {
+    local kind=$1 back=$2 begin=$3 until=$4 fence=$5
+    rm -f "$T/records"
+    a_run r1 k "$begin" 30000 76
+    section r1 k 19000 "$until" "$fence"
+    fault "$kind" 5000 "$back"
+    a_run r2 k 4000 29000 0
+    section r2 k 20000 28900 20 0
+  }
+  local kind
+  for kind in leader-stuck majority-stuck; do
+    revoked $kind 8000 5000 21000 10
+    judge
+    assert_success
+    assert_output --partial "  by $kind: 1"
+  done
+  revoked leader-stuck 8000 5000 21001 10
+  condemned_for 'r1 and r2 overlap on k, 1001.0 ms, and nothing excuses it'
+  revoked leader-stuck 7999 5000 21000 10
+  condemned_for 'r1 and r2 overlap on k, 1000.0 ms, and nothing excuses it'
+  revoked leader-stuck 8000 5001 21000 10
+  condemned_for 'r1 and r2 overlap on k, 1000.0 ms, and nothing excuses it'
+  revoked leader-stuck 8000 5000 21000 20
+  condemned_for 'r1 and r2 overlap on k, 1000.0 ms, and nothing excuses it'
+  for kind in leader-away majority-paused; do
+    revoked $kind 8000 5000 21000 10
+    condemned_for 'r1 and r2 overlap on k, 1000.0 ms, and nothing excuses it'
+  done
+}
+
+@test "the versions of etcd whose leaders may be stuck" {
+  local version
+  revokes_leases() {
+    (cd "$REPO/tests/chaos" && "$PYTHON" -Bc \
+      'import servers, sys; sys.exit(not servers.Etcd.revokes_leases(sys.argv[1]))' "etcd Version: $1
+Git SHA: 3.4.0
+Go Version: go1.19.8")
+  }
+  for version in 3.4.0 3.4.23 3.4.30 3.5.0 3.5.12 3.5.12-rc.1; do
+    revokes_leases "$version" || fail "$version does"
+  done
+  for version in 3.4.31 3.5.13 3.5.16 3.6.0 3.6.12; do
+    ! revokes_leases "$version" || fail "$version does not"
+  done
+}
+
 @test "a run that is frozen before it can hear of a wipe has until it goes on" {
   frozen() {
     local until=$1 run=$2
@@ -278,6 +326,13 @@ a_good_history() {
   assert_success
   fault cut 2000 5000 '' direct
   condemned_for 'r1 ran 1.0 ms past its lease (cut)'
+}
+
+@test "a job that runs on while a majority with its leader is stuck" {
+  a_run r1 k 1000 6000 76
+  section r1 k 1100 4001 10
+  fault majority-stuck 2000 5000
+  condemned_for 'r1 ran 1.0 ms past its lease (majority-stuck)'
 }
 
 @test "a job that outlives its rlock" {
@@ -406,6 +461,8 @@ a_good_history() {
   a_good_history
   fault leader-away 1000 1400
   WAITS=0 a_run r3 other 1300 3300 69
+  fault leader-stuck 10000 10400
+  WAITS=0 a_run r7 other 10300 12300 69
   fault server-away 4000 6000
   WAITS=0 a_run r4 k 4000 5000 69 1000
   judge
@@ -443,6 +500,39 @@ a_good_history() {
   a_run r6 k 3950 5000 0
   section r6 k 4000 5200 40 0
   condemned_for 'the job of r6 ran on after the end of rlock, for 200 ms'
+}
+
+@test "a lock that was lost just after a fault of servers that elect a leader, and one that another fault cannot have cost" {
+  # lost KIND BEGIN VIA [RUN]
+  lost() {
+    local kind=$1 begin=$2 via=$3
+    rm -f "$T/records"
+    a_good_history
+    fault "$kind" 3000 4000 "${4:-}"
+    VIA=$via a_run r3 k "$begin" 5500 76
+    section r3 k 5100 5400 30
+    sed -i '/"run": "r3"/s/"token": "t"/"token": "t3"/' "$T/records"
+    looks 5600 5610 '"r3", "r2", "r1"' '["r3", "t3", 30, "lost", null, null, null]'
+  }
+  condemned_twice() {
+    condemned_for "r3, exit 76, status {'exit_code': 76, 'outcome': 'lost', 'fence': 30, 'token': 't3'}: nothing took the lock away"
+    assert_output --partial 'BROKEN: the log says of r3: lost None; nothing took the lock away'
+  }
+  local via
+  for via in etcd zk; do
+    lost leader-away 5000 $via
+    judge
+    assert_success
+    lost leader-away 5001 $via
+    condemned_twice
+  done
+  lost down 5000 etcd
+  judge
+  assert_success
+  lost restart 5000 direct
+  condemned_twice
+  lost pause-tree 5000 etcd r3
+  condemned_twice
 }
 
 @test "an exit code that is not the job's" {
@@ -717,4 +807,133 @@ looks() {
   fault wipe 2000 2010
   judge
   assert_success
+}
+
+@test "a log that has an earlier grant of a run, which something took away before its job began" {
+  # granted_twice FAULT-BEGIN OUTCOME FENCE [VIA]: r3 by the log, before it was granted 30.
+  granted_twice() {
+    rm -f "$T/records"
+    a_good_history
+    VIA=${4:-direct} a_run r3 k 3000 6000 0
+    section r3 k 5000 5900 30 0
+    fault pause-rlock "$1" 5100 r3
+    looks 6100 6110 '"r3", "r3", "r2", "r1"' "[\"r3\", \"t0\", $3, \"$2\", null, null, null]"
+  }
+  local outcome
+  for outcome in lost running; do
+    granted_twice 5000 $outcome 25
+    judge
+    assert_success
+    granted_twice 5001 $outcome 25
+    condemned_for "the log says of r3: $outcome None; its job was told of another grant: 30"
+  done
+  granted_twice 5000 lost 31
+  condemned_for 'the log says of r3: lost None; its job was told of another grant: 30'
+  granted_twice 5000 released 25
+  condemned_for 'the log says of r3: released None; its job was told of another grant: 30'
+  granted_twice 5001 lost 31 quorum
+  judge
+  assert_success
+}
+
+# many_runs: r3 to r50, one after the other; `logged NAME...` has all of them in the log, and these.
+many_runs() {
+  local number
+  for ((number = 3; number < 51; ++number)); do
+    a_run "r$number" k "$((number * 1000))" "$((number * 1000 + 900))" 0
+    section "r$number" k "$((number * 1000 + 100))" "$((number * 1000 + 800))" "$((number * 10))" 0
+  done
+}
+
+logged() {
+  sed -i '/"look"/d' "$T/records"
+  looks 51000 51010 "$(printf '"r%s",' {3..50})$(printf '"%s",' "$@" | sed 's/,$//')"
+}
+
+@test "a log that is full of entries, two of one run, may have dropped older runs; one with a place left may not" {
+  a_good_history
+  many_runs
+  logged r50
+  condemned_for 'the log of k does not know r1, which ended before'
+  logged r50 r49
+  judge
+  assert_success
+}
+
+@test "a full log may hide a grant whose run waits again, on servers that elect a leader" {
+  # waits_again VIA FAULT-BEGIN
+  waits_again() {
+    rm -f "$T/records"
+    a_good_history
+    many_runs
+    VIA=$1 a_run r51 k 50850 52000 0
+    section r51 k 51500 51900 510 0
+    fault pause-rlock "$2" 51400 r51
+    logged r50
+  }
+  local via
+  for via in etcd zk; do
+    waits_again $via 51010
+    judge
+    assert_success
+    waits_again $via 51011
+    condemned_for 'the log of k does not know r1, which ended before'
+  done
+  waits_again direct 51010
+  condemned_for 'the log of k does not know r1, which ended before'
+}
+
+@test "a full log drops readers in the order of their grants, which is not that of their fences on servers that elect a leader" {
+  # two_readers MODE VIA KEPT-BEGIN: r1, which is gone, began at 2500 ms; r2 with a lower fence is kept.
+  two_readers() {
+    local MODE=$1 VIA=$2 kept=$3
+    rm -f "$T/records"
+    MODE=x VIA=direct many_runs
+    a_run r1 k 900 2600 0
+    section r1 k 2500 2580 20 0
+    a_run r2 k 900 2990 0
+    section r2 k "$kept" 2950 10 0
+    logged r2 r50
+  }
+  two_readers s etcd 1001
+  judge
+  assert_success
+  two_readers s etcd 1000
+  condemned_for 'the log of k does not know r1, which ended before'
+  two_readers s direct 2600
+  condemned_for 'the log of k does not know r1, which ended before'
+  two_readers x etcd 2600
+  condemned_for 'the log of k does not know r1, which ended before'
+}
+
+# daemon_of NAME: the process of that job that has a session of its own.
+daemon_of() {
+  ps -e -o pid=,sid=,args= | awk -v job="$T/job" -v name="$1" '$1 == $2 && $3 == job && $4 == name {print $1}'
+}
+
+has_daemon() {
+  [[ -n $(daemon_of "$1") ]]
+}
+
+@test "a job records its end after its daemon has ended, whether told to or killed" {
+  local job daemon
+  gcc -O2 -o "$T/job" "$REPO/tests/chaos/job.c"
+  "$T/job" told k x 300 0 d "$T/resource" "$T/records" 3>&- &
+  job=$!
+  wait_until has_daemon told
+  daemon=$(daemon_of told)
+  kill -STOP "$daemon"
+  sleep 1
+  ! grep '"leave"' "$T/records" || fail 'it did not wait for its daemon'
+  kill -CONT "$daemon"
+  wait "$job"
+  [[ $(tail -n 1 "$T/records") == *'"leave", "run": "told"'* ]]
+  "$T/job" killed k x 1000 3 d "$T/resource" "$T/records" 3>&- &
+  job=$!
+  wait_until has_daemon killed
+  kill -KILL "$(daemon_of killed)"
+  status=0
+  wait "$job" || status=$?
+  assert_equal "$status" 3
+  [[ $(tail -n 1 "$T/records") == *'"leave", "run": "killed"'* ]]
 }

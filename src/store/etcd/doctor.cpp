@@ -3,38 +3,39 @@
 
 #include <algorithm>
 
-#include "base/fields.hpp"
 #include "base/text.hpp"
 #include "store/etcd/client.hpp"
 #include "store/etcd/etcd.hpp"
+#include "store/etcd/version.hpp"
 
 namespace store::etcd {
 namespace {
 
 using Verdict = Finding::Verdict;
 
-// The gateway's paths begin with /v3 since then.
-constexpr int oldest_minor = 4;
-
 std::string name_of(const HostPort& member) {
   return member.host + ":" + member.port;
 }
 
-Finding version_in(const Json& status) {
+/// Of a member; `alone`: the cluster has no other, so nothing can replace a stuck leader.
+Finding examine_version(const std::string& subject, const Json& status, bool alone) {
   const auto version = text_of(status, "version");
-  const std::string_view text{version};
-  const auto dot = text.find('.');
-  const auto rest = dot == text.npos ? std::string_view{} : text.substr(dot + 1);
-  const auto major = base::number_in<int>(text.substr(0, dot)).value_or(0);
-  const auto minor = base::number_in<int>(rest.substr(0, rest.find('.'))).value_or(0);
-  constexpr int major_version = 3;
-  const bool old = major < major_version || (major == major_version && minor < oldest_minor);
-  return {old ? Verdict::fail : Verdict::ok, "version", "etcd " + base::printable(version),
-          old ? "use etcd 3.4 or newer" : ""};
+  const auto seen = "etcd " + base::printable(version);
+  switch (fitness_of(version)) {
+    case Fitness::too_old: return {Verdict::fail, subject, seen, "use etcd 3.4 or newer"};
+    case Fitness::revokes_leases:
+      if (alone) break;
+      return {
+          Verdict::warn, subject,
+          seen + ": a leader that was stuck may revoke leases in use, and then two jobs may run",
+          "use etcd 3.4.31, 3.5.13 or newer"};
+    case Fitness::fit: break;
+  }
+  return {Verdict::ok, subject, seen, ""};
 }
 
 /// Of each member in the URL: a run goes on without those that are down.
-Findings examine_members(const Etcd& cluster, const CallLimit& limit) {
+Findings examine_members(const Etcd& cluster, bool alone, const CallLimit& limit) {
   Findings findings;
   for (std::size_t i = 0; i < cluster.members.size(); ++i) {
     Etcd one = cluster;
@@ -61,28 +62,33 @@ Findings examine_members(const Etcd& cluster, const CallLimit& limit) {
     } else if (!has_leader) {
       findings.push_back({Verdict::warn, subject, "knows no leader",
                           "see 'etcdctl endpoint status' and its network"});
-    } else if (auto version = version_in(status->json); version.verdict != Verdict::ok) {
-      findings.push_back({version.verdict, subject, version.seen, version.advice});
     } else {
-      findings.push_back({Verdict::ok, subject, version.seen, ""});
+      findings.push_back(examine_version(subject, status->json, alone));
     }
   }
   return findings;
 }
 
-/// How many members the cluster has, and how many of these may fail.
-Finding examine_quorum(const Etcd& cluster, Gateway& gateway, const CallLimit& limit) {
-  constexpr const char* subject = "quorum";
+/// How many members with a vote the cluster has; or why that is unknown.
+using Voters = base::Result<std::ptrdiff_t, std::string>;
+
+Voters count_voters(Gateway& gateway, const CallLimit& limit) {
   const auto reply = gateway.ask("/v3/cluster/member/list", "{}", Repeat::yes, limit);
-  if (!reply) return {Verdict::unknown, subject, reply.error().fault.why, ""};
+  if (!reply) return reply.error().fault.why;
   const Json& members = member_of(reply->json, "members");
   const auto voters = std::count_if(members.begin(), members.end(), [](const Json& each) {
     const Json& learner = member_of(each, "isLearner");
     return !(learner.is_boolean() && learner.get<bool>());
   });
-  if (!members.is_array() || voters == 0) {
-    return {Verdict::unknown, subject, "no list of members", ""};
-  }
+  if (!members.is_array() || voters == 0) return std::string{"no list of members"};
+  return voters;
+}
+
+/// How many of the members may fail, and whether the URL names enough.
+Finding examine_quorum(const Etcd& cluster, const Voters& counted) {
+  constexpr const char* subject = "quorum";
+  if (!counted) return {Verdict::unknown, subject, counted.error(), ""};
+  const auto voters = *counted;
   const auto majority = voters / 2 + 1;
   const auto seen = fmt::format("{} member{} with a vote, of which {} may fail", voters,
                                 voters == 1 ? "" : "s", voters - majority);
@@ -151,9 +157,14 @@ Findings examine(const Etcd& cluster, const LockName& name, const CallLimit& lim
     }
   }
   Findings findings{{Verdict::ok, "reachable", "a majority of the members answers", ""}};
-  const auto half = limit.at_most(Deadline::after(base::now(), limit.until.left(base::now()) / 2));
-  for (auto& each : examine_members(cluster, half)) findings.push_back(std::move(each));
-  findings.push_back(examine_quorum(cluster, gateway, limit));
+  const auto half_of = [](const CallLimit& whole) {
+    return whole.at_most(Deadline::after(base::now(), whole.until.left(base::now()) / 2));
+  };
+  const auto half = half_of(limit);
+  const auto voters = count_voters(gateway, half_of(half));
+  const bool alone = voters && *voters == 1;
+  for (auto& each : examine_members(cluster, alone, half)) findings.push_back(std::move(each));
+  findings.push_back(examine_quorum(cluster, voters));
   findings.push_back(examine_access(cluster, gateway));
   findings.push_back(examine_alarms(gateway, limit));
   findings.push_back(examine_leases(gateway, limit));

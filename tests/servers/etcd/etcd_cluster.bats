@@ -43,6 +43,18 @@ load ../../lib/line
   assert_output --partial 'the others serve, if they are a majority'
 }
 
+@test "doctor warns about each member of a version whose leader may revoke leases in use" {
+  local old=0
+  start_etcd_cluster
+  case $(etcd --version | sed -n 's/^etcd Version: //p') in
+    3.4.? | 3.4.[12]? | 3.4.30 | 3.5.? | 3.5.1[0-2]) old=3 ;;
+  esac
+  attempt doctor
+  assert_success
+  assert_equal "$(grep -c '^warn .* may revoke leases in use' <<<"$output")" "$old"
+  assert_equal "$(grep -c 'use etcd 3.4.31, 3.5.13 or newer' <<<"$output")" "$old"
+}
+
 # released NAME: it has, or says that it could not: on a busy machine an election outlasts the time of a release.
 released() {
   let_go "$1"
