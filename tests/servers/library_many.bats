@@ -3,11 +3,12 @@
 load ../lib/rlock
 load ../lib/cluster
 
-# many NUMBER [SERVER]: returns once it holds them
+# many NUMBER [TTL]: returns once it holds them
 many() {
-  local number=$1 server=${2:-$RLOCK_SERVER}
+  local number=$1
+  shift
   rm -f "$T/many.go"
-  launch many "${RLOCK_BIN%/*}/library-many" "$server" "$K" "$number" "$T/many.go"
+  launch many "${RLOCK_BIN%/*}/library-many" "$RLOCK_SERVER" "$K" "$number" "$T/many.go" "$@"
   wait_until says "$T/many.out" started
 }
 
@@ -43,6 +44,71 @@ connections() { redis client list | grep -vc 'cmd=client'; }
   touch "$T/many.go"
   finish many
   assert_line 'released 19'
+}
+
+@test "each of three hundred is told before its lease ends that the server is silent" {
+  own_server
+  start_proxy
+  many 300
+  sleep 1
+  proxy stall
+  wait_until said_of_all 300
+  refute_said late
+  proxy pass
+  touch "$T/many.go"
+  finish many
+  assert_success
+  stop_proxy
+}
+
+@test "a server that is far away keeps many locks" {
+  own_server
+  start_proxy
+  many 40 6000
+  proxy delay 20
+  sleep 8
+  proxy pass
+  refute_said lost
+  touch "$T/many.go"
+  finish many
+  assert_line 'released 40'
+  stop_proxy
+}
+
+refute_said() { ! grep "^$1" "$T/many.out" || fail "$(sort "$T/many.out" | uniq -c | head)"; }
+
+@test "one is told of a cancel soon after a refresh of its server failed once" {
+  own_server
+  local direct=$RLOCK_SERVER
+  start_proxy
+  many 1 9000
+  sleep 1.5 # it listens
+  proxy drop-reply EVALSHA
+  wait_until says "$T/proxy.log" dropped
+  sleep 1
+  RLOCK_SERVER=$direct attempt cancel "$K.1" --wait 2s
+  assert_success
+  touch "$T/many.go"
+  finish many
+  stop_proxy
+}
+
+@test "a connection for notices that died without a word makes no new lock deaf" {
+  own_server
+  local direct=$RLOCK_SERVER
+  start_proxy
+  many 1 60000
+  sleep 1.5
+  proxy forget
+  # Its process shares the connection for notices with the second lock, which is acquired now.
+  touch "$T/many.go.next"
+  wait_until says "$T/many.out" next
+  sleep 2.5
+  RLOCK_SERVER=$direct attempt cancel "$K.next" --wait 5s
+  assert_success
+  touch "$T/many.go"
+  finish many
+  stop_proxy
 }
 
 @test "all of them are cancelled, and told" {
