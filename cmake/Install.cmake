@@ -3,6 +3,7 @@
 # rlock executes nothing from a group-writable directory, which umask 002 would create.
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 install(TARGETS rlock RUNTIME)
 if(static)
   install(TARGETS rlock-with-libraries RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/rlock")
@@ -32,4 +33,21 @@ string(REPLACE "man -l man/rlock.1" "man rlock" readme "${readme}")
 file(WRITE "${CMAKE_BINARY_DIR}/generated/README.md" "${readme}")
 install(FILES LICENSE CHANGELOG.md "${CMAKE_BINARY_DIR}/generated/README.md" "${CMAKE_BINARY_DIR}/generated/THIRD-PARTY" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES scripts/monitoring/rules.yml scripts/monitoring/grafana.json DESTINATION "${CMAKE_INSTALL_DOCDIR}/monitoring")
+# The library, for programs that use it and for those who write them.
+include(CMakePackageConfigHelpers)
+set(config "${CMAKE_INSTALL_LIBDIR}/cmake/Rlock")
+install(TARGETS librlock EXPORT RlockTargets
+  LIBRARY COMPONENT library NAMELINK_COMPONENT development INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(FILES "${CMAKE_BINARY_DIR}/librlock.a" DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+install(FILES include/rlock/rlock.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rlock" COMPONENT development)
+install(EXPORT RlockTargets NAMESPACE rlock:: DESTINATION "${config}" COMPONENT development)
+configure_package_config_file(cmake/RlockConfig.cmake.in "${CMAKE_BINARY_DIR}/generated/RlockConfig.cmake"
+  INSTALL_DESTINATION "${config}" PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/generated/RlockConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_BINARY_DIR}/generated/RlockConfig.cmake" "${CMAKE_BINARY_DIR}/generated/RlockConfigVersion.cmake"
+  DESTINATION "${config}" COMPONENT development)
+file(RELATIVE_PATH prefix_of_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file(cmake/rlock.pc.in "${CMAKE_BINARY_DIR}/generated/rlock.pc" @ONLY)
+install(FILES "${CMAKE_BINARY_DIR}/generated/rlock.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
+install(FILES man/rlock.3 DESTINATION "${CMAKE_INSTALL_MANDIR}/man3" COMPONENT development)
 include("${CMAKE_CURRENT_LIST_DIR}/Packages.cmake")

@@ -456,5 +456,25 @@ def etcd():
     etcd_bars(chain)
 
 
+# ---- library: a lock and its release in a program that is connected, next to the same two commands alone.
+
+def library():
+    """Of five runs of 2,000 rounds in turns, the one in the middle."""
+    build = os.path.join(HERE, "../../build/release")
+    quietly("cmake", "--build", build, "--target", "library-bench")
+    seen = []
+    for _ in range(5):
+        lines = subprocess.run([f"{build}/library-bench", SOCKET, "2000"], check=True, capture_output=True, text=True)
+        seen.append({name: float(median) for name, median, *_ in map(str.split, lines.stdout.splitlines())})
+    ratio = statistics.median(each["library"] / each["bare"] for each in seen)
+    row("library: acquire and release, to its two commands", f"{ratio:.2f}", "<= 1.15", ratio <= 1.15)
+    for other in sorted(set(seen[0]) - {"library", "bare"}):
+        ratio = statistics.median(each["library"] / each[other] for each in seen)
+        row(f"library: the same, to {other}", f"{ratio:.2f}", "", True)
+    microseconds = statistics.median(each["library"] for each in seen)
+    row("library: the same, in microseconds", f"{microseconds:.0f}", "", True)
+
+
 BARS = {each.__name__: each
-        for each in (uncontended, handoff, idle, takeover, share, gate, quorum, postgres, etcd, crowd, guardian, against)}
+        for each in (uncontended, handoff, idle, takeover, share, gate, quorum, postgres, etcd, library, crowd, guardian,
+                     against)}

@@ -15,6 +15,8 @@ std::atomic<bool> status_shown{false};
 std::atomic<Writer> chosen_writer{nullptr};
 std::vector<Field> common;  // set before any thread
 
+thread_local Sink* chosen_sink = nullptr;
+
 // Back to the first column and erase: ECMA-48 CR and EL, which every terminal emulator supports.
 constexpr std::string_view wipe = "\r\x1b[K";
 
@@ -55,6 +57,7 @@ Level level() {
 }
 
 bool is_said(Severity severity) {
+  if (chosen_sink != nullptr) return chosen_sink->wants(severity);
   return static_cast<int>(severity) <= static_cast<int>(current.load());
 }
 
@@ -63,11 +66,21 @@ void set_writer(Writer writer) {
 }
 
 bool is_for_people() {
-  return chosen_writer == nullptr;
+  return chosen_writer == nullptr && chosen_sink == nullptr;
 }
 
 void set_common_fields(std::vector<Field> fields) {
   common = std::move(fields);
+}
+
+Sink* sink() {
+  return chosen_sink;
+}
+
+ScopedSink::ScopedSink(Sink* sink) : before_{std::exchange(chosen_sink, sink)} {}
+
+ScopedSink::~ScopedSink() {
+  chosen_sink = before_;
 }
 
 NonBlockingStderr::NonBlockingStderr(AtOnce at_once) {
@@ -84,6 +97,9 @@ NonBlockingStderr::~NonBlockingStderr() {
 void Event::say(Severity severity, std::string_view text) {
   if (!is_said(severity)) return;
   const std::string fitting = fit(text);
+  if (chosen_sink != nullptr) {
+    return chosen_sink->take({severity, name_, fitting, std::move(fields_)});
+  }
   std::optional<std::string> line = fmt::format("rlock: {}\n", fitting);
   if (const Writer other = chosen_writer) {
     std::vector<Field> fields = common;
@@ -99,6 +115,7 @@ void Event::say(Severity severity, std::string_view text) {
 }
 
 void status(std::string_view text) {
+  if (chosen_sink != nullptr) return;
   status_shown = true;
   write(fmt::format("{}rlock: {}", wipe, fit(text)));
 }

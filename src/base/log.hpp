@@ -47,10 +47,40 @@ struct Record {
 using Writer = std::optional<std::string> (*)(const Record& record);
 /// Replaces the format "rlock: TEXT"; nullptr restores it. Call once, before any thread exists.
 void set_writer(Writer writer);
-/// Whether no writer is set, so that a status line on a terminal makes sense.
+/// Whether lines go to stderr as people read them, so that a status line makes sense on a terminal.
 bool is_for_people();
 /// Sets the fields that every record carries: the key. Call once, before any thread exists.
 void set_common_fields(std::vector<Field> fields);
+
+/// Takes a thread's lines in place of stderr, which then gets none of them; a status line is not
+/// shown.
+class Sink {
+ public:
+  Sink() = default;
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+  virtual ~Sink() = default;
+
+  [[nodiscard]] virtual bool wants(Severity severity) const = 0;
+  /// Several threads may call it at once.
+  virtual void take(const Record& record) = 0;
+};
+
+/// The calling thread's sink; null: it writes to stderr.
+Sink* sink();
+
+/// While it exists, the calling thread's lines go to that sink. A thread that starts meanwhile
+/// (os/thread.hpp) has it as well.
+class ScopedSink {
+ public:
+  explicit ScopedSink(Sink* sink);
+  ~ScopedSink();
+  ScopedSink(const ScopedSink&) = delete;
+  ScopedSink& operator=(const ScopedSink&) = delete;
+
+ private:
+  Sink* before_;
+};
 
 /// A line being composed, with its fields for programs. Any thread.
 ///

@@ -105,10 +105,11 @@ std::optional<int> failure_to_take(const AcquirePlan& plan) {
   const auto why = hold::too_much_to_tell(claims, {}, server.to_tell());
   if (why && plan.handover != Handover::print) throw UsageError{ExitCode::usage, *why};
   warn_of_default_server(server);
+  hold::InterruptionBySignals interruption{signals};
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
                                    {std::move(claims), plan.lock.wait, no_grace,
                                     plan.lock.server.longest_answer, outer_tokens()},
-                                   signals);
+                                   interruption);
   if (const auto* not_acquired = std::get_if<hold::NotAcquired>(&acquisition)) {
     return report_not_acquired(plan.lock, *not_acquired);
   }

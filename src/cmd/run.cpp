@@ -55,10 +55,11 @@ int carry_out(const RunPlan& plan, RunRecord& record) {
     throw UsageError{ExitCode::usage, *why + "; give fewer or shorter keys"};
   }
   warn_of_default_server(server);
+  hold::InterruptionBySignals interruption{signals};
   auto acquisition = hold::acquire([&] { return plan.lock.open_store(); },
                                    {std::move(claims), plan.lock.wait, plan.grace,
                                     plan.lock.server.longest_answer, outer_tokens()},
-                                   signals);
+                                   interruption);
   if (auto* locks = std::get_if<hold::HeldLocks>(&acquisition)) {
     record.leases = locks->leases();
     return run_job(plan, std::move(*locks), signals, record);

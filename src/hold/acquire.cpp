@@ -42,11 +42,12 @@ class Acquirer {
                          // in time
     base::Millis longest_answer;
     const std::vector<store::Token>& outer;
+    bool sheds_memory;
   };
   using Outcome = std::variant<Held, LostEarlier, NotAcquired>;
 
   Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& claim, const Terms& terms,
-           HeldLocks& earlier, os::Signals& signals);
+           HeldLocks& earlier, Interruption& interruption);
 
   /// Call once. Moves the store into Held on success. Otherwise nothing of this claim is left on a
   /// server that answers: a silent fault may have been a grant, so it is withdrawn.
@@ -71,17 +72,17 @@ class Acquirer {
   /// server may have two names.
   bool is_outer(const std::optional<store::Holder>& holder) const;
   bool is_final_refusal(const Fault& fault);
-  /// Descriptors that become readable on a signal, or on a notice about an earlier lock.
+  /// Descriptors that become readable on an interruption, or on a notice about an earlier lock.
   std::vector<int> wakers() const;
-  /// Takes all signals; returns one that ends us.
-  std::optional<int> deadly_signal();
+  /// Takes what came, and returns what ends the wait.
+  std::optional<int> interruption();
   Outcome withdrawn(Outcome outcome);
 
   std::unique_ptr<store::LockStore> store_;
   store::Claim claim_;
   const Terms& terms_;
   HeldLocks& earlier_;
-  os::Signals& signals_;
+  Interruption& interruption_;
   base::Moment began_;
   WaitingLine line_;
   WaitPace pace_;
@@ -90,16 +91,16 @@ class Acquirer {
   std::optional<Deadline> let_in_until_{};  // of a refusal, which may be revoked until then
   bool asked_again_ = false;                // after a lost answer a single attempt repeats its
                                             // request
-  bool disturbed_ = false;                  // an unrelated signal interrupted a request
+  bool disturbed_ = false;  // a request was cut short, by what does not end the wait
 };
 
 Acquirer::Acquirer(std::unique_ptr<store::LockStore> store, const store::Claim& claim,
-                   const Terms& terms, HeldLocks& earlier, os::Signals& signals)
+                   const Terms& terms, HeldLocks& earlier, Interruption& interruption)
     : store_{std::move(store)},
       claim_{claim},
       terms_{terms},
       earlier_{earlier},
-      signals_{signals},
+      interruption_{interruption},
       began_{base::now()},
       line_{claim.name, claim.mode, began_},
       attempt_ends_{Deadline::after(began_, terms.longest_answer)} {}
@@ -118,7 +119,7 @@ store::Attempt Acquirer::ask() {
   const auto asked_at = base::now();
   const Deadline due = answer_due(asked_at);
   claim_.waited = std::chrono::duration_cast<Millis>(asked_at - began_);
-  auto attempt = store_->try_acquire(claim_, {due, signals_.descriptor()});
+  auto attempt = store_->try_acquire(claim_, {due, interruption_.descriptor()});
   if (auto* fault = std::get_if<Fault>(&attempt)) store::say_limit(*fault, asked_at, due);
   return attempt;
 }
@@ -126,7 +127,7 @@ store::Attempt Acquirer::ask() {
 Acquirer::Outcome Acquirer::run() {
   for (;;) {
     auto attempt = ask();
-    if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+    if (const auto signal = interruption()) return withdrawn(Interrupted{*signal});
     auto outcome = base::match(
         std::move(attempt), [&](store::Granted&& granted) { return accept(std::move(granted)); },
         [&](store::Busy&& busy) -> std::optional<Outcome> {
@@ -164,14 +165,14 @@ bool Acquirer::is_outer(const std::optional<store::Holder>& holder) const {
 std::optional<Acquirer::Outcome> Acquirer::look_after_earlier() {
   // Each at most once: if a server is slow, the first is due again when the last is done.
   for (auto left = earlier_.size(); left > 0 && earlier_.due().passed(base::now()); --left) {
-    auto news = earlier_.refresh(signals_.descriptor());
+    auto news = earlier_.refresh(interruption_.descriptor());
     if (auto* lost = std::get_if<Lost>(&news)) return withdrawn(LostEarlier{std::move(lost->why)});
-    if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+    if (const auto signal = interruption()) return withdrawn(Interrupted{*signal});
     if (earlier_.valid_until().passed(base::now())) {
       return withdrawn(LostEarlier{"its lease could not be refreshed in time"});
     }
   }
-  if (earlier_.listen_due().passed(base::now())) earlier_.listen(signals_.descriptor());
+  if (earlier_.listen_due().passed(base::now())) earlier_.listen(interruption_.descriptor());
   auto heard = earlier_.hear();
   if (!heard) return std::nullopt;
   if (auto* asked = std::get_if<AskedToStop>(&*heard)) {
@@ -221,15 +222,15 @@ std::optional<Acquirer::Outcome> Acquirer::queue(const store::Queued& queued) {
     const Deadline until =
         std::min({terms_.wait_ends, line_due, earlier_.due(), earlier_.listen_due()});
     const auto turn = [&] {
-      os::CallLimit limit{until, signals_.descriptor()};
-      limit.long_from = Deadline::after(began_, soon);
+      os::CallLimit limit{until, interruption_.descriptor()};
+      if (terms_.sheds_memory) limit.long_from = Deadline::after(began_, soon);
       limit.news_by = line_.first_line_due();
       if (earlier_.empty()) return store_->await_turn(claim_, limit);
       const os::PollSet interrupt{wakers()};
       limit.interrupt = interrupt.descriptor();
       return store_->await_turn(claim_, limit);
     }();
-    if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+    if (const auto signal = interruption()) return withdrawn(Interrupted{*signal});
     if (const auto* notice = std::get_if<store::Notice>(&turn)) {
       auto outcome = obey(*notice);
       return outcome ? std::move(outcome) : rest_after(turn, began);
@@ -296,7 +297,7 @@ std::optional<Acquirer::Outcome> Acquirer::rest(Millis pause) {
   const Deadline next =
       std::min({terms_.wait_ends, Deadline::after(base::now(), pause), earlier_.due()});
   os::wait_any(wakers(), next);
-  if (const auto signal = deadly_signal()) return withdrawn(Interrupted{*signal});
+  if (const auto signal = interruption()) return withdrawn(Interrupted{*signal});
   return std::nullopt;
 }
 
@@ -333,21 +334,14 @@ std::optional<Acquirer::Outcome> Acquirer::recover(const Fault& fault) {
 
 std::vector<int> Acquirer::wakers() const {
   auto all = earlier_.descriptors();
-  all.push_back(signals_.descriptor());
+  all.push_back(interruption_.descriptor());
   return all;
 }
 
-std::optional<int> Acquirer::deadly_signal() {
-  disturbed_ = false;
-  while (const auto signal = signals_.take()) {
-    disturbed_ = true;
-    if (os::ends_a_process(signal->number)) return signal->number;
-    if (os::stops_a_process(signal->number)) {
-      base::log::clear_status();
-      os::Signals::suspend(signal->number);
-    }
-  }
-  return std::nullopt;
+std::optional<int> Acquirer::interruption() {
+  const auto taken = interruption_.take();
+  disturbed_ = taken.any;
+  return taken.ends;
 }
 
 Acquirer::Outcome Acquirer::withdrawn(Outcome outcome) {
@@ -361,9 +355,9 @@ using Attempted = std::variant<HeldLocks, LostEarlier, NotAcquired>;
 /// With the last lock acquired: the first ones may not have been refreshed for a while.
 std::optional<std::variant<LostEarlier, Dismissed>> freshen(HeldLocks& all,
                                                             const Acquirer::Terms& terms,
-                                                            const os::Signals& signals) {
+                                                            const Interruption& interruption) {
   for (auto left = all.size(); left > 0 && all.due().passed(base::now()); --left) {
-    const auto news = all.refresh(signals.descriptor());
+    const auto news = all.refresh(interruption.descriptor());
     if (const auto* lost = std::get_if<Lost>(&news)) return LostEarlier{lost->why};
     if (std::holds_alternative<Trouble>(news)) break;  // the rest of the lease may be enough
   }
@@ -379,10 +373,10 @@ std::optional<std::variant<LostEarlier, Dismissed>> freshen(HeldLocks& all,
 
 /// Sets `wait_in_log` once a log has a line about the wait for one of the locks.
 Attempted take_all(const Opener& open_store, const std::vector<store::Claim>& claims,
-                   const Acquirer::Terms& terms, os::Signals& signals, bool& wait_in_log) {
+                   const Acquirer::Terms& terms, Interruption& interruption, bool& wait_in_log) {
   HeldLocks all;
   for (const store::Claim& claim : claims) {
-    Acquirer acquirer{open_store(), claim, terms, all, signals};
+    Acquirer acquirer{open_store(), claim, terms, all, interruption};
     auto outcome = acquirer.run();
     wait_in_log = wait_in_log || acquirer.is_wait_in_log();
     if (auto* held = std::get_if<Held>(&outcome)) {
@@ -394,7 +388,7 @@ Attempted take_all(const Opener& open_store, const std::vector<store::Claim>& cl
     return std::get<NotAcquired>(std::move(outcome));
   }
   if (claims.size() == 1) return all;
-  auto trouble = freshen(all, terms, signals);
+  auto trouble = freshen(all, terms, interruption);
   if (!trouble) return all;
   std::move(all).abandon();
   if (auto* lost = std::get_if<LostEarlier>(&*trouble)) return std::move(*lost);
@@ -403,15 +397,15 @@ Attempted take_all(const Opener& open_store, const std::vector<store::Claim>& cl
 
 }  // namespace
 
-Acquisition acquire(const Opener& open_store, const Wanted& wanted, os::Signals& signals) {
+Acquisition acquire(const Opener& open_store, const Wanted& wanted, Interruption& interruption) {
   const Acquirer::Terms terms{Deadline::after(base::now(), wanted.wait), wanted.grace,
-                              wanted.longest_answer, wanted.outer};
+                              wanted.longest_answer, wanted.outer, wanted.sheds_memory};
   auto claims = wanted.claims;
   WaitPace pace;
   bool wait_in_log = false;
   for (;;) {
     const auto began = base::now();
-    auto taken = take_all(open_store, claims, terms, signals, wait_in_log);
+    auto taken = take_all(open_store, claims, terms, interruption, wait_in_log);
     if (auto* all = std::get_if<HeldLocks>(&taken)) {
       all->note_wait(wait_in_log);
       return std::move(*all);
@@ -427,7 +421,7 @@ Acquisition acquire(const Opener& open_store, const Wanted& wanted, os::Signals&
     for (store::Claim& claim : claims) claim.token = fresh;
     base::log::detail("a lock was lost while another was waited for ({}); once more", lost.why);
     const Millis pause = pace.after_wait(began, base::now(), true);
-    os::wait_any({signals.descriptor()},
+    os::wait_any({interruption.descriptor()},
                  std::min(terms.wait_ends, Deadline::after(base::now(), pause)));
   }
 }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "hold/held_locks.hpp"
+#include "hold/interruption.hpp"
 #include "hold/progress.hpp"
-#include "os/signals.hpp"
 
 namespace hold {
 
@@ -38,9 +38,9 @@ struct AlreadyDone {
   store::LockName name;
   store::SlotDone done;
 };
-/// A signal that would have ended us arrived; we have left the queue.
+/// The caller ended the wait, and we have left the queue.
 struct Interrupted {
-  int signal;
+  int signal;  // that ended it; 0: none did
 };
 /// Why a lock was not acquired; nothing of the claim is left on a server that answers.
 using NotAcquired =
@@ -52,6 +52,7 @@ struct Wanted {
   base::Millis grace;
   base::Millis longest_answer;        // a server that takes longer for one counts as silent
   std::vector<store::Token> outer{};  // tokens of enclosing runs: we would wait for ourselves
+  bool sheds_memory = true;           // in a long wait: only if the whole process waits
 };
 
 using Acquisition = std::variant<HeldLocks, NotAcquired>;
@@ -61,6 +62,6 @@ using Acquisition = std::variant<HeldLocks, NotAcquired>;
 /// other (Havender 1968). If it loses one meanwhile, it releases all and starts again, for as long
 /// as the wait lasts. Main thread; no other thread exists yet.
 Acquisition acquire(const std::function<std::unique_ptr<store::LockStore>()>& open_store,
-                    const Wanted& wanted, os::Signals& signals);
+                    const Wanted& wanted, Interruption& interruption);
 
 }  // namespace hold

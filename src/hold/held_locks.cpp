@@ -85,17 +85,17 @@ Deadline HeldLocks::due() const {
   return earliest;
 }
 
-News HeldLocks::refresh(int interrupt) {
-  return refresh(
+News HeldLocks::refresh(int interrupt, Deadline at_most) {
+  Lock& first =
       *std::min_element(locks_.begin(), locks_.end(),
-                        [](const Lock& one, const Lock& other) { return one.due() < other.due(); }),
-      interrupt);
+                        [](const Lock& one, const Lock& other) { return one.due() < other.due(); });
+  const auto until = Deadline::after(base::now(), first.pace.answer_time());
+  return refresh(first, {std::min(until, at_most), interrupt});
 }
 
-News HeldLocks::refresh(Lock& lock, int interrupt) const {
-  const auto until = Deadline::after(base::now(), lock.pace.answer_time());
+News HeldLocks::refresh(Lock& lock, const os::CallLimit& limit) const {
   return base::match(
-      lock.held.renew({until, interrupt}),
+      lock.held.renew(limit),
       [&](const store::Renewed&) -> News {
         lock.pace.succeeded(lock.held.lease().asked_at);
         lock.listen_again |= std::exchange(lock.disturbed, false);
@@ -124,7 +124,7 @@ Deadline HeldLocks::listen_due() const {
   return earliest;
 }
 
-void HeldLocks::listen(int interrupt) {
+void HeldLocks::listen(int interrupt, Deadline at_most) {
   const auto now = base::now();
   for (Lock& each : locks_) {
     if (!each.listen_due().passed(now)) continue;
@@ -132,7 +132,7 @@ void HeldLocks::listen(int interrupt) {
     each.deaf = !each.listener;
     each.listen_again = false;
     // Connecting must not delay a refresh.
-    if (!each.deaf) each.listener->listen({due(), interrupt});
+    if (!each.deaf) each.listener->listen({std::min(due(), at_most), interrupt});
   }
 }
 

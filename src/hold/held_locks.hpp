@@ -141,14 +141,15 @@ class HeldLocks {
   /// The earliest end of all leases but those of lost locks; never() if there are none.
   [[nodiscard]] store::Deadline valid_until() const;
 
-  /// When refresh() is due. It refreshes one lock, the one that is due first.
+  /// When refresh() is due. It refreshes one lock, the one that is due first, and takes no longer
+  /// than until `at_most`.
   [[nodiscard]] store::Deadline due() const;
-  News refresh(int interrupt);
+  News refresh(int interrupt, store::Deadline at_most = store::Deadline::never());
 
-  /// When listen() is due, which connects and subscribes as needed. There is no listener before its
-  /// first call.
+  /// When listen() is due, which connects and subscribes as needed, and takes no longer than until
+  /// `at_most`. There is no listener before its first call.
   [[nodiscard]] store::Deadline listen_due() const;
-  void listen(int interrupt);
+  void listen(int interrupt, store::Deadline at_most = store::Deadline::never());
   /// Readable when hear() may return news; -1 while there is no connection.
   [[nodiscard]] std::vector<int> descriptors() const;
   std::optional<News> hear();
@@ -178,7 +179,7 @@ class HeldLocks {
     }
     [[nodiscard]] store::Deadline listen_due() const;
   };
-  News refresh(Lock& lock, int interrupt) const;
+  News refresh(Lock& lock, const os::CallLimit& limit) const;
   static News lose(Lock& lock, std::string why);
 
   std::vector<Lock> locks_;

@@ -18,7 +18,6 @@ namespace os {
 namespace {
 
 constexpr mode_t private_mode = 0600;
-constexpr mode_t permissions = 0777;
 constexpr int as_directory = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int to_list = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 // A named pipe in the place of a file must not block us.

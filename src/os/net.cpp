@@ -10,9 +10,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "os/host.hpp"
 #include "os/libraries.hpp"
 #include "os/mailbox.hpp"
 #include "os/thread.hpp"
@@ -41,18 +48,74 @@ Result<Addresses> look_up(const std::string& host, const std::string& port, int 
   return Addresses{list, &::freeaddrinfo};
 }
 
+using Answer = Mailbox<Result<Addresses>>;
+
+/// The look-ups under way: a name has one thread, however many ask for it, and however often while
+/// the name servers are silent. Any thread.
+class LookUps {
+ public:
+  /// Of this process: a child after fork(2) has no thread of its parent's, and maybe a locked
+  /// mutex.
+  static LookUps& ours() {
+    static std::atomic<LookUps*> latest{nullptr};
+    auto* now = latest.load();
+    while (now == nullptr || now->pid_ != process_id()) {
+      auto fresh = std::make_unique<LookUps>();
+      if (latest.compare_exchange_strong(now, fresh.get())) return *fresh.release();
+    }
+    return *now;
+  }
+
+  Result<std::shared_ptr<Answer>> ask(const std::string& host, const std::string& port) {
+    auto answer = std::make_shared<Answer>();
+    const Key key{host, port};
+    const std::lock_guard guard{mutex_};
+    const auto [asked, is_new] = asked_.try_emplace(key);
+    asked->second.push_back(answer);
+    if (!is_new) return answer;
+    auto thread = Thread::start([this, key] { tell(key, look_up(key.first, key.second, 0)); });
+    if (!thread) {
+      asked_.erase(asked);
+      return std::move(thread).error();
+    }
+    thread->detach();
+    return answer;
+  }
+
+  void leave(const std::string& host, const std::string& port, const Answer& answer) {
+    const std::lock_guard guard{mutex_};
+    if (const auto asked = asked_.find({host, port}); asked != asked_.end()) {
+      std::erase_if(asked->second, [&](const auto& each) { return each.get() == &answer; });
+    }
+  }
+
+ private:
+  using Key = std::pair<std::string, std::string>;
+
+  void tell(const Key& key, const Result<Addresses>& found) {
+    const std::lock_guard guard{mutex_};
+    for (const auto& answer : asked_[key]) answer->post(found);
+    asked_.erase(key);
+  }
+
+  int pid_ = process_id();
+  std::mutex mutex_{};
+  std::map<Key, std::vector<std::shared_ptr<Answer>>> asked_{};
+};
+
 Result<Addresses> resolve_host(const std::string& host, const std::string& port,
                                const CallLimit& limit) {
   auto given = look_up(host, port, AI_NUMERICHOST);
   if (given) return given;
 
   const std::string not_asked = leave_plugins_out();
-  // Shared with the thread, which may outlive this call.
-  const auto answer = std::make_shared<Mailbox<Result<Addresses>>>();
-  auto asks = Thread::start([answer, host, port] { answer->post(look_up(host, port, 0)); });
-  if (!asks) return reason("cannot look up the name: " + asks.error().text());
-  asks->detach();
-  switch (wait_for(answer->descriptor(), Want::read, limit)) {
+  auto& look_ups = LookUps::ours();
+  const auto asked = look_ups.ask(host, port);
+  if (!asked) return reason("cannot look up the name: " + asked.error().text());
+  const auto& answer = *asked;
+  const auto ready = wait_for(answer->descriptor(), Want::read, limit);
+  if (ready != Ready::yes) look_ups.leave(host, port, *answer);
+  switch (ready) {
     case Ready::timed_out: return reason("no answer from the name servers");
     case Ready::interrupted: return reason("interrupted");
     case Ready::yes: break;

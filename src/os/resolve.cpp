@@ -161,12 +161,17 @@ Result<struct stat> Location::status() const {
 }
 
 Result<Done> make_private(const Fd& directory, const std::string& name) {
-  // A chmod(2) later would need the directory open, and some masks keep us from that.
-  const mode_t users = ::umask(0);
-  const int made = ::mkdirat(directory.number(), name.c_str(), ours_alone);
-  const int error = errno;
-  ::umask(users);
-  if (made != 0) return Error{error, {}};
+  if (::mkdirat(directory.number(), name.c_str(), ours_alone) != 0) return last_error();
+  // Some masks take our own rights as well. The mask is that of all threads, so it stays; and with
+  // O_PATH the directory opens without those rights.
+  const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  const Fd made{::openat(directory.number(), name.c_str(), flags)};
+  struct stat status {};
+  if (!made || ::fstat(made.number(), &status) != 0) return last_error();
+  if ((status.st_mode & permissions) == ours_alone) return Done{};
+  if (status.st_uid != ::geteuid()) return Error{EPERM, {}};
+  const std::string itself = "/proc/self/fd/" + std::to_string(made.number());
+  if (::chmod(itself.c_str(), ours_alone) != 0) return last_error();
   return Done{};
 }
 

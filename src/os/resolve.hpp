@@ -30,9 +30,10 @@ struct Location {
 
 /// The mode of a directory for us alone.
 inline constexpr mode_t ours_alone = 0700;
+/// The bits of a mode that say who may do what.
+inline constexpr mode_t permissions = 0777;
 
-/// mkdir(2) for us alone, whatever the umask. EEXIST if the name exists. Only while no other thread
-/// makes files.
+/// mkdir(2) for us alone, whatever the umask, which stays as it is. EEXIST if the name exists.
 Result<Done> make_private(const Fd& directory, const std::string& name);
 
 /// Rejects an unfit directory, link or file on the way. The path is for the message.

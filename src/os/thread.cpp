@@ -1,34 +1,42 @@
 #include "os/thread.hpp"
 
-#include <cstddef>
+#include <csignal>
 #include <exception>
 #include <memory>
+
+#include "base/log.hpp"
 
 namespace os {
 namespace {
 
-// A name look-up (glibc's resolver and plug-ins) and a TLS handshake take some 100 KiB at most, and
-// only touched pages take memory.
-constexpr std::size_t stack_size = std::size_t{512} * 1024;
+struct Start {
+  std::function<void()> body;
+  base::log::Sink* sink;
+};
 
-using Body = std::function<void()>;
-
-void* run(void* body) noexcept {
-  const std::unique_ptr<Body> owned{static_cast<Body*>(body)};
-  (*owned)();
+void* run(void* start) noexcept {
+  const std::unique_ptr<Start> owned{static_cast<Start*>(start)};
+  const base::log::ScopedSink scope{owned->sink};
+  owned->body();
   return nullptr;
 }
 
 }  // namespace
 
-Result<Thread> Thread::start(Body body) {
-  auto owned = std::make_unique<Body>(std::move(body));
+Result<Thread> Thread::start(std::function<void()> body, std::size_t stack) {
+  auto owned = std::make_unique<Start>(Start{std::move(body), base::log::sink()});
   pthread_attr_t attributes;
   pthread_t thread{};
   int error = ::pthread_attr_init(&attributes);
   if (error != 0) return Error{error, {}};
-  error = ::pthread_attr_setstacksize(&attributes, stack_size);
+  error = ::pthread_attr_setstacksize(&attributes, stack);
+  // Signals are for the threads of the program, which may be anybody's (see include/rlock).
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   if (error == 0) error = ::pthread_create(&thread, &attributes, run, owned.get());
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
   if (error != 0) return Error{error, "starting a thread"};
   (void)owned.release();  // the thread owns it

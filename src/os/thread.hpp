@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <cstddef>
 #include <functional>
 #include <utility>
 
@@ -16,8 +17,13 @@ namespace os {
 class Thread {
  public:
   Thread() = default;
-  /// Runs `body`, which must not throw, or returns why the system refuses a thread.
-  static Result<Thread> start(std::function<void()> body);
+  /// A name look-up (glibc's resolver and plug-ins) and a TLS handshake take some 100 KiB at most.
+  static constexpr std::size_t small_stack = std::size_t{512} * 1024;
+  /// For code of others. Only touched pages take memory.
+  static constexpr std::size_t usual_stack = std::size_t{8} * 1024 * 1024;
+  /// Runs `body`, which must not throw, or returns why the system refuses a thread. The new thread
+  /// logs where the calling one does.
+  static Result<Thread> start(std::function<void()> body, std::size_t stack = small_stack);
   Thread(Thread&& other) noexcept
       : thread_{other.thread_}, joinable_{std::exchange(other.joinable_, false)} {}
   Thread& operator=(Thread&& other) noexcept {

@@ -28,6 +28,13 @@ class Listener {
   virtual void listen(const CallLimit& limit) = 0;
 };
 
+/// The listeners of many holders on one connection. One thread uses them all; any may destroy one.
+class ListenerGroup {
+ public:
+  virtual ~ListenerGroup() = default;
+  virtual std::unique_ptr<Listener> listener(const LockName& name, const Token& token) = 0;
+};
+
 /// One thread at a time. Every call returns within its limit plus scheduling (and name resolution,
 /// which cannot be interrupted). A server's misbehaviour never makes it throw.
 class LockStore {
@@ -58,8 +65,14 @@ class LockStore {
   /// Whether `token` holds the lock, and until when at least. Changes nothing.
   virtual Standing check(const LockName& name, const Token& token, const CallLimit& limit) = 0;
 
+  /// Forgets the last claim and its lease, so that another lock may use the connection. False: it
+  /// cannot, and is to be closed.
+  virtual bool start_over() { return false; }
+
   /// nullptr if holders learn of a loss in another way (e.g. by their session).
   virtual std::unique_ptr<Listener> listener(const LockName& name, const Token& token) = 0;
+  /// nullptr if each holder needs a listener() of its own.
+  virtual std::shared_ptr<ListenerGroup> listener_group() { return nullptr; }
   /// Tells the sender of the notice that our job has stopped.
   virtual void confirm_stopped(const LockName& name, const Notice& notice,
                                const CallLimit& limit) = 0;

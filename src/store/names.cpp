@@ -78,8 +78,9 @@ std::optional<std::vector<std::string>> permit_names_in(std::string_view list) {
 }
 
 Token Token::mint(const Label& label) {
-  return Token{tame(os::user_name()) + '@' + tame(os::host_name()) + ':' +
-               std::to_string(os::process_id()) + '/' + label.text() + '#' +
+  // Asked once: a program may take many locks.
+  static const std::string where = tame(os::user_name()) + '@' + tame(os::host_name()) + ':';
+  return Token{where + std::to_string(os::process_id()) + '/' + label.text() + '#' +
                os::random_hex(nonce_bytes)};
 }
 

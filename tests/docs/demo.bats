@@ -21,3 +21,12 @@ load ../lib/rlock
   assert_line --regexp '^--slot, and spares that wait +6 +0 +0$'
   assert_line --partial 'fleet: ok: with --slot twice 0, '
 }
+
+@test "a batch service with the library: each task is done once, though one service is stopped beyond its lease" {
+  own_server
+  mkdir "$T/batch"
+  cmake --build "${RLOCK_BIN%/*}" --target batch-service >"$T/log" 2>&1 || fail "$(<"$T/log")"
+  run "$REPO/scripts/demo/batch-service" "$SERVER/redis.sock" "$T/batch" "${RLOCK_BIN%/*}/batch-service"
+  assert_success
+  assert_line --regexp '^batch-service: ok: 40 tasks, done twice 0, never 0; the stopped one was told [1-9]'
+}

@@ -14,6 +14,10 @@ setup_file() {
   export FILE_T SOURCE_DATE_EPOCH=1700000000
   is_released || return 0
   pack "$FILE_T/made" && dpkg-deb --raw-extract "$DEB" "$FILE_T/root"
+  local each
+  for each in librlock0 librlock-dev; do
+    dpkg-deb --raw-extract "$FILE_T/made/$each"_*.deb "$FILE_T/$each"
+  done
 }
 
 teardown_file() { :; }
@@ -25,13 +29,13 @@ is_released() {
     [[ $(readelf --wide --program-headers "$RLOCK_BIN") != *INTERP* ]]
 }
 
-# pack DIRECTORY [CPACK-OPTION...]: DEB is the Debian package there
+# pack DIRECTORY [CPACK-OPTION...]: DEB is the program's Debian package there
 pack() {
   local to=$1
   shift
   run cpack --config "$BUILD/CPackConfig.cmake" -B "$to" "$@"
   assert_success
-  DEB=$(echo "$to"/*.deb)
+  DEB=$(echo "$to"/rlock_*.deb)
   export DEB
 }
 
@@ -78,11 +82,38 @@ newest_symbol() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | so
   assert_less "$(stat -c %s "$DEB")" "$MOST_BYTES"
 }
 
-@test "every page of man is in it" {
+# files_of PACKAGE
+files_of() { (cd "$FILE_T/$1" && find usr ! -type d -printf '%p%l\n' | LC_ALL=C sort); }
+
+@test "the Debian packages of the library have it, its header, and what finds them, and nothing else" {
   is_released || return 0
-  local page
+  run files_of librlock0
+  assert_output "usr/lib/librlock.so.0.${VERSION%-*}
+usr/lib/librlock.so.0librlock.so.0.${VERSION%-*}
+usr/share/doc/librlock0/copyright"
+  run files_of librlock-dev
+  assert_output 'usr/include/rlock/rlock.hpp
+usr/lib/cmake/Rlock/RlockConfig.cmake
+usr/lib/cmake/Rlock/RlockConfigVersion.cmake
+usr/lib/cmake/Rlock/RlockTargets-release.cmake
+usr/lib/cmake/Rlock/RlockTargets.cmake
+usr/lib/librlock.a
+usr/lib/librlock.solibrlock.so.0
+usr/lib/pkgconfig/rlock.pc
+usr/share/doc/librlock-dev/copyright
+usr/share/man/man3/rlock.3.gz'
+  assert_equal "$(dpkg-deb --field "$FILE_T"/made/librlock-dev_*.deb Depends)" "librlock0 (= $PACKAGED)"
+  assert_equal "$(dpkg-deb --info "$FILE_T"/made/librlock0_*.deb triggers)" 'activate-noawait ldconfig'
+  assert_equal "$(dpkg-deb --info "$FILE_T"/made/librlock0_*.deb shlibs)" "librlock 0 librlock0 (>= $PACKAGED)"
+}
+
+@test "every page of man is in one of them" {
+  is_released || return 0
+  local page root
   for page in "$REPO"/man/*.[1-9]; do
-    diff "$page" <(gzip -dc "$FILE_T/root/usr/share/man/man${page##*.}/${page##*/}.gz")
+    root=$FILE_T/root
+    [[ $page != *.3 ]] || root=$FILE_T/librlock-dev
+    diff "$page" <(gzip -dc "$root/usr/share/man/man${page##*.}/${page##*/}.gz")
   done
 }
 
@@ -169,7 +200,7 @@ licence() { sed -n "/^==== $1 ====$/,/^==== /p" "$FILE_T/root/usr/share/doc/rloc
 
 @test "the bill of materials names the same libraries, and the programs by their checksums" {
   is_released || return 0
-  cmake --install "$BUILD" --strip --prefix "$T/installed" >"$T/log" 2>&1 || fail "$(<"$T/log")"
+  cmake --install "$BUILD" --component program --strip --prefix "$T/installed" >"$T/log" 2>&1 || fail "$(<"$T/log")"
   "$REPO/scripts/packaging/sbom" "$VERSION" x86_64 "$BUILD/generated/components" "$T/installed" >"$T/bill"
   assert_equal "$(jq -r .spdxVersion "$T/bill")" SPDX-2.3
   "$REPO/scripts/packaging/sbom" "$VERSION" x86_64 "$BUILD/generated/components" "$T/installed" openssl=3.0.1 \
@@ -268,6 +299,43 @@ libssl.so.3()(64bit)'
   rpm --root "$root" --erase rlock
   run find "$root/usr" ! -type d
   assert_output ''
+}
+
+@test "the RPM packages of the library: its linker's directory, what they need, and what they say of where they are" {
+  is_released || return 0
+  pack_rpm
+  local of_library devel root=$T/root
+  of_library=${RPM%/*}/librlock0-$PACKAGED-1.$(uname -m).rpm
+  devel=${RPM%/*}/librlock-devel-$PACKAGED-1.$(uname -m).rpm
+  run rpm --query --package --list "$of_library"
+  assert_output "/usr/lib64/librlock.so.0
+/usr/lib64/librlock.so.0.${VERSION%-*}"
+  run rpm --query --package --list "$devel"
+  assert_output '/usr/include/rlock
+/usr/include/rlock/rlock.hpp
+/usr/lib64/cmake/Rlock
+/usr/lib64/cmake/Rlock/RlockConfig.cmake
+/usr/lib64/cmake/Rlock/RlockConfigVersion.cmake
+/usr/lib64/cmake/Rlock/RlockTargets-release.cmake
+/usr/lib64/cmake/Rlock/RlockTargets.cmake
+/usr/lib64/librlock.a
+/usr/lib64/librlock.so
+/usr/lib64/pkgconfig/rlock.pc
+/usr/share/man/man3/rlock.3.gz'
+  run rpm --query --package --requires "$devel"
+  assert_line "librlock0 = $PACKAGED"
+  run rpm --query --package --requires "$of_library"
+  assert_line 'libstdc++.so.6()(64bit)'
+  ((EUID == 0)) || skip 'rpm --root takes root, for chroot(2)'
+  rpm --root "$root" --initdb
+  install_rpm "$root" "$of_library"
+  install_rpm "$root" "$devel"
+  run env PKG_CONFIG_PATH="$root/usr/lib64/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root" pkg-config --libs --cflags rlock
+  assert_output --partial "-L$root/usr/lib64"
+  cmake -S "$REPO/tests/library/project" -B "$T/project" -DRlock_DIR="$root/usr/lib64/cmake/Rlock" >"$T/cmake.out" 2>&1 &&
+    cmake --build "$T/project" >>"$T/cmake.out" 2>&1 || fail "$(<"$T/cmake.out")"
+  run ldd "$T/project/shared"
+  assert_line --partial "$root/usr/lib64/librlock.so.0 "
 }
 
 @test "two RPM packages of one build are the same, whatever the hour and the umask are" {

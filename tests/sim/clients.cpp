@@ -125,7 +125,8 @@ void Run::want(Client& client, const Wish& wish) {
   judge_.wants(number);
   const Nanos began = world_.now();
   const Nanos lost = client.lost_to_pauses;
-  auto had = hold::acquire([this] { return open_store(); }, wanted, signals);
+  hold::InterruptionBySignals interruption{signals};
+  auto had = hold::acquire([this] { return open_store(); }, wanted, interruption);
   if (wish.wait) {
     // The last question and the last word: of several servers several, of each lock one.
     const auto locks = static_cast<Nanos>(wish.keys.size());

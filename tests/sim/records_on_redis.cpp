@@ -102,7 +102,7 @@ class RecordsOnRedis final : public records::Records {
     mailbox_ = redis::LockKeys{name}.mailbox + ear;
     auto added = ear_.run_script(script_of(listen_body), name, {whom, ear}, limit);
     if (!added) return std::move(added).error();
-    auto sent = ear_.send(redis::blocking_pop(mailbox_, listening), limit);
+    auto sent = ear_.send(redis::blocking_pop({mailbox_}, listening), limit);
     if (!sent) return std::move(sent).error();
     return records::Posts::arrive;
   }
@@ -117,7 +117,7 @@ class RecordsOnRedis final : public records::Records {
       return Fault{Fault::Kind::silent, "the connection is gone"};
     }
     const std::string word{(**answer)[1].text()};
-    if (!ear_.send(redis::blocking_pop(mailbox_, listening), at_once)) ear_.drop();
+    if (!ear_.send(redis::blocking_pop({mailbox_}, listening), at_once)) ear_.drop();
     return word.empty() ? std::optional<std::string>{} : std::optional{word};
   }
 

@@ -36,8 +36,9 @@ struct Run {
   hold::Acquisition acquire() {
     base::log::set_level(base::log::Level::quiet);
     os::Signals signals;
+    hold::InterruptionBySignals interruption{signals};
     auto result = hold::acquire([this] { return std::make_unique<Store>(script); },
-                                {claims, wait, grace, longest_answer, outer}, signals);
+                                {claims, wait, grace, longest_answer, outer}, interruption);
     ::sigprocmask(SIG_SETMASK, &signals.inherited_mask(), nullptr);
     base::log::set_level(base::log::Level::normal);
     return result;

@@ -259,9 +259,9 @@ TEST_CASE("only the last eight nodes are remembered") {
 }
 
 TEST_CASE("BLPOP is told a time in seconds, never 0, which would be for ever") {
-  CHECK(blocking_pop("k", Millis{1500}) == Command{"BLPOP", "k", "1.500"});
-  CHECK(blocking_pop("k", Millis{0}) == Command{"BLPOP", "k", "0.001"});
-  CHECK(blocking_pop("k", Millis{-5}) == Command{"BLPOP", "k", "0.001"});
+  CHECK(blocking_pop({"k"}, Millis{1500}) == Command{"BLPOP", "k", "1.500"});
+  CHECK(blocking_pop({"k"}, Millis{0}) == Command{"BLPOP", "k", "0.001"});
+  CHECK(blocking_pop({"k"}, Millis{-5}) == Command{"BLPOP", "k", "0.001"});
 }
 
 TEST_CASE(

@@ -63,7 +63,7 @@ TEST_CASE("an answer after a long silence proves nothing until the leader has he
   CHECK(contact.counts_from(at(8'751 + 1'750)) == at(8'751 + 1'750));
 }
 
-TEST_CASE("what counts lasts until the session ends, whenever the leader heard last") {
+TEST_CASE("a lease that counts ends before its session, whenever the leader heard last") {
   for (const int session : {2'100, 3'500, 6'000, 45'000}) {
     for (int silence = 0; silence < 2 * session; silence += 37) {
       const Moment start{};

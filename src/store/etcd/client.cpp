@@ -42,7 +42,8 @@ Result<std::shared_ptr<Client>> Client::open(const Etcd& cluster, Ttl ttl, const
 }
 
 Client::~Client() {
-  if (lease_ == 0 || expired_ || is_given_away_) return;
+  // A client that has just waited for a silent cluster in vain does not wait again.
+  if (lease_ == 0 || expired_ || is_given_away_ || !gateway_.is_heard()) return;
   try {
     const CallLimit soon{Deadline::after(base::now(), for_a_goodbye)};
     (void)gateway_.ask("/v3/lease/revoke", with_id(lease_), Repeat::yes, soon);

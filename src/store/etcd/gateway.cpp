@@ -139,6 +139,7 @@ base::Result<Gateway::Reply, Trouble> Gateway::ask_once(const char* path, const 
                                                         const CallLimit& share,
                                                         const CallLimit& limit, bool& was_sent) {
   hung_up_ = false;
+  is_heard_ = false;
   if (auto there = connect(limit); !there) return Trouble{std::move(there).error()};
   const Moment sent_at = base::now();
   if (auto sent = connection_->send(path, token_, body, share); !sent) {
@@ -154,6 +155,7 @@ base::Result<Gateway::Reply, Trouble> Gateway::ask_once(const char* path, const 
     return trouble;
   }
   has_answered_ = true;
+  is_heard_ = true;
   auto meaning = meaning_of(*answer);
   if (!meaning) {
     Trouble trouble = std::move(meaning).error();

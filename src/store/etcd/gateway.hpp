@@ -73,6 +73,8 @@ class Gateway {
   /// A connection to the current member for a stream, on which `body` has been sent.
   Result<std::unique_ptr<Connection>> open_stream(const char* path, const std::string& body,
                                                   const CallLimit& limit);
+  /// Whether a member has answered the last question, if only with an error.
+  [[nodiscard]] bool is_heard() const { return is_heard_; }
   /// Another number after each change of the member.
   [[nodiscard]] unsigned member_changes() const { return changes_; }
   /// Whether the cluster turned out to have no authentication, although the URL names a user.
@@ -99,7 +101,8 @@ class Gateway {
   std::string token_;
   bool has_no_auth_ = false;  // the cluster lets everybody in
   bool has_answered_ = false;
-  bool hung_up_ = false;  // the last question had no answer, and time for one
+  bool is_heard_ = false;  // the last question
+  bool hung_up_ = false;   // the last question had no answer, and time for one
 };
 
 }  // namespace store::etcd

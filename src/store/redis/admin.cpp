@@ -170,7 +170,7 @@ class RedisAdmin final : public LockAdmin {
     const base::Millis length = limit.until.left(base::now());
     const std::string mailbox = LockKeys{name}.mailbox + reply_id_;
     // The server's timer is coarse: ours decides, and drops the connection.
-    const auto answer = client_.ask(blocking_pop(mailbox, length + Millis{1000}), limit);
+    const auto answer = client_.ask(blocking_pop({mailbox}, length + Millis{1000}), limit);
     return answer && (*answer)[1].text() == "stopped" ? LastWord::stopped : LastWord::silence;
   }
 

@@ -334,9 +334,12 @@ Result<std::optional<Reply>> Client::receive(const CallLimit& limit) {
   return answer;
 }
 
-Command blocking_pop(const std::string& key, Millis timeout) {
+Command blocking_pop(const std::vector<std::string>& keys, Millis timeout) {
   const auto ms = std::max<std::int64_t>(timeout.count(), 1);
-  return {"BLPOP", key, fmt::format("{}.{:03}", ms / 1000, ms % 1000)};
+  Command command{"BLPOP"};
+  command.insert(command.end(), keys.begin(), keys.end());
+  command.push_back(fmt::format("{}.{:03}", ms / 1000, ms % 1000));
+  return command;
 }
 
 }  // namespace store::redis

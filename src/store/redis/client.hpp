@@ -125,7 +125,7 @@ class Client {
   std::vector<std::string> useless_;  // those that proved useless since all did
 };
 
-/// BLPOP `key` for at most `timeout` (at least 1 ms, because Redis takes 0 as "forever").
-Command blocking_pop(const std::string& key, Millis timeout);
+/// BLPOP `keys` for at most `timeout` (at least 1 ms, because Redis takes 0 as "forever").
+Command blocking_pop(const std::vector<std::string>& keys, Millis timeout);
 
 }  // namespace store::redis

@@ -303,7 +303,7 @@ Findings examine(const RedisServer& server, const LockName& name, const CallLimi
   const Finding remembers = memory(client, name, limit);
   findings.push_back(allowed(
       "waiting", "a run may wait for a lock", client,
-      blocking_pop(LockKeys{name}.mailbox + "doctor", Millis{1}),
+      blocking_pop({LockKeys{name}.mailbox + "doctor"}, Millis{1}),
       "waiters block in their mailbox: allow +blpop on ~{KEY}:*; without it they ask once a "
       "second at most",
       Verdict::fail, limit));

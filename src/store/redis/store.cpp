@@ -4,6 +4,7 @@
 
 #include "store/redis/client.hpp"
 #include "store/redis/keys.hpp"
+#include "store/redis/listener.hpp"
 #include "store/redis/scripts.hpp"
 #include "store/redis/wait.hpp"
 
@@ -177,9 +178,20 @@ class RedisStore final : public QuorumNode {
     return Renewed{lease.valid_until, lease.asked_at};
   }
 
+  bool start_over() override {
+    wait_.unblock();
+    sync_replicas_ = 0;
+    confirmed_at_.clear();
+    ticket_.clear();
+    lost_try_.reset();
+    queued_ = {};
+    return true;
+  }
+
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override {
     return open_listener(server_, LockKeys{name}.mailbox + token.text());
   }
+  std::shared_ptr<ListenerGroup> listener_group() override { return open_listener_group(server_); }
 
   void confirm_stopped(const LockName& name, const Notice& notice,
                        const CallLimit& limit) override {

@@ -27,75 +27,6 @@ WaitTime poll_foreign(std::optional<Millis> expires_in) {
 
 // A server whose timer is later than its tick by this much counts as silent.
 constexpr Millis late_for_waiter{2'000};
-// BLPOP returns after this and is sent again, which reveals a dead connection.
-constexpr Millis listening{60'000};
-constexpr Millis late_for_listener{5'000};
-// The pause between attempts to connect. No hurry: a refresh would find out the same.
-constexpr Millis reconnect{1'000};
-// The pause after a redirection, doubling up to `reconnect`: nodes that disagree must not keep us
-// busy.
-constexpr Millis redirection{20};
-// How many waits may end at once before we pause: the mailbox can hold that many wakes from the
-// time of our own wait.
-constexpr int most_at_once = 16;
-
-class RedisListener final : public Listener {
- public:
-  RedisListener(const RedisServer& server, std::string mailbox)
-      : client_{server}, mailbox_{std::move(mailbox)}, due_{Deadline::at(base::now())} {}
-
-  [[nodiscard]] int descriptor() const override { return client_.descriptor(); }
-  [[nodiscard]] Deadline due() const override { return due_; }
-
-  void listen(const CallLimit& limit) override {
-    client_.drop();
-    block(limit);
-  }
-
-  std::optional<Notice> take() override {
-    // Without a connection there are no notices, and due() must not move.
-    if (client_.descriptor() < 0) return std::nullopt;
-    const CallLimit at_once{Deadline::at(base::now())};
-    auto answer = client_.receive(at_once);
-    if (answer && !*answer) return std::nullopt;
-    if (!answer || (*answer)->is_error()) {
-      const bool redirected = answer && client_.follow((*answer)->text());
-      if (!redirected) client_.leave();
-      if (waited()) redirection_ = redirection;
-      due_ = Deadline::after(base::now(), redirected ? redirection_ : reconnect);
-      redirection_ = std::min(redirection_ * 2, reconnect);
-      return std::nullopt;
-    }
-    auto notice = rules::notice_in((**answer)[1].text());
-    if (notice) return notice;
-    // A minute without an answer, or an old wake from our own wait. Otherwise, a server that
-    // answers each wait at once would keep us asking as fast as it answers.
-    at_once_ = waited() ? 0 : at_once_ + 1;
-    if (at_once_ <= most_at_once) {
-      block(at_once);
-    } else {
-      client_.drop();
-      due_ = Deadline::after(base::now(), reconnect);
-    }
-    return std::nullopt;
-  }
-
- private:
-  void block(const CallLimit& limit) {
-    const bool failed = !client_.send(blocking_pop(mailbox_, listening), limit);
-    blocked_at_ = base::now();
-    due_ = Deadline::after(blocked_at_, failed ? reconnect : listening + late_for_listener);
-  }
-  [[nodiscard]] bool waited() const { return base::now() - blocked_at_ >= reconnect; }
-
-  Client client_;
-  std::string mailbox_;
-  Deadline due_;
-  Moment blocked_at_{};
-  Millis redirection_{redirection};
-  int at_once_ = 0;
-};
-
 }  // namespace
 
 WaitTime wait_time_for(const Queued& place) {
@@ -113,7 +44,7 @@ WaitTime wait_time_for(const Queued& place) {
 
 Result<base::Done> BlockingWait::block(const std::string& mailbox, WaitTime time,
                                        const CallLimit& limit) {
-  auto sent = client_.send(blocking_pop(mailbox, time.server_timeout), limit);
+  auto sent = client_.send(blocking_pop({mailbox}, time.server_timeout), limit);
   if (!sent) return sent;
   const auto now = base::now();
   cut_ = Deadline::after(now, time.cut.value_or(time.server_timeout + late_for_waiter));
@@ -173,10 +104,6 @@ Turn BlockingWait::sleep(const std::string& mailbox, const Queued& place, const 
     return ClaimAgain{"a blocking read came back empty before its time"};
   }
   return ClaimAgain{};
-}
-
-std::unique_ptr<Listener> open_listener(const RedisServer& server, std::string mailbox) {
-  return std::make_unique<RedisListener>(server, std::move(mailbox));
 }
 
 }  // namespace store::redis

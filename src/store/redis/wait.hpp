@@ -1,4 +1,4 @@
-// The sleep of a waiter until its turn, and a holder's connection for notices.
+// The sleep of a waiter until its turn.
 #pragma once
 
 #include <memory>
@@ -49,9 +49,5 @@ class BlockingWait {
   Deadline too_soon_ = Deadline::never();  // an earlier empty answer came without a wait
   Deadline cut_ = Deadline::never();
 };
-
-/// A holder's second connection, which blocks in the holder's mailbox, so that a notice arrives at
-/// once.
-std::unique_ptr<Listener> open_listener(const RedisServer& server, std::string mailbox);
 
 }  // namespace store::redis

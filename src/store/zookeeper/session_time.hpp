@@ -31,9 +31,9 @@ inline Ttl lease_within(Millis session, Ttl wanted) {
   return longest->length() < wanted.length() ? *longest : wanted;
 }
 
-/// What an answer proves. After a silence (of the servers, or ours while we are stopped) that used
-/// up all of the session but its margin, a server answers, and the leader may end the session
-/// before it hears of that: until then only what came before the silence counts.
+/// Judges what an answer proves. After a silence (of the servers, or ours while we are stopped)
+/// that used up all of the session but its margin, a server answers, and the leader may end the
+/// session before it hears of that: until then only what came before the silence counts.
 class Contact {
  public:
   /// Something came from a server that was asked or waited for from `now` on.

@@ -1,0 +1,312 @@
+#include "library/keeper.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "base/text.hpp"
+
+namespace library {
+
+using store::Deadline;
+using store::Millis;
+
+namespace {
+
+// A lock that is held for longer is worth a connection for notices.
+constexpr Millis worth_listening{1'000};
+// The least time for a refresh that has failed before, however soon another one is due.
+constexpr Millis least_try{25};
+// If no descriptor is left, somebody may be about to close some.
+constexpr Millis retry_without_resources{200};
+
+// Which keeper's thread this is.
+thread_local const Keeper* own_keeper = nullptr;
+
+}  // namespace
+
+// ---- locks that are held ----
+
+Kept::Kept(hold::HeldLocks locks, Terms terms)
+    : locks_{std::move(locks)},
+      listen_at_{Deadline::after(base::now(), worth_listening)},
+      terms_{std::move(terms)},
+      valid_until_{locks_.valid_until().moment()} {}
+
+std::optional<rlock::Loss> Kept::loss() const {
+  const std::lock_guard guard{mutex_};
+  return loss_;
+}
+
+int Kept::descriptor() const {
+  const std::lock_guard guard{mutex_};
+  if (told_) return told_->descriptor();
+  try {
+    auto made = std::make_unique<os::Mailbox<Told>>();
+    if (loss_) made->post({});
+    told_ = std::move(made);
+    return told_->descriptor();
+  } catch (const std::system_error&) {
+    return -1;
+  }
+}
+
+Deadline Kept::listen_due() const {
+  return std::max(listen_at_, locks_.listen_due());
+}
+
+Deadline Kept::unsafe_from() const {
+  if (is_over_) return Deadline::never();
+  return locks_.valid_until().earlier_by(terms_.grace);
+}
+
+Deadline Kept::due() const {
+  return std::min({locks_.due(), listen_due(), unsafe_from()});
+}
+
+void Kept::note(const hold::News& news) {
+  const auto named = [](const store::LockName& name) { return base::printable(name.text()); };
+  base::match(
+      news,
+      [&](const hold::Extended& extended) {
+        if (!is_over_) valid_until_ = extended.valid_until.moment();
+        in_trouble_ = false;
+      },
+      [&](const hold::Trouble&) { in_trouble_ = true; },
+      [&](const hold::Lost& lost) {
+        lose({rlock::Loss::Kind::gone,
+              fmt::format("lost the lock '{}': {}", named(lost.name), lost.why)});
+      },
+      [&](const hold::AskedToStop& asked) {
+        lose({rlock::Loss::Kind::cancelled,
+              fmt::format("asked to release '{}': {}", named(asked.name), asked.why)});
+      });
+}
+
+void Kept::lose(const rlock::Loss& loss) {
+  if (is_over_) return;
+  const bool is_over = loss.kind != rlock::Loss::Kind::cancelled;
+  {
+    const std::lock_guard guard{mutex_};
+    if (loss_ && !is_over) return;
+    if (told_ && !loss_) told_->post({});
+    loss_ = loss;
+  }
+  is_over_ = is_over;
+  if (is_over) valid_until_ = store::Moment{};
+  base::log::Event{"lost"}.notice("{}", loss.text);
+  lost_.request_stop();
+  // It must not throw: nobody could be told.
+  const auto call = [&]() noexcept { terms_.on_lost(loss); };
+  if (terms_.on_lost) call();
+}
+
+// ---- the thread ----
+
+Keeper::~Keeper() {
+  {
+    const std::lock_guard guard{mutex_};
+    ends_ = true;
+    wakes_.post({});
+    hurries_.post({});
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Keeper::keep(std::shared_ptr<Kept> kept) {
+  const std::lock_guard guard{mutex_};
+  if (!thread_.joinable()) {
+    const base::log::ScopedSink scope{sink_};
+    auto thread = os::Thread::start([this] { run(); }, os::Thread::usual_stack);
+    if (!thread) os::fail("starting a thread", thread.error().number);
+    thread_ = *std::move(thread);
+  }
+  if (kept->due() < sleeps_until_) wakes_.post({});
+  all_.push_back(std::move(kept));
+}
+
+hold::HeldLocks Keeper::take_out(Kept& kept, Deadline at_most) {
+  Guard guard{mutex_};
+  std::erase_if(all_, [&](const auto& each) { return each.get() == &kept; });
+  // The thread itself is between two steps: it tells of the loss.
+  if (!is_this_thread() && busy_with_ == &kept) {
+    hurries_.post({});
+    idle_.wait(guard, [&] { return busy_with_ != &kept || telling_; });
+    idle_.wait_for(guard, at_most.left(base::now()), [&] { return busy_with_ != &kept; });
+  }
+  return std::move(kept.locks_);
+}
+
+void Keeper::await_told(const Kept& kept) {
+  if (is_in_one()) return;
+  Guard guard{mutex_};
+  idle_.wait(guard, [&] { return busy_with_ != &kept; });
+}
+
+bool Keeper::is_in_one() {
+  return own_keeper != nullptr;
+}
+
+bool Keeper::is_this_thread() const {
+  return own_keeper == this;
+}
+
+void Keeper::run() {
+  own_keeper = this;
+  Guard guard{mutex_};
+  while (!ends_) {
+    try {
+      step(guard);
+    } catch (const std::system_error& error) {
+      if (!guard.owns_lock()) guard.lock();
+      // Others come first.
+      for (const auto& each : all_) each->in_trouble_ |= each.get() == busy_with_;
+      busy_with_ = nullptr;
+      idle_.notify_all();
+      base::log::Event{"refresh-failed"}.notice("cannot refresh: {}; trying again", error.what());
+      idle_.wait_for(guard, retry_without_resources);
+    }
+  }
+}
+
+void Keeper::step(Guard& guard) {
+  if (all_.empty()) return sleep(Deadline::never(), guard);
+  const auto now = base::now();
+  // That takes no server.
+  const auto unsafe = std::find_if(
+      all_.begin(), all_.end(), [&](const auto& each) { return each->unsafe_from().passed(now); });
+  if (unsafe != all_.end()) {
+    const auto kept = *unsafe;
+    return tell(kept, guard, [&] {
+      kept->lose(
+          {rlock::Loss::Kind::unsafe, "the lease could not be refreshed and is about to end"});
+    });
+  }
+  // Those that a silent server delays come after those that it does not.
+  const auto first =
+      *std::min_element(all_.begin(), all_.end(), [&](const auto& one, const auto& other) {
+        const auto rank = [&](const Kept& kept) {
+          const auto due = kept.due();
+          const bool waits = kept.in_trouble_ && due.passed(now);
+          return std::tuple{!due.passed(now), waits, due};
+        };
+        return rank(*one) < rank(*other);
+      });
+  if (!first->due().passed(now)) return sleep(first->due(), guard);
+  act_for(first, guard);
+}
+
+Deadline Keeper::time_for(const Kept& kept) const {
+  const auto now = base::now();
+  Deadline unsafe = Deadline::never();
+  Deadline others = Deadline::never();
+  for (const auto& each : all_) {
+    unsafe = std::min(unsafe, each->unsafe_from());
+    const bool counts = failing_ && each.get() != &kept && !each->in_trouble_;
+    if (counts) others = std::min(others, each->locks_.due());
+  }
+  return std::min(std::max(unsafe, Deadline::after(now, least_try)),
+                  std::max(others, Deadline::after(now, std::max(least_try, slowest_ * 4))));
+}
+
+void Keeper::note_answer(bool came, Millis after) {
+  failing_ = !came;
+  if (came) slowest_ = std::max(after, slowest_ - slowest_ / 8);
+}
+
+template <class Tell>
+void Keeper::tell(const std::shared_ptr<Kept>& kept, Guard& guard, const Tell& tell_it) {
+  busy_with_ = kept.get();
+  telling_ = true;
+  guard.unlock();
+  tell_it();
+  guard.lock();
+  telling_ = false;
+  busy_with_ = nullptr;
+  idle_.notify_all();
+}
+
+void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
+  const auto now = base::now();
+  const bool refresh = kept->locks_.due().passed(now);
+  const auto at_most = time_for(*kept);
+  std::optional<hold::News> news;
+  busy_with_ = kept.get();
+  kept->hear_again_ = true;
+  guard.unlock();
+  if (refresh) {
+    news = kept->locks_.refresh(hurries_.descriptor(), at_most);
+  } else {
+    kept->locks_.listen(hurries_.descriptor(), at_most);
+  }
+  guard.lock();
+  if (news) {
+    const bool came = !std::holds_alternative<hold::Trouble>(*news);
+    note_answer(came, std::chrono::ceil<Millis>(base::now() - now));
+    const bool is_loss = came && !std::holds_alternative<hold::Extended>(*news);
+    if (!is_loss) kept->note(*news);
+    if (is_loss) tell(kept, guard, [&] { kept->note(*news); });
+  }
+  busy_with_ = nullptr;
+  idle_.notify_all();
+  while (hurries_.take()) {
+  }
+  hear(guard);
+}
+
+std::vector<int> Keeper::listeners() const {
+  std::vector<int> all;
+  for (const auto& each : all_) {
+    for (const int descriptor : each->locks_.descriptors()) all.push_back(descriptor);
+  }
+  // Many locks can have one.
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+void Keeper::hear(Guard& guard) {
+  std::map<int, bool> readable;
+  const auto may_have_news = [&](const Kept& kept) {
+    for (const int descriptor : kept.locks_.descriptors()) {
+      const auto [known, is_new] = readable.try_emplace(descriptor);
+      if (is_new) known->second = os::is_readable(descriptor);
+      if (known->second) return true;
+    }
+    return false;
+  };
+  std::vector<std::shared_ptr<Kept>> some;
+  for (const auto& each : all_) {
+    if (std::exchange(each->hear_again_, false) || may_have_news(*each)) some.push_back(each);
+  }
+  for (const auto& kept : some) {
+    // Telling of a loss gave the mutex away: it may have been taken out, and have no locks.
+    const auto news = kept->locks_.hear();
+    if (news) tell(kept, guard, [&] { kept->note(*news); });
+  }
+}
+
+void Keeper::sleep(Deadline until, Guard& guard) {
+  auto descriptors = listeners();
+  descriptors.push_back(wakes_.descriptor());
+  alarm_.set(until);
+  descriptors.push_back(alarm_.descriptor());
+  sleeps_until_ = until;
+  guard.unlock();
+  os::wait_any(descriptors, Deadline::never());
+  guard.lock();
+  sleeps_until_ = Deadline::at({});
+  while (wakes_.take()) {
+  }
+  hear(guard);
+}
+
+}  // namespace library

@@ -1,0 +1,106 @@
+#include "library/server.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/text.hpp"
+#include "os/host.hpp"
+#include "os/thread.hpp"
+#include "os/trusted_file.hpp"
+#include "store/server_url.hpp"
+
+namespace library {
+
+bool LogHook::wants(base::log::Severity severity) const {
+  return hook_ && static_cast<int>(severity) <= static_cast<int>(up_to_);
+}
+
+void LogHook::take(const base::log::Record& record) {
+  hook_({static_cast<rlock::LogLine::Severity>(record.severity), record.text});
+}
+
+Process::Process(const store::ServerSpec& spec, std::shared_ptr<LogHook> hook)
+    : pid{os::process_id()}, log{std::move(hook)}, pool{spec, keeper}, keeper{log.get()} {}
+
+}  // namespace library
+
+namespace rlock {
+inline namespace v0 {
+
+Server::Impl::Impl(std::string_view url, ServerOptions given)
+    : options{std::move(given)},
+      log{std::make_shared<library::LogHook>(options.log, options.log_up_to)} {
+  const store::ServerUrl text{std::string{url}};
+  shown = text.shown();
+  if (options.answer_time <= Millis{0}) {
+    mistake = "an answer_time of more than 0";
+    return;
+  }
+  std::vector<store::ServerSpec> servers;
+  for (const auto& each : text.each()) {
+    auto parsed = store::parse_server(each);
+    if (!parsed) {
+      mistake = fmt::format("the URL '{}' is not valid ({}); expected {}", each.shown(200),
+                            parsed.error().why, store::accepted_servers());
+      return;
+    }
+    servers.push_back(*std::move(parsed));
+  }
+  auto together = store::together(std::move(servers));
+  if (!together) {
+    mistake = fmt::format("'{}' is not valid ({})", shown, together.error().why);
+    return;
+  }
+  spec = *std::move(together);
+  if (options.password_file.empty()) {
+    store::default_password(*spec, base::Secret{options.password});
+    return;
+  }
+  const auto read = os::contents_of_secret(options.password_file);
+  if (!read) {
+    mistake = fmt::format("cannot use '{}': {}", base::printable(options.password_file),
+                          read.error().text());
+    return;
+  }
+  store::default_password(*spec, store::password_in(*read), options.password_file);
+}
+
+library::Process& Server::Impl::process() {
+  auto* now = process_.load();
+  while (now == nullptr || now->pid != os::process_id()) {
+    // That of our parent is left as it is: it may be in the middle of anything.
+    auto fresh = std::make_unique<library::Process>(*spec, log);
+    if (process_.compare_exchange_strong(now, fresh.get())) return *fresh.release();
+  }
+  return *now;
+}
+
+Server::Impl::~Impl() {
+  auto* now = process_.load();
+  if (now == nullptr || now->pid != os::process_id()) return;
+  if (!library::Keeper::is_in_one()) {
+    delete now;
+    return;
+  }
+  // The last handle ends in a callback: the thread cannot wait for itself.
+  auto thread = os::Thread::start([now] { delete now; });
+  if (thread) thread->detach();
+}
+
+Server::Server(std::string_view url, ServerOptions options)
+    : impl_{std::make_shared<Impl>(url, std::move(options))} {}
+Server::Server(const Server&) = default;
+Server::Server(Server&&) noexcept = default;
+Server& Server::operator=(const Server&) = default;
+Server& Server::operator=(Server&&) noexcept = default;
+Server::~Server() = default;
+
+const std::string& Server::shown() const {
+  return impl_->shown;
+}
+
+}  // namespace v0
+}  // namespace rlock

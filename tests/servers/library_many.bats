@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+# Many locks of one process: one thread refreshes them, and few connections carry them.
+load ../lib/rlock
+load ../lib/cluster
+
+# many NUMBER [TTL]: returns once it holds them
+many() {
+  local number=$1
+  shift
+  rm -f "$T/many.go"
+  launch many "${RLOCK_BIN%/*}/library-many" "$RLOCK_SERVER" "$K" "$number" "$T/many.go" "$@"
+  wait_until says "$T/many.out" started
+}
+
+connections() { redis client list | grep -vc 'cmd=client'; }
+
+@test "a thousand locks have one thread and three connections, outlive their ttl, and are told one by one" {
+  own_server
+  many 1000
+  assert_equal "$(<"$T/many.out")" 'started 2'
+  sleep 5 # longer than their ttl; after a second they listen
+  assert_less "$(connections)" 4
+  attempt -k "$K.77" -n -q -- touch "$T/ran"
+  assert_equal "$status" 75
+  attempt cancel "$K.500" --wait 10s
+  assert_success
+  attempt force-release --yes "$K.501"
+  assert_success
+  wait_until says "$T/many.out" "lost $K.501"
+  assert_equal "$(grep -c ^lost "$T/many.out")" 2
+  touch "$T/many.go"
+  finish many
+  assert_success
+  assert_line 'released 998'
+}
+
+@test "in a Cluster, where each lock has connections of its own, they are told as well" {
+  start_cluster
+  many 20
+  sleep 2
+  attempt cancel "$K.7" --wait 10s
+  assert_success
+  wait_until says "$T/many.out" "lost $K.7"
+  touch "$T/many.go"
+  finish many
+  assert_line 'released 19'
+}
+
+@test "each of three hundred is told before its lease ends that the server is silent" {
+  own_server
+  start_proxy
+  many 300
+  sleep 1
+  proxy stall
+  wait_until said_of_all 300
+  refute_said late
+  proxy pass
+  touch "$T/many.go"
+  finish many
+  assert_success
+  stop_proxy
+}
+
+@test "a server that is far away keeps many locks" {
+  own_server
+  start_proxy
+  many 40 6000
+  proxy delay 20
+  sleep 8
+  proxy pass
+  refute_said lost
+  touch "$T/many.go"
+  finish many
+  assert_line 'released 40'
+  stop_proxy
+}
+
+refute_said() { ! grep "^$1" "$T/many.out" || fail "$(sort "$T/many.out" | uniq -c | head)"; }
+
+@test "one is told of a cancel soon after a refresh of its server failed once" {
+  own_server
+  local direct=$RLOCK_SERVER
+  start_proxy
+  many 1 9000
+  sleep 1.5 # it listens
+  proxy drop-reply EVALSHA
+  wait_until says "$T/proxy.log" dropped
+  sleep 1
+  RLOCK_SERVER=$direct attempt cancel "$K.1" --wait 2s
+  assert_success
+  touch "$T/many.go"
+  finish many
+  stop_proxy
+}
+
+@test "a connection for notices that died without a word makes no new lock deaf" {
+  own_server
+  local direct=$RLOCK_SERVER
+  start_proxy
+  many 1 60000
+  sleep 1.5
+  proxy forget
+  # Its process shares the connection for notices with the second lock, which is acquired now.
+  touch "$T/many.go.next"
+  wait_until says "$T/many.out" next
+  sleep 2.5
+  RLOCK_SERVER=$direct attempt cancel "$K.next" --wait 5s
+  assert_success
+  touch "$T/many.go"
+  finish many
+  stop_proxy
+}
+
+@test "all of them are cancelled, and told" {
+  own_server
+  many 200
+  sleep 2
+  seq 200 | xargs -P 8 -I{} "$RLOCK_BIN" cancel "$K.{}" --wait 20s > "$T/cancelled" 2>&1 || fail "$(<"$T/cancelled")"
+  wait_until said_of_all 200
+  touch "$T/many.go"
+  finish many
+  assert_line 'released 0'
+}
+
+said_of_all() { (($(grep -c ^lost "$T/many.out") == $1)); }
