@@ -191,6 +191,8 @@ class Lock {
   [[nodiscard]] unsigned permit() const;
   /// The permit's name; empty: it has none.
   [[nodiscard]] const std::string& resource() const;
+  /// In run_once(): which run for its slot this is, from 1; 0 elsewhere.
+  [[nodiscard]] unsigned attempt() const;
 
   /// Requested when the work must stop. Safe to ask often.
   [[nodiscard]] std::stop_token lost() const;

@@ -138,7 +138,7 @@ hold::HeldLocks Keeper::take_out(Kept& kept, Deadline at_most) {
   std::erase_if(all_, [&](const auto& each) { return each.get() == &kept; });
   // The thread itself is between two steps: it tells of the loss.
   if (!is_this_thread() && busy_with_ == &kept) {
-    hurries_.post({});
+    if (!telling_) hurries_.post({});
     idle_.wait(guard, [&] { return busy_with_ != &kept || telling_; });
     idle_.wait_for(guard, at_most.left(base::now()), [&] { return busy_with_ != &kept; });
   }

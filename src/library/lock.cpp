@@ -127,6 +127,10 @@ const std::string& Lock::resource() const {
   return impl_->leases.front().resource;
 }
 
+unsigned Lock::attempt() const {
+  return impl_->leases.front().attempt;
+}
+
 std::stop_token Lock::lost() const {
   if (!impl_->is_in_child()) return impl_->kept->lost();
   std::stop_source stopped;

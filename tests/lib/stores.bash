@@ -29,6 +29,9 @@ use_server() {
   fi
 }
 
+# is_library: runs are librlock's (tests/lib/stores/library.bash).
+is_library() { [[ $STORE == library ]]; }
+
 # can FEATURE: whether that table says "yes" for this kind of store.
 can() { in_table "$1"; }
 

@@ -371,7 +371,10 @@ TEST_CASE("work for a slot is done once, and again as long as it fails and may")
   const Place place;
   const rlock::Server server{place.url()};
   int runs = 0;
-  const auto failing = [&](rlock::Lock&) { return ++runs == 1 ? 3 : 0; };
+  const auto failing = [&](rlock::Lock& lock) {
+    CHECK(lock.attempt() == static_cast<unsigned>(runs) + 1);
+    return ++runs == 1 ? 3 : 0;
+  };
   const auto once = [&] {
     return rlock::run_once(server, "nightly", "2026-11-27", failing, {}, 1);
   };
