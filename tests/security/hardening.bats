@@ -23,13 +23,13 @@ cached() {
 is_release() { [[ $(cached CMAKE_BUILD_TYPE) == Release ]]; }
 is_of_gcc() { [[ $(cached CMAKE_CXX_COMPILER) != *clang* ]]; }
 
-# without_flag FLAG: what of ours was compiled without it: sources, or the batches of sources that the build makes.
+# without_flag FLAG: what is installed and was compiled without it: sources, or the batches of sources that the build makes.
 without_flag() {
   local flag=$1
   "$PYTHON" -c '
 import json, re, sys
 build, root, flag = sys.argv[1:]
-units = [u for u in json.load(open(build + "/compile_commands.json")) if not u["file"].startswith(root + "/tests/")]
+units = [u for u in json.load(open(build + "/compile_commands.json")) if not u["file"].startswith((root + "/tests/", root + "/scripts/"))]
 sources = set()
 for unit in units:
     sources |= {unit["file"]} if "/Unity/" not in unit["file"] else set(re.findall("#include \"(.*)\"", open(unit["file"]).read()))
