@@ -19,7 +19,7 @@ import time
 
 # The files that fork, signal, map memory and parse answers: here the sanitizers have found something, or would.
 ON_ASAN = """arguments contract@etcd contract@local contract@postgres contract@quorum contract@redis
-    contract@zookeeper contract@library guardian hostile_names job local_queue
+    contract@zookeeper guardian hostile_names job local_queue
     scarce signals steps strangers terminal tls tree wait_all""".split()
 
 # These tell more about others than about rlock and seldom break: clients of other projects, the judge of scripts/chaos.
