@@ -3,8 +3,8 @@
 //
 // usage: library-run [RLOCK OPTION]... -- COMMAND...
 //
-// What it does not know (subcommands, and options that are the program's alone) is the business of
-// the rlock beside it, which takes its place.
+// Subcommands, and options that are the program's alone, are the business of the rlock beside it,
+// which takes its place.
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
