@@ -25,6 +25,9 @@ namespace {
 constexpr Millis worth_listening{1'000};
 // The least time for a refresh that has failed before, however soon another one is due.
 constexpr Millis least_try{25};
+// One look at all locks finds what is due within this time: with a thousand locks it takes as long
+// as a refresh.
+constexpr Millis look_serves{20};
 // If no descriptor is left, somebody may be about to close some.
 constexpr Millis retry_without_resources{200};
 
@@ -131,11 +134,14 @@ void Keeper::keep(std::shared_ptr<Kept> kept) {
   }
   if (kept->due() < sleeps_until_) wakes_.post({});
   all_.push_back(std::move(kept));
+  round_ = {};
 }
 
 hold::HeldLocks Keeper::take_out(Kept& kept, Deadline at_most) {
   Guard guard{mutex_};
-  std::erase_if(all_, [&](const auto& each) { return each.get() == &kept; });
+  const auto is_it = [&](const auto& each) { return each.get() == &kept; };
+  std::erase_if(all_, is_it);
+  std::erase_if(round_.due, is_it);
   // The thread itself is between two steps: it tells of the loss.
   if (!is_this_thread() && busy_with_ == &kept) {
     if (!telling_) hurries_.post({});
@@ -177,43 +183,55 @@ void Keeper::run() {
   }
 }
 
+void Keeper::look(base::Moment now) {
+  round_ = {.until = Deadline::after(now, look_serves)};
+  for (const auto& each : all_) {
+    round_.unsafe = std::min(round_.unsafe, each->unsafe_from());
+    const auto due = each->due();
+    round_.next = std::min(round_.next, due);
+    if (due <= round_.until) round_.due.push_back(each);
+  }
+  // Those that a silent server delays come after those that it does not.
+  std::sort(round_.due.begin(), round_.due.end(), [](const auto& one, const auto& other) {
+    const auto rank = [](const Kept& kept) { return std::tuple{kept.in_trouble_, kept.due()}; };
+    return rank(*one) > rank(*other);
+  });
+}
+
 void Keeper::step(Guard& guard) {
-  if (all_.empty()) return sleep(Deadline::never(), guard);
   const auto now = base::now();
+  if (round_.due.empty() || round_.until.passed(now) || round_.unsafe.passed(now)) {
+    if (unheard_) return hear(guard);
+    look(now);
+  }
   // That takes no server.
-  const auto unsafe = std::find_if(
-      all_.begin(), all_.end(), [&](const auto& each) { return each->unsafe_from().passed(now); });
-  if (unsafe != all_.end()) {
-    const auto kept = *unsafe;
+  if (round_.unsafe.passed(now)) {
+    const auto kept = *std::find_if(all_.begin(), all_.end(), [&](const auto& each) {
+      return each->unsafe_from().passed(now);
+    });
     return tell(kept, guard, [&] {
       kept->lose(
           {rlock::Loss::Kind::unsafe, "the lease could not be refreshed and is about to end"});
     });
   }
-  // Those that a silent server delays come after those that it does not.
-  const auto first =
-      *std::min_element(all_.begin(), all_.end(), [&](const auto& one, const auto& other) {
-        const auto rank = [&](const Kept& kept) {
-          const auto due = kept.due();
-          const bool waits = kept.in_trouble_ && due.passed(now);
-          return std::tuple{!due.passed(now), waits, due};
-        };
-        return rank(*one) < rank(*other);
-      });
-  if (!first->due().passed(now)) return sleep(first->due(), guard);
+  if (!round_.next.passed(now)) {
+    round_.due.clear();
+    return sleep(round_.next, guard);
+  }
+  const auto first = std::move(round_.due.back());
+  round_.due.pop_back();
   act_for(first, guard);
 }
 
 Deadline Keeper::time_for(const Kept& kept) const {
   const auto now = base::now();
-  Deadline unsafe = Deadline::never();
+  const auto until_told = std::max(round_.unsafe, Deadline::after(now, least_try));
+  if (!failing_) return until_told;
   Deadline others = Deadline::never();
   for (const auto& each : all_) {
-    unsafe = std::min(unsafe, each->unsafe_from());
-    const bool counts = failing_ && each.get() != &kept && !each->in_trouble_;
-    if (counts) others = std::min(others, each->locks_.due());
+    if (each.get() != &kept && !each->in_trouble_) others = std::min(others, each->locks_.due());
   }
-  return std::min(std::max(unsafe, Deadline::after(now, least_try)),
+  return std::min(until_told,
                   std::max(others, Deadline::after(now, std::max(least_try, slowest_ * 4))));
 }
 
@@ -236,11 +254,14 @@ void Keeper::tell(const std::shared_ptr<Kept>& kept, Guard& guard, const Tell& t
 
 void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
   const auto now = base::now();
-  const bool refresh = kept->locks_.due().passed(now);
+  const bool refresh = kept->locks_.due().passed(now + look_serves);
   const auto at_most = time_for(*kept);
   std::optional<hold::News> news;
   busy_with_ = kept.get();
   kept->hear_again_ = true;
+  unheard_ = true;
+  while (hurries_.take()) {
+  }
   guard.unlock();
   if (refresh) {
     news = kept->locks_.refresh(hurries_.descriptor(), at_most);
@@ -252,14 +273,11 @@ void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
     const bool came = !std::holds_alternative<hold::Trouble>(*news);
     note_answer(came, std::chrono::ceil<Millis>(base::now() - now));
     const bool is_loss = came && !std::holds_alternative<hold::Extended>(*news);
-    if (!is_loss) kept->note(*news);
-    if (is_loss) tell(kept, guard, [&] { kept->note(*news); });
+    if (is_loss) return tell(kept, guard, [&] { kept->note(*news); });
+    kept->note(*news);
   }
   busy_with_ = nullptr;
   idle_.notify_all();
-  while (hurries_.take()) {
-  }
-  hear(guard);
 }
 
 std::vector<int> Keeper::listeners() const {
@@ -274,6 +292,7 @@ std::vector<int> Keeper::listeners() const {
 }
 
 void Keeper::hear(Guard& guard) {
+  unheard_ = false;
   std::map<int, bool> readable;
   const auto may_have_news = [&](const Kept& kept) {
     for (const int descriptor : kept.locks_.descriptors()) {

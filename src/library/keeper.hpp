@@ -86,10 +86,18 @@ class Keeper {
 
  private:
   struct Wake {};
+  /// One look at all locks finds these.
+  struct Round {
+    store::Deadline until = store::Deadline::at({});    // the look serves until then
+    store::Deadline unsafe = store::Deadline::never();  // the first is to be told that it is lost
+    store::Deadline next = store::Deadline::never();    // the first is due
+    std::vector<std::shared_ptr<Kept>> due{};           // the last comes first
+  };
   using Guard = std::unique_lock<std::mutex>;
 
   void run();
   void step(Guard& guard);
+  void look(base::Moment now);
   void sleep(store::Deadline until, Guard& guard);
   void hear(Guard& guard);
   [[nodiscard]] std::vector<int> listeners() const;
@@ -110,6 +118,8 @@ class Keeper {
   std::condition_variable idle_{};
   std::vector<std::shared_ptr<Kept>> all_{};
   const Kept* busy_with_ = nullptr;
+  Round round_{};
+  bool unheard_ = false;      // answers of this round may have brought notices
   bool telling_ = false;      // busy with the user's code, and not with the locks
   bool failing_ = false;      // the last refresh
   store::Millis slowest_{0};  // of the last answers
