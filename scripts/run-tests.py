@@ -18,8 +18,8 @@ import tempfile
 import time
 
 # The files that fork, signal, map memory and parse answers: here the sanitizers have found something, or would.
-ON_ASAN = """arguments contract@etcd contract@library contract@local contract@postgres contract@quorum
-    contract@redis contract@zookeeper guardian hostile_names job library library_many local_queue
+ON_ASAN = """arguments contract@etcd contract@local contract@postgres contract@quorum contract@redis
+    contract@zookeeper guardian hostile_names job library library_many local_queue
     scarce signals steps strangers terminal tls tree wait_all""".split()
 
 # These tell more about others than about rlock and seldom break: clients of other projects, the judge of scripts/chaos.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <system_error>
 #include <tuple>
@@ -204,16 +205,7 @@ void Keeper::step(Guard& guard) {
     if (unheard_) return hear(guard);
     look(now);
   }
-  // That takes no server.
-  if (round_.unsafe.passed(now)) {
-    const auto kept = *std::find_if(all_.begin(), all_.end(), [&](const auto& each) {
-      return each->unsafe_from().passed(now);
-    });
-    return tell(kept, guard, [&] {
-      kept->lose(
-          {rlock::Loss::Kind::unsafe, "the lease could not be refreshed and is about to end"});
-    });
-  }
+  if (round_.unsafe.passed(now)) return tell_unsafe(now, guard);
   if (!round_.next.passed(now)) {
     round_.due.clear();
     return sleep(round_.next, guard);
@@ -250,6 +242,20 @@ void Keeper::tell(const std::shared_ptr<Kept>& kept, Guard& guard, const Tell& t
   telling_ = false;
   busy_with_ = nullptr;
   idle_.notify_all();
+}
+
+void Keeper::tell_unsafe(base::Moment now, Guard& guard) {
+  std::vector<std::shared_ptr<Kept>> unsafe;
+  std::copy_if(all_.begin(), all_.end(), std::back_inserter(unsafe),
+               [&](const auto& each) { return each->unsafe_from().passed(now); });
+  for (const auto& kept : unsafe) {
+    // It may have been taken out while another was told.
+    if (kept->locks_.empty()) continue;
+    tell(kept, guard, [&] {
+      kept->lose(
+          {rlock::Loss::Kind::unsafe, "the lease could not be refreshed and is about to end"});
+    });
+  }
 }
 
 void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {

@@ -101,6 +101,8 @@ class Keeper {
   void sleep(store::Deadline until, Guard& guard);
   void hear(Guard& guard);
   [[nodiscard]] std::vector<int> listeners() const;
+  /// It takes no server.
+  void tell_unsafe(base::Moment now, Guard& guard);
   void act_for(const std::shared_ptr<Kept>& kept, Guard& guard);
   /// Calls the user's code, during which the lock may be taken out.
   template <class Tell>
