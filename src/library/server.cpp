@@ -7,7 +7,6 @@
 
 #include "base/result.hpp"
 #include "base/text.hpp"
-#include "os/host.hpp"
 #include "os/thread.hpp"
 #include "os/trusted_file.hpp"
 #include "store/server_url.hpp"
@@ -23,7 +22,7 @@ void LogHook::take(const base::log::Record& record) {
 }
 
 Process::Process(const store::ServerSpec& spec, std::shared_ptr<LogHook> hook)
-    : pid{os::process_id()}, log{std::move(hook)}, pool{spec, keeper}, keeper{log.get()} {}
+    : log{std::move(hook)}, pool{spec, keeper}, keeper{log.get()} {}
 
 }  // namespace library
 
@@ -69,24 +68,14 @@ Server::Impl::Impl(std::string_view url, ServerOptions given)
 }
 
 library::Process& Server::Impl::process() {
-  auto* now = process_.load();
-  while (now == nullptr || now->pid != os::process_id()) {
-    // That of our parent is left as it is: it may be in the middle of anything.
-    auto fresh = std::make_unique<library::Process>(*spec, log);
-    if (process_.compare_exchange_strong(now, fresh.get())) return *fresh.release();
-  }
-  return *now;
+  return process_.get([this] { return std::make_unique<library::Process>(*spec, log); });
 }
 
 Server::Impl::~Impl() {
-  auto* now = process_.load();
-  if (now == nullptr || now->pid != os::process_id()) return;
-  if (!library::Keeper::is_in_one()) {
-    delete now;
-    return;
-  }
+  auto ours = process_.take_out();
+  if (!ours || !library::Keeper::is_in_one()) return;
   // The last handle ends in a callback: the thread cannot wait for itself.
-  auto thread = os::Thread::start([now] { delete now; });
+  auto thread = os::Thread::start([last = ours.release()] { delete last; });
   if (thread) thread->detach();
 }
 

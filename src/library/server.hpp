@@ -2,7 +2,6 @@
 // locks.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include "base/log.hpp"
 #include "library/keeper.hpp"
 #include "library/pool.hpp"
+#include "os/per_process.hpp"
 #include "rlock/rlock.hpp"
 #include "store/backend.hpp"
 
@@ -33,7 +33,6 @@ class LogHook final : public base::log::Sink {
 struct Process {
   Process(const store::ServerSpec& spec, std::shared_ptr<LogHook> log);
 
-  int pid;
   std::shared_ptr<LogHook> log;
   StorePool pool;
   Keeper keeper;  // ends before the pool, whose connections it uses
@@ -58,5 +57,5 @@ struct rlock::v0::Server::Impl {
   std::shared_ptr<library::LogHook> log;
 
  private:
-  std::atomic<library::Process*> process_{nullptr};
+  os::PerProcess<library::Process> process_{};
 };

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -19,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "os/host.hpp"
 #include "os/libraries.hpp"
 #include "os/mailbox.hpp"
+#include "os/per_process.hpp"
 #include "os/thread.hpp"
 
 namespace os {
@@ -54,16 +53,9 @@ using Answer = Mailbox<Result<Addresses>>;
 /// the name servers are silent. Any thread.
 class LookUps {
  public:
-  /// Of this process: a child after fork(2) has no thread of its parent's, and maybe a locked
-  /// mutex.
   static LookUps& ours() {
-    static std::atomic<LookUps*> latest{nullptr};
-    auto* now = latest.load();
-    while (now == nullptr || now->pid_ != process_id()) {
-      auto fresh = std::make_unique<LookUps>();
-      if (latest.compare_exchange_strong(now, fresh.get())) return *fresh.release();
-    }
-    return *now;
+    static PerProcess<LookUps> all;
+    return all.get([] { return std::make_unique<LookUps>(); });
   }
 
   Result<std::shared_ptr<Answer>> ask(const std::string& host, const std::string& port) {
@@ -98,7 +90,6 @@ class LookUps {
     asked_.erase(key);
   }
 
-  int pid_ = process_id();
   std::mutex mutex_{};
   std::map<Key, std::vector<std::shared_ptr<Answer>>> asked_{};
 };

@@ -171,8 +171,10 @@ Result<Done> make_private(const Fd& directory, const std::string& name) {
   if ((status.st_mode & permissions) == ours_alone) return Done{};
   if (status.st_uid != ::geteuid()) return Error{EPERM, {}};
   const std::string itself = "/proc/self/fd/" + std::to_string(made.number());
-  if (::chmod(itself.c_str(), ours_alone) != 0) return last_error();
-  return Done{};
+  if (::chmod(itself.c_str(), ours_alone) == 0) return Done{};
+  auto error = last_error();
+  ::unlinkat(directory.number(), name.c_str(), AT_REMOVEDIR);
+  return error;
 }
 
 std::optional<Error> refuse_foreign_link(const struct stat& status, const std::string& path) {

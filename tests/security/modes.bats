@@ -64,6 +64,11 @@ kinds() { find "$1" -mindepth 1 -printf '%y\n' | sort | uniq -c | tr -s ' \n' ' 
   assert_success
 }
 
+@test "a umask that takes the user's own rights takes none of a new directory for locks" {
+  (umask 0777 && "$RLOCK_BIN" -S "file:$T/locks" -k "$K" -- true)
+  assert_equal "$(stat -c %a "$T/locks")" 700
+}
+
 @test "a directory for locks that everybody may write to is refused, and nothing is put there" {
   local mode
   mkdir "$T/locks"

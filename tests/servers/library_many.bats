@@ -20,7 +20,7 @@ thousand() { ! sanitized && echo 1000 || echo 100; }
 @test "a thousand locks have one thread and few connections, outlive their ttl, and are told one by one" {
   own_server
   many "$(thousand)" 6000 # each is refreshed every 2 s, which a busy machine must keep up with
-  assert_equal "$(<"$T/many.out")" 'started 2'
+  sanitized || assert_equal "$(<"$T/many.out")" 'started 2' # one may have a thread of its own
   sleep 8 # longer than their ttl; after a second they listen
   assert_less "$(connections)" 11 # usually three: a refresh that is late may take another one
   attempt -k "$K.77" -n -q -- touch "$T/ran"

@@ -1,0 +1,53 @@
+// An object of each process, which a child after fork(2) does not take over.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "os/host.hpp"
+
+namespace os {
+
+/// Any thread. A child makes an object of its own: its parent's may have a locked mutex, or a
+/// thread that the child does not have, and is neither used nor freed there. The object that is
+/// there at the end stays, unless somebody has taken it out.
+template <class T>
+class PerProcess {
+ public:
+  PerProcess() = default;
+  PerProcess(const PerProcess&) = delete;
+  PerProcess& operator=(const PerProcess&) = delete;
+
+  /// The process's own. `make` returns a std::unique_ptr<T>; threads that ask at once may call it
+  /// several times.
+  template <class Make>
+  T& get(const Make& make) {
+    auto* latest = latest_.load();
+    while (!is_ours(latest)) {
+      auto fresh = std::make_unique<Owned>(Owned{process_id(), make()});
+      if (latest_.compare_exchange_strong(latest, fresh.get())) return *fresh.release()->object;
+    }
+    return *latest->object;
+  }
+
+  /// Null if the process has none. Afterwards no other thread may use it.
+  std::unique_ptr<T> take_out() {
+    auto* latest = latest_.load();
+    if (!is_ours(latest)) return nullptr;
+    latest_ = nullptr;
+    const std::unique_ptr<Owned> owned{latest};
+    return std::move(owned->object);
+  }
+
+ private:
+  struct Owned {
+    int pid;
+    std::unique_ptr<T> object;
+  };
+  static bool is_ours(const Owned* owned) { return owned != nullptr && owned->pid == process_id(); }
+
+  std::atomic<Owned*> latest_{nullptr};
+};
+
+}  // namespace os
