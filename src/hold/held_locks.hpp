@@ -79,6 +79,8 @@ using News = std::variant<Extended, Trouble, Lost, AskedToStop>;
 /// fault again after 50 ms, doubling, at most a tenth of the TTL.
 class Pace {
  public:
+  static constexpr base::Millis longest_answer{5'000};
+
   Pace(store::Ttl ttl, base::Moment granted_at) : ttl_{ttl.length()} { succeeded(granted_at); }
 
   [[nodiscard]] base::Deadline next() const { return next_; }
@@ -95,7 +97,7 @@ class Pace {
   /// How long one refresh may take before a retry on a fresh connection: short enough for several
   /// tries within the rest of a lease, long enough for a slow network.
   [[nodiscard]] base::Millis answer_time() const {
-    return std::clamp(ttl_ / 6, base::Millis{25}, base::Millis{5'000});
+    return std::clamp(ttl_ / 6, base::Millis{25}, longest_answer);
   }
 
  private:

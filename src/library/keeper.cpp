@@ -29,6 +29,9 @@ constexpr Millis least_try{25};
 // One look at all locks finds what is due within this time: with a thousand locks it takes as long
 // as a refresh.
 constexpr Millis look_serves{20};
+// A connection may be dead without a sign, and a lock with a shorter lease may come while we wait.
+// The next try can take longer, for a slow server.
+constexpr Millis longest_first_try{1'000};
 // If no descriptor is left, somebody may be about to close some.
 constexpr Millis retry_without_resources{200};
 
@@ -134,6 +137,8 @@ void Keeper::keep(std::shared_ptr<Kept> kept) {
     thread_ = *std::move(thread);
   }
   if (kept->due() < sleeps_until_) wakes_.post({});
+  const bool asks = busy_with_ != nullptr && !telling_;
+  if (asks && kept->unsafe_from() < asks_until_) hurries_.post({});
   all_.push_back(std::move(kept));
   round_ = {};
 }
@@ -218,13 +223,15 @@ void Keeper::step(Guard& guard) {
 Deadline Keeper::time_for(const Kept& kept) const {
   const auto now = base::now();
   const auto until_told = std::max(round_.unsafe, Deadline::after(now, least_try));
-  if (!failing_) return until_told;
-  Deadline others = Deadline::never();
+  const auto usual = slowest_ * 4;
+  if (!failing_) {
+    return std::min(until_told, Deadline::after(now, std::max(longest_first_try, usual)));
+  }
+  Deadline others = Deadline::after(now, hold::Pace::longest_answer);
   for (const auto& each : all_) {
     if (each.get() != &kept && !each->in_trouble_) others = std::min(others, each->locks_.due());
   }
-  return std::min(until_told,
-                  std::max(others, Deadline::after(now, std::max(least_try, slowest_ * 4))));
+  return std::min(until_told, std::max(others, Deadline::after(now, std::max(least_try, usual))));
 }
 
 void Keeper::note_answer(bool came, Millis after) {
@@ -261,7 +268,7 @@ void Keeper::tell_unsafe(base::Moment now, Guard& guard) {
 void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
   const auto now = base::now();
   const bool refresh = kept->locks_.due().passed(now + look_serves);
-  const auto at_most = time_for(*kept);
+  const auto at_most = asks_until_ = time_for(*kept);
   std::optional<hold::News> news;
   busy_with_ = kept.get();
   kept->hear_again_ = true;

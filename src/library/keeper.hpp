@@ -107,8 +107,8 @@ class Keeper {
   /// Calls the user's code, during which the lock may be taken out.
   template <class Tell>
   void tell(const std::shared_ptr<Kept>& kept, Guard& guard, const Tell& tell_it);
-  /// How long one lock may take: until one is to be told that it is lost; and, after a failure,
-  /// until another is due, but for longer than the server usually takes.
+  /// How long one lock may take: until one is to be told that it is lost. Usually for a second;
+  /// after a failure until another is due. In any case for longer than the server usually takes.
   [[nodiscard]] store::Deadline time_for(const Kept& kept) const;
   void note_answer(bool came, store::Millis after);
 
@@ -121,7 +121,8 @@ class Keeper {
   std::vector<std::shared_ptr<Kept>> all_{};
   const Kept* busy_with_ = nullptr;
   Round round_{};
-  bool unheard_ = false;      // answers of this round may have brought notices
+  bool unheard_ = false;  // answers of this round may have brought notices
+  store::Deadline asks_until_ = store::Deadline::at({});  // if it is busy with the locks
   bool telling_ = false;      // busy with the user's code, and not with the locks
   bool failing_ = false;      // the last refresh
   store::Millis slowest_{0};  // of the last answers

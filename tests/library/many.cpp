@@ -1,12 +1,12 @@
 // Holds many locks of one server in one process, for tests/servers/library_many.bats.
 //
-// usage: many SERVER KEY NUMBER FILE [TTL]
+// usage: many SERVER KEY NUMBER FILE [TTL [TTL-OF-NEXT]]
 //
 // Takes KEY.1 to KEY.NUMBER for 3 s each, and writes "started" and the number of its threads.
 // Once FILE.next is there it takes KEY.next as well, and writes "next".
 // Writes "lost NAME" for each that is lost, which it releases if a server says so, and "late NAME"
 // if its lease was over by then. Once FILE is there it releases all, and writes "released" and how
-// many. TTL: in ms, 3000.
+// many. TTL: in ms, 3000; that of KEY.next is the same, unless given.
 #include <rlock/rlock.hpp>
 
 #include <algorithm>
@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   if (argc < 5) return EXIT_FAILURE;
   const rlock::Server server{argv[1], {.answer_time = 1s}};
   const rlock::Millis ttl{argc > 5 ? std::stoi(argv[5]) : 3'000};
+  const rlock::Millis ttl_of_next{argc > 6 ? std::stoi(argv[6]) : ttl.count()};
   std::map<std::string, rlock::Lock> held;
   std::map<std::string, Clock::time_point> ends;
   std::vector<rlock::Lock> unsafe;
@@ -56,7 +57,7 @@ int main(int argc, char** argv) {
   const std::string next = argv[2] + std::string{".next"};
   while (!std::filesystem::exists(file)) {
     if (std::filesystem::exists(file + ".next")) {
-      if (auto lock = rlock::try_acquire(server, next, {.ttl = ttl})) {
+      if (auto lock = rlock::try_acquire(server, next, {.ttl = ttl_of_next})) {
         held.emplace(next, std::move(*lock));
         std::filesystem::remove(file + ".next");
         std::cout << "next" << std::endl;

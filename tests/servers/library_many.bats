@@ -3,7 +3,7 @@
 load ../lib/rlock
 load ../lib/cluster
 
-# many NUMBER [TTL]: returns once it holds them
+# many NUMBER [TTL [TTL-OF-NEXT]]: returns once it holds them
 many() {
   local number=$1
   shift
@@ -113,6 +113,38 @@ refute_said() { ! grep "^$1" "$T/many.out" || fail "$(sort "$T/many.out" | uniq 
   assert_success
   touch "$T/many.go"
   finish many
+  stop_proxy
+}
+
+@test "a short lock that comes while the connection of a long one is dead is kept" {
+  own_server
+  start_proxy
+  many 1 30000 2000
+  # A refresh is due each ten seconds, and would wait for five.
+  sleep 8
+  proxy forget
+  sleep 2.5
+  touch "$T/many.go.next"
+  wait_until says "$T/many.out" next
+  sleep 6
+  refute_said lost
+  touch "$T/many.go"
+  finish many
+  assert_line 'released 2'
+  stop_proxy
+}
+
+@test "a server that takes longer than a first try keeps a lock" {
+  own_server
+  start_proxy
+  many 1 15000
+  proxy delay 1300
+  sleep 17 # longer than its ttl
+  refute_said lost
+  proxy pass
+  touch "$T/many.go"
+  finish many
+  assert_line 'released 1'
   stop_proxy
 }
 
