@@ -136,7 +136,11 @@ void Keeper::keep(std::shared_ptr<Kept> kept) {
     if (!thread) os::fail("starting a thread", thread.error().number);
     thread_ = *std::move(thread);
   }
-  if (kept->due() < sleeps_until_) wakes_.post({});
+  if (kept->due() < sleeps_until_) {
+    // To wake the thread now would cost more than the rest of an acquisition.
+    sleeps_until_ = kept->due();
+    alarm_.set(sleeps_until_);
+  }
   const bool asks = busy_with_ != nullptr && !telling_;
   if (asks && kept->unsafe_from() < asks_until_) hurries_.post({});
   all_.push_back(std::move(kept));

@@ -115,8 +115,8 @@ class Keeper {
   base::log::Sink* sink_;
   os::Mailbox<Wake> wakes_{};    // ends the thread's sleep
   os::Mailbox<Wake> hurries_{};  // ends its refresh
-  os::Timer alarm_{};            // of the thread
   std::mutex mutex_{};           // guards what follows
+  os::Timer alarm_{};            // ends the thread's sleep
   std::condition_variable idle_{};
   std::vector<std::shared_ptr<Kept>> all_{};
   const Kept* busy_with_ = nullptr;
