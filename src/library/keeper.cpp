@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <exception>
 #include <iterator>
 #include <map>
 #include <system_error>
@@ -119,11 +121,13 @@ void Kept::lose(const rlock::Loss& loss) {
 // ---- the thread ----
 
 Keeper::~Keeper() {
-  {
+  try {
     const std::lock_guard guard{mutex_};
     ends_ = true;
     wakes_.post({});
     hurries_.post({});
+  } catch (const std::exception&) {
+    std::abort();  // nobody can end the thread, and it may not outlive us
   }
   if (thread_.joinable()) thread_.join();
 }

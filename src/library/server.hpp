@@ -31,7 +31,7 @@ class LogHook final : public base::log::Sink {
 /// A child after fork(2) cannot use its parent's: it shares the connections, and has no such
 /// thread.
 struct Process {
-  Process(const store::ServerSpec& spec, std::shared_ptr<LogHook> log);
+  Process(const store::ServerSpec& spec, std::shared_ptr<LogHook> hook);
 
   std::shared_ptr<LogHook> log;
   StorePool pool;

@@ -26,10 +26,10 @@ class PerProcess {
     auto* latest = latest_.load();
     while (!is_ours(latest)) {
       auto fresh = std::make_unique<Owned>(Owned{process_id(), make()});
-      if (latest_.compare_exchange_strong(latest, fresh.get())) return *fresh.release()->object;
+      if (latest_.compare_exchange_strong(latest, fresh.get())) latest = fresh.release();
     }
     return *latest->object;
-  }
+  }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): latest_ has it
 
   /// Null if the process has none. Afterwards no other thread may use it.
   std::unique_ptr<T> take_out() {
