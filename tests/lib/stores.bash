@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # One store of the kind that $STORE names, for the files that scripts/test runs once for each kind. Their tests see nothing
-# but rlock. tests/lib/stores/$STORE.bash says what differs between the kinds:
+# but rlock. tests/lib/stores/$STORE.bash says what differs between the kinds. library-$STORE: the same with runs of librlock
+# in place of the program's (tests/library/run.cpp), as far as they are the library's.
 #   start_store       starts servers for the whole file and exports RLOCK_SERVER
 #   COLUMN            the kind's column in the table of rlock-servers(7), "What each server can do"
 #   keep_slot, put_back_slot, lose_slot    where its records are not those of Redis servers; can, where it differs
@@ -10,6 +11,7 @@ setup_file() {
   OWN_SERVERS=()
   declare -gA PIDS=()
   start_store
+  if is_library; then export RLOCK_BIN=${RLOCK_BIN%/*}/library-run; fi
   export CONTRACT_GATE=${RLOCK_LOCAL_GATE:-} CONTRACT_URL=$RLOCK_SERVER CONTRACT_SERVERS="${OWN_SERVERS[*]}"
 }
 
@@ -29,8 +31,8 @@ use_server() {
   fi
 }
 
-# is_library: runs are librlock's (tests/lib/stores/library.bash).
-is_library() { [[ $STORE == library ]]; }
+# is_library: runs are librlock's.
+is_library() { [[ $RUNS_BY == library ]]; }
 
 # can FEATURE: whether that table says "yes" for this kind of store.
 can() { in_table "$1"; }
@@ -47,8 +49,15 @@ in_table() {
 refused() {
   attempt -k "$K" "$@" -- touch "$T/ran"
   assert_equal "$status" 64
-  assert_one_stderr_line "${1%%=*}"
-  [[ $STORE == gate || $stderr == *'does not work with'* ]]
+  local option=${1%%=*}
+  if is_library; then
+    option=${option#--}
+    [[ $option != one-of ]] || option=permits # which have the names
+    assert_one_stderr_line "kind of server has no ${option//-/_}"
+  else
+    assert_one_stderr_line "$option"
+    [[ $STORE == gate || $stderr == *'does not work with'* ]]
+  fi
   [[ ! -e $T/ran ]]
 }
 
@@ -98,5 +107,9 @@ stand_in_line() {
   wait_until says "$T/$name.err" 'waiting for'
 }
 
+# Bats reads this again for each test, and by then STORE has no prefix.
+: "${STORE:?names no kind of store: STORE=redis bats FILE, or scripts/test FILE@redis}"
+export RUNS_BY=${RUNS_BY:-${STORE%%-*}}
+STORE=${STORE#library-}
 # shellcheck source=tests/lib/stores/redis.bash
-source "$LIB/stores/${STORE:?names no kind of store: STORE=redis bats FILE, or scripts/test FILE@redis}.bash"
+source "$LIB/stores/$STORE.bash"

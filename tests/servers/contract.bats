@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# The contract that every kind of store keeps, and librlock: there "library" is a kind of store.
-# stores: redis gate quorum postgres zookeeper etcd local library
+# The contract that every kind of store keeps, by the program and by librlock.
+# stores: redis gate quorum postgres zookeeper etcd local library-redis library-quorum library-postgres library-zookeeper
+# stores: library-etcd library-local
 load ../lib/rlock
 load ../lib/stores
 load ../lib/contract_stories
