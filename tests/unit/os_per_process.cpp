@@ -28,6 +28,7 @@ TEST_CASE("an object of each process is made once, and again in a child") {
   CHECK(number.get(make) == 1);
   CHECK(code_of_child([&] { return number.get(make); }) == 2);
   CHECK(number.get(make) == 1);
+  CHECK(number.take_out());  // otherwise it stays
 }
 
 TEST_CASE("a child takes out its own object only") {
