@@ -20,7 +20,7 @@ want() {
   rm -f "$T/$name.go"
   # shellcheck disable=SC2016 # the job's shell expands it
   launch "$name" "${RLOCK_BIN%/*}/library-run" -k "$K" "$@" -- \
-    sh -c 'echo "started $RLOCK_FENCE"; until [ -e "$0" ]; do sleep 0.05; done' "$T/$name.go"
+    sh -c 'echo "fence $RLOCK_FENCE"; exec "$0" "$1"' "$LIB/until-file" "$T/$name.go"
 }
 
 @test "a program is turned away by a library's holder, and sees who it is and why" {
@@ -52,14 +52,14 @@ want() {
   wait_until waits_for "$K" 2
   touch "$T/third.go"
   let_go holder
-  local first=${output#started }
+  local first=${output#fence }
   first=${first%%$'\n'*}
   finish second
   assert_success
   local middle=$output
   finish third
   assert_success
-  local last=${output#started }
+  local last=${output#fence }
   last=${last%%$'\n'*}
   assert_less "$first" "$middle"
   assert_less "$middle" "$last"
