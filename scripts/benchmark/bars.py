@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 
+from chain import chain, flock_waiting, redis_waiting
 from etcd import etcd_bars
-from measure import children, dirty_kb, gaps_ms, in_turns, pss_kb, ratios, runs_of, tree
+from measure import children, dirty_kb, in_turns, pss_kb, ratios, runs_of, tree
 from postgres import postgres_bars
 from wire import Wire
 from world import DIR, ENV, HERE, RLOCK, SOCKET, STAMP, TCP, UNIX, redis, row, start, until
@@ -73,65 +74,30 @@ def uncontended():
 
 # ---- handoff: From one job's end to the next one's start, with many waiting.
 
-def chain(command, waiters, queued, order=lambda: None):
-    """Gaps in ms between one job's end and the next one's start, and the tokens as they ran."""
-    log = f"{DIR}/stamps"
-    open(log, "w").close()
-    gate, held = f"{DIR}/gate", f"{DIR}/held"
-    open(gate, "w").close()
-    holder = start(*command, "sh", "-c", f": >{held}; while [ -e {gate} ]; do sleep 0.05; done")
-    until(lambda: os.path.exists(held), "the holder's job")
-    os.unlink(held)
-    processes = [start(*command, STAMP, log, "10") for _ in range(waiters)]
-    until(queued)
-    expected = order()
-    redis("config", "resetstat")
-    with Wire() as wire:
-        os.unlink(gate)
-        for process in [holder, *processes]:
-            process.wait()
-    runs = runs_of(log)
-    assert len(runs) == waiters, (len(runs), waiters)
-    return gaps_ms(runs), [each[2] for each in runs], expected, len(wire.commands()) / waiters
-
-
-def flock_waiting(waiters):
-    """In /proc/locks a line with an arrow is one that waits; other people's have another inode."""
-    inode = f":{os.stat(f'{DIR}/file').st_ino} "
-
-    def count():
-        with open("/proc/locks") as file:
-            return sum("->" in line and inode in line for line in file) >= waiters
-    return count
-
-
 def tokens_in_queue():
     out = subprocess.run([RLOCK, "inspect", "--json", "k"], env=ENV, capture_output=True, text=True)
     return [waiter["token"] for waiter in json.loads(out.stdout)["waiters"]]
 
 
 def handoff():
+    """Nobody listens to the server while times are taken; one more chain shows the commands."""
     rlock = [RLOCK, "-q", "-k", "k", "-w", "forever", "--"]
     flock = ["flock", f"{DIR}/file"]
     open(f"{DIR}/file", "a").close()
     fifo = True
     # Two waiters make one gap between stamped jobs: the least that can be measured like this.
     for waiters, repeats in (2, 20), (10, 5), (100, 2), (500, 1):
-        gaps_rlock, gaps_flock, commands = [], [], []
+        ours, flocks = [], []
         for _ in range(repeats):
-            gaps_flock += chain(flock, waiters, flock_waiting(waiters))[0]
-            gaps, ran, expected, per_handoff = chain(
-                rlock, waiters, lambda: int(redis("zcard", "{k}:rlock:queue")) == waiters,
-                tokens_in_queue)
-            gaps_rlock += gaps
-            commands.append(per_handoff)
-            fifo = fifo and ran == expected
-        ratio = statistics.median(gaps_rlock) / statistics.median(gaps_flock)
+            flocks += chain(flock, waiters, flock_waiting(waiters)).gaps()
+            turns = chain(rlock, waiters, redis_waiting(waiters), tokens_in_queue)
+            ours += turns.gaps()
+            fifo = fifo and turns.tokens() == turns.expected
+        ratio = statistics.median(ours) / statistics.median(flocks)
         name = f"hand-off, {waiters if waiters > 2 else 1} waiting"
-        row(f"{name}: to flock's ({statistics.median(gaps_rlock):.2f} ms)", f"{ratio:.2f}",
-            "<= 1.4", ratio <= 1.4)
-        most = max(commands)
-        row(f"{name}: client commands each", f"{most:.1f}", "<= 10", most <= 10)
+        row(f"{name}: to flock's ({statistics.median(ours):.2f} ms)", f"{ratio:.2f}", "<= 1.4", ratio <= 1.4)
+        each = len(chain(rlock, waiters, redis_waiting(waiters), watch=Wire).watch.commands()) / waiters
+        row(f"{name}: client commands each", f"{each:.1f}", "<= 10", each <= 10)
     row("hand-off: order of the queue kept", "always" if fifo else "NO", "always", fifo)
 
 
@@ -228,9 +194,7 @@ def leave_together(waiters):
 
 def share():
     """They are told at once, so it costs no hand-off for each."""
-    gaps = chain([RLOCK, "-q", "-k", "k", "-w", "forever", "--"], 10,
-                 lambda: int(redis("zcard", "{k}:rlock:queue")) == 10)[0]
-    handoff = statistics.median(gaps)
+    handoff = statistics.median(chain([RLOCK, "-q", "-k", "k", "-w", "forever", "--"], 10, redis_waiting(10)).gaps())
     for waiters in SHARE_SIZES:
         codes, first, spread = leave_together(waiters)
         bar = 1.5 * handoff + waiters
@@ -301,8 +265,8 @@ def run_and_handoff():
     for waiters, repeats in (2, 20), (10, 5), (100, 2), (500, 1):
         ours, flock = [], []
         for _ in range(repeats):
-            flock += chain(["flock", f"{DIR}/file"], waiters, flock_waiting(waiters))[0]
-            ours += chain([*at_nodes(three), "-w", "forever", "--"], waiters, in_line(waiters))[0]
+            flock += chain(["flock", f"{DIR}/file"], waiters, flock_waiting(waiters)).gaps()
+            ours += chain([*at_nodes(three), "-w", "forever", "--"], waiters, in_line(waiters)).gaps()
         ratio = statistics.median(ours) / statistics.median(flock)
         row(f"quorum of 3: hand-off, {waiters if waiters > 2 else 1} waiting, to flock's", f"{ratio:.2f}", "<= 3", ratio <= 3)
 
@@ -447,13 +411,13 @@ def against():
 # ---- postgres: a run, a hand-off and a waiter on PostgreSQL.
 
 def postgres():
-    postgres_bars(chain, flock_waiting)
+    postgres_bars()
 
 
 # ---- etcd: a run and a hand-off on etcd, and a run on ZooKeeper.
 
 def etcd():
-    etcd_bars(chain)
+    etcd_bars()
 
 
 # ---- library: a lock and its release in a program that is connected, next to the same two commands alone.

@@ -3,6 +3,7 @@
 import statistics
 import subprocess
 
+from chain import chain
 from measure import in_turns
 from servers import server
 from world import DIR, ENV, RLOCK, row
@@ -37,12 +38,12 @@ def a_run():
     row("etcd: wall time of a run, to flock -n", f"{ratio:.1f}", "-", True)
 
 
-def handoffs(chain):
+def handoffs():
     for waiters, repeats in (2, 20), (10, 5), (100, 2):
         ours, theirs = [], []
         for _ in range(repeats):
-            theirs += chain(etcdctl("lock", QUEUE, "--"), waiters, in_line(waiters))[0]
-            ours += chain(at_etcd("-w", "forever"), waiters, in_line(waiters))[0]
+            theirs += chain(etcdctl("lock", QUEUE, "--"), waiters, in_line(waiters)).gaps()
+            ours += chain(at_etcd("-w", "forever"), waiters, in_line(waiters)).gaps()
         ratio = statistics.median(ours) / statistics.median(theirs)
         row(f"etcd: hand-off, {waiters if waiters > 2 else 1} waiting, to etcdctl's ({statistics.median(ours):.1f} ms)",
             f"{ratio:.2f}", "<= 1.0", ratio <= 1)
@@ -56,7 +57,7 @@ def a_run_on_zookeeper():
     row("zookeeper: wall time of a run, to flock -n", f"{ratio:.2f}", "<= 3.5", ratio <= 3.5)
 
 
-def etcd_bars(chain):
+def etcd_bars():
     a_run()
-    handoffs(chain)
+    handoffs()
     a_run_on_zookeeper()

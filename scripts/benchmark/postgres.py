@@ -4,6 +4,7 @@ import statistics
 import subprocess
 import time
 
+from chain import chain, flock_waiting
 from measure import in_turns
 from servers import server
 from world import DIR, RLOCK, row, start, until
@@ -48,13 +49,13 @@ def a_run():
     row("postgres: wall time of a run, to flock -n", f"{ratio:.1f}", "-", True)
 
 
-def handoffs(chain, flock_waiting):
+def handoffs():
     open(f"{DIR}/file", "a").close()
     for waiters, repeats in (2, 20), (10, 5), (100, 2):
         ours, flock = [], []
         for _ in range(repeats):
-            flock += chain(["flock", f"{DIR}/file"], waiters, flock_waiting(waiters))[0]
-            ours += chain(at_postgres("-w", "forever"), waiters, in_line(waiters))[0]
+            flock += chain(["flock", f"{DIR}/file"], waiters, flock_waiting(waiters)).gaps()
+            ours += chain(at_postgres("-w", "forever"), waiters, in_line(waiters)).gaps()
         ratio = statistics.median(ours) / statistics.median(flock)
         row(f"postgres: hand-off, {waiters if waiters > 2 else 1} waiting, to flock's ({statistics.median(ours):.1f} ms)",
             f"{ratio:.2f}", "<= 4", ratio <= 4)
@@ -98,8 +99,8 @@ def at_gate():
     assert codes <= {143, -15, 0}, codes
 
 
-def postgres_bars(chain, flock_waiting):
+def postgres_bars():
     a_run()
-    handoffs(chain, flock_waiting)
+    handoffs()
     statements_of_waiters()
     at_gate()
