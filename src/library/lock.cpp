@@ -1,11 +1,14 @@
 #include "library/lock.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <new>
 #include <system_error>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "os/host.hpp"
+#include "os/per_process.hpp"
 #include "os/sigpipe.hpp"
 
 namespace rlock {
@@ -49,13 +52,13 @@ store::RunEnd end_after(const Loss& loss) {
 Lock::Impl::Impl(std::shared_ptr<Server::Impl> of, std::vector<store::Lease> granted,
                  std::shared_ptr<library::Kept> keeps, store::Parting how)
     : server{std::move(of)},
-      pid{os::process_id()},
+      in_process{os::process_number()},
       leases{std::move(granted)},
       kept{std::move(keeps)},
       parting{std::move(how)} {}
 
 bool Lock::Impl::is_in_child() const {
-  return pid != os::process_id();
+  return in_process != os::process_number();
 }
 
 Released Lock::Impl::release(const store::RunEnd& end, store::Parting::SlotEnd of_slot) {
@@ -92,7 +95,8 @@ Released Lock::Impl::release(const store::RunEnd& end, store::Parting::SlotEnd o
 Lock::Impl::~Impl() {
   if (is_in_child()) {
     // Its connections are its parent's: nothing may be said on them, so they are left open.
-    new std::shared_ptr<library::Kept>{std::move(kept)};
+    auto* const left = new (std::nothrow) std::shared_ptr<library::Kept>;
+    if (left != nullptr) left->swap(kept);
     return;
   }
   (void)release({{store::RunOutcome::Kind::released}}, store::Parting::SlotEnd::open);
@@ -151,7 +155,11 @@ int Lock::descriptor() const {
 
 Millis Lock::valid_for() const {
   if (impl_->is_in_child()) return Millis{0};
-  return impl_->kept->valid_until().left(base::now());
+  const auto until = impl_->kept->valid_until();
+  if (until.is_never()) return Millis::max();
+  // What is left for certain: rounded down.
+  const auto left = std::chrono::floor<Millis>(until.moment() - base::now());
+  return std::max(left, Millis{0});
 }
 
 Released Lock::release() {

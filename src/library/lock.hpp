@@ -1,6 +1,7 @@
 // A lock that a program holds: the other side of the handle.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,8 +11,8 @@
 #include "library/server.hpp"
 
 struct rlock::v0::Lock::Impl {
-  Impl(std::shared_ptr<Server::Impl> server, std::vector<store::Lease> leases,
-       std::shared_ptr<library::Kept> kept, store::Parting parting);
+  Impl(std::shared_ptr<Server::Impl> of, std::vector<store::Lease> granted,
+       std::shared_ptr<library::Kept> keeps, store::Parting how);
   /// Releases it, as one that was left early if that is so.
   ~Impl();
   Impl(const Impl&) = delete;
@@ -23,7 +24,7 @@ struct rlock::v0::Lock::Impl {
   Released release(const store::RunEnd& end, store::Parting::SlotEnd of_slot);
 
   std::shared_ptr<Server::Impl> server;
-  int pid;
+  std::uint64_t in_process;
   std::vector<store::Lease> leases;  // as granted
   std::shared_ptr<library::Kept> kept;
   store::Parting parting;  // but for the end

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
-#include "os/host.hpp"
-
 namespace os {
+
+/// A number that no process has from which this one descends by fork(2), nor a child of this one.
+/// Their pids may be the same, in namespaces of their own. Any thread.
+std::uint64_t process_number();
 
 /// Any thread. A child makes an object of its own: its parent's may have a locked mutex, or a
 /// thread that the child does not have, and is neither used nor freed there. The object that is
@@ -25,7 +28,7 @@ class PerProcess {
   T& get(const Make& make) {
     auto* latest = latest_.load();
     while (!is_ours(latest)) {
-      auto fresh = std::make_unique<Owned>(Owned{process_id(), make()});
+      auto fresh = std::make_unique<Owned>(Owned{process_number(), make()});
       if (latest_.compare_exchange_strong(latest, fresh.get())) latest = fresh.release();
     }
     return *latest->object;
@@ -42,10 +45,12 @@ class PerProcess {
 
  private:
   struct Owned {
-    int pid;
+    std::uint64_t process;
     std::unique_ptr<T> object;
   };
-  static bool is_ours(const Owned* owned) { return owned != nullptr && owned->pid == process_id(); }
+  static bool is_ours(const Owned* owned) {
+    return owned != nullptr && owned->process == process_number();
+  }
 
   std::atomic<Owned*> latest_{nullptr};
 };

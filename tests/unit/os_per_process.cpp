@@ -1,6 +1,7 @@
 #include "os/per_process.hpp"
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,31 @@ TEST_CASE("an object of each process is made once, and again in a child") {
   CHECK(code_of_child([&] { return number.get(make); }) == 2);
   CHECK(number.get(make) == 1);
   CHECK(number.take_out());  // otherwise it stays
+}
+
+TEST_CASE("a child has another number than its parent, also with the same pid") {
+  CHECK(os::process_number() == os::process_number());
+  const auto ours = os::process_number();
+  CHECK(code_of_child([&] { return os::process_number() == ours ? 1 : 0; }) == 0);
+  // The first process of each namespace is 1; the first code is of one that may not have any.
+  const auto in_two_namespaces = [] {
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0 && ::unshare(CLONE_NEWPID) != 0) return 77;
+    return code_of_child([] {
+      const auto first = os::process_number();
+      if (::getpid() != 1) return 3;
+      if (::unshare(CLONE_NEWPID) != 0) return 77;
+      return code_of_child([&] {
+        if (::getpid() != 1) return 3;
+        return os::process_number() == first ? 1 : 0;
+      });
+    });
+  };
+  const int code = code_of_child(in_two_namespaces);
+  if (code == 77) {
+    MESSAGE("no namespaces of pids here");
+  } else {
+    CHECK(code == 0);
+  }
 }
 
 TEST_CASE("a child takes out its own object only") {
