@@ -14,6 +14,8 @@ namespace {
 
 // A server that restarts or fails over needs a moment; a tight loop would not help it.
 constexpr base::Millis between_tries{50};
+// If no descriptor is left for a listener. No hurry: a refresh finds out the same.
+constexpr base::Millis before_listening_again{1'000};
 
 }  // namespace
 
@@ -27,7 +29,13 @@ Held::~Held() {
 }
 
 store::Renewal Held::renew(const os::CallLimit& limit) {
-  auto renewal = store_->renew(lease_.name, lease_.token, lease_.ttl, limit);
+  auto renewal = [&]() -> store::Renewal {
+    try {
+      return store_->renew(lease_.name, lease_.token, lease_.ttl, limit);
+    } catch (const std::system_error& error) {
+      return store::Fault{store::Fault::Kind::unavailable, error.what()};
+    }
+  }();
   if (const auto* renewed = std::get_if<store::Renewed>(&renewal)) {
     lease_.valid_until = renewed->valid_until;
     lease_.asked_at = renewed->asked_at;
@@ -58,7 +66,7 @@ store::Release Held::release(const os::CallLimit& limit, const store::Parting& p
 Deadline HeldLocks::Lock::listen_due() const {
   // After a notice no other can follow.
   if (lost || deaf || notice) return Deadline::never();
-  return listener && !listen_again ? listener->due() : Deadline::at({});
+  return listener && !listen_again ? listener->due() : listen_from;
 }
 
 void HeldLocks::add(Held held) {
@@ -128,11 +136,17 @@ void HeldLocks::listen(int interrupt, Deadline at_most) {
   const auto now = base::now();
   for (Lock& each : locks_) {
     if (!each.listen_due().passed(now)) continue;
-    if (!each.listener) each.listener = each.held.listener();
-    each.deaf = !each.listener;
-    each.listen_again = false;
-    // Connecting must not delay a refresh.
-    if (!each.deaf) each.listener->listen({std::min(due(), at_most), interrupt});
+    try {
+      if (!each.listener) each.listener = each.held.listener();
+      each.deaf = !each.listener;
+      each.listen_again = false;
+      // Connecting must not delay a refresh.
+      if (!each.deaf) each.listener->listen({std::min(due(), at_most), interrupt});
+    } catch (const std::system_error& error) {
+      each.listen_again = true;
+      each.listen_from = Deadline::after(now, before_listening_again);
+      base::log::detail("listening for notices: {}; trying again", error.what());
+    }
   }
 }
 

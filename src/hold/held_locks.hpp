@@ -27,7 +27,8 @@ class Held {
 
   [[nodiscard]] const store::Lease& lease() const { return lease_; }
 
-  /// On success the lease's validity is the new one.
+  /// On success the lease's validity is the new one. Without a descriptor for a connection it is a
+  /// Fault.
   store::Renewal renew(const os::CallLimit& limit);
 
   /// Spends it, as `parting` says; by default the lock is free at once and nothing is recorded.
@@ -174,6 +175,7 @@ class HeldLocks {
     bool deaf = false;          // the store has no listener for it
     bool disturbed = false;     // the last refresh failed
     bool listen_again = false;  // after the next success, which may be on another server
+    store::Deadline listen_from = store::Deadline::at({});
     std::optional<store::Notice> notice{};
 
     [[nodiscard]] store::Deadline due() const {
