@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <system_error>
 
 #include "os/host.hpp"
 #include "os/poll.hpp"
@@ -78,7 +79,11 @@ class QuorumListener final : public Listener {
   void watch() {
     std::vector<int> all;
     for (const auto& node : nodes_) all.push_back(node->descriptor());
-    ready_ = os::PollSet{all};
+    try {
+      ready_ = os::PollSet{all};
+    } catch (const std::system_error&) {
+      // No descriptor is left: the old one tells of those connections that are still the same.
+    }
   }
 
   std::vector<std::unique_ptr<Listener>> nodes_;

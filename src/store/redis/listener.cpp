@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -137,13 +138,17 @@ class RedisListenerGroup final : public ListenerGroup,
   std::unique_ptr<Listener> listener(const LockName& name, const Token& token) override;
 
   [[nodiscard]] const RedisServer& server() const { return server_; }
-  /// Readable while one of its listeners has a notice, or may have one.
+  /// Readable while one of its listeners has a notice, or may have one. Without a descriptor to
+  /// spare, only when something has arrived.
   [[nodiscard]] int descriptor() {
     const std::pair now{wait_.descriptor(), wait_.count()};
-    if (now != polled_) {
-      polled_ = now;
+    if (either_ && now == polled_) return either_->descriptor();
+    try {
       either_.emplace(std::vector{now.first, undelivered_.descriptor()});
+    } catch (const std::system_error&) {
+      return now.first;
     }
+    polled_ = now;
     return either_->descriptor();
   }
   [[nodiscard]] Deadline due() const { return std::min(wait_.due(), end_of_wait_); }
@@ -246,7 +251,13 @@ class GroupListener final : public Listener {
       : group_{std::move(group)}, name_{std::move(name)}, mailbox_{std::move(mailbox)} {}
   GroupListener(const GroupListener&) = delete;
   GroupListener& operator=(const GroupListener&) = delete;
-  ~GroupListener() override { group_->leave(mailbox_); }
+  ~GroupListener() override {
+    try {
+      group_->leave(mailbox_);
+    } catch (const std::system_error&) {
+      // A descriptor that is not ours any more: its owner has closed all of them.
+    }
+  }
 
   [[nodiscard]] int descriptor() const override {
     return own_ ? own_->descriptor() : group_->descriptor();
