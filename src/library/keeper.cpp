@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <iterator>
@@ -16,6 +17,7 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
+#include "os/per_process.hpp"
 
 namespace library {
 
@@ -35,10 +37,21 @@ constexpr Millis look_serves{20};
 // The next try can take longer, for a slow server.
 constexpr Millis longest_first_try{1'000};
 // If no descriptor is left, somebody may be about to close some.
-constexpr Millis retry_without_resources{200};
+constexpr Millis retry_without_resources{20};
+// Round trips of a refresh that takes longer than usual, and of one that has to connect first: TCP,
+// TLS, a password, a database, a script that the server does not know.
+constexpr int round_trips = 4;
+constexpr int round_trips_to_connect = 8;
 
-// Which keeper's thread this is.
-thread_local const Keeper* own_keeper = nullptr;
+/// Which keeper's thread this is. A child that is forked in it is not one.
+thread_local struct {
+  const Keeper* keeper = nullptr;
+  std::uint64_t process = 0;
+} own;
+
+const Keeper* own_keeper() {
+  return own.keeper != nullptr && own.process == os::process_number() ? own.keeper : nullptr;
+}
 
 }  // namespace
 
@@ -75,6 +88,13 @@ Deadline Kept::listen_due() const {
 Deadline Kept::unsafe_from() const {
   if (is_over_) return Deadline::never();
   return locks_.valid_until().earlier_by(terms_.grace);
+}
+
+Deadline Kept::turn_by(base::Moment now) const {
+  if (in_trouble_) return Deadline::never();
+  const auto unsafe = unsafe_from();
+  if (unsafe.is_never()) return unsafe;
+  return std::max(locks_.due(), Deadline::at(now + (unsafe.moment() - now) / 2));
 }
 
 Deadline Kept::due() const {
@@ -125,7 +145,6 @@ Keeper::~Keeper() {
     const std::lock_guard guard{mutex_};
     ends_ = true;
     wakes_.post({});
-    hurries_.post({});
   } catch (const std::exception&) {
     std::abort();  // nobody can end the thread, and it may not outlive us
   }
@@ -145,8 +164,7 @@ void Keeper::keep(std::shared_ptr<Kept> kept) {
     sleeps_until_ = kept->due();
     alarm_.set(sleeps_until_);
   }
-  const bool asks = busy_with_ != nullptr && !telling_;
-  if (asks && kept->unsafe_from() < asks_until_) hurries_.post({});
+  if (is_asking() && kept->unsafe_from() < asks_until_) hurry(kept->turn_by(base::now()));
   all_.push_back(std::move(kept));
   round_ = {};
 }
@@ -158,7 +176,7 @@ hold::HeldLocks Keeper::take_out(Kept& kept, Deadline at_most) {
   std::erase_if(round_.due, is_it);
   // The thread itself is between two steps: it tells of the loss.
   if (!is_this_thread() && busy_with_ == &kept) {
-    if (!telling_) hurries_.post({});
+    if (is_asking()) hurry(Deadline::at({}));
     idle_.wait(guard, [&] { return busy_with_ != &kept || telling_; });
     idle_.wait_for(guard, at_most.left(base::now()), [&] { return busy_with_ != &kept; });
   }
@@ -172,26 +190,33 @@ void Keeper::await_told(const Kept& kept) {
 }
 
 bool Keeper::is_in_one() {
-  return own_keeper != nullptr;
+  return own_keeper() != nullptr;
 }
 
 bool Keeper::is_this_thread() const {
-  return own_keeper == this;
+  return own_keeper() == this;
+}
+
+void Keeper::hurry(Deadline until) {
+  if (asks_until_ <= until) return;
+  asks_until_ = until;
+  limit_.set(until);
 }
 
 void Keeper::run() {
-  own_keeper = this;
+  own = {this, os::process_number()};
   Guard guard{mutex_};
   while (!ends_) {
     try {
       step(guard);
     } catch (const std::system_error& error) {
       if (!guard.owns_lock()) guard.lock();
-      // Others come first.
-      for (const auto& each : all_) each->in_trouble_ |= each.get() == busy_with_;
       busy_with_ = nullptr;
+      telling_ = false;
       idle_.notify_all();
+      guard.unlock();
       base::log::Event{"refresh-failed"}.notice("cannot refresh: {}; trying again", error.what());
+      guard.lock();
       idle_.wait_for(guard, retry_without_resources);
     }
   }
@@ -201,6 +226,13 @@ void Keeper::look(base::Moment now) {
   round_ = {.until = Deadline::after(now, look_serves)};
   for (const auto& each : all_) {
     round_.unsafe = std::min(round_.unsafe, each->unsafe_from());
+    const auto turn = each->turn_by(now);
+    if (turn < round_.turn) {
+      round_.turn_of_others = std::exchange(round_.turn, turn);
+      round_.turn_is_of = each.get();
+    } else {
+      round_.turn_of_others = std::min(round_.turn_of_others, turn);
+    }
     const auto due = each->due();
     round_.next = std::min(round_.next, due);
     if (due <= round_.until) round_.due.push_back(each);
@@ -223,23 +255,27 @@ void Keeper::step(Guard& guard) {
     round_.due.clear();
     return sleep(round_.next, guard);
   }
-  const auto first = std::move(round_.due.back());
+  auto first = std::move(round_.due.back());
   round_.due.pop_back();
   act_for(first, guard);
+  let_go(std::move(first), guard);
 }
 
 Deadline Keeper::time_for(const Kept& kept) const {
   const auto now = base::now();
-  const auto until_told = std::max(round_.unsafe, Deadline::after(now, least_try));
-  const auto usual = slowest_ * 4;
+  const auto usual = slowest_ * (failing_ ? round_trips_to_connect : round_trips);
+  auto others = round_.turn_is_of == &kept ? round_.turn_of_others : round_.turn;
+  if (failing_) {
+    others = Deadline::after(now, hold::Pace::longest_answer);
+    for (const auto& each : all_) {
+      if (each.get() != &kept && !each->in_trouble_) others = std::min(others, each->locks_.due());
+    }
+  }
+  auto limit = std::max(others, Deadline::after(now, std::max(least_try, usual)));
   if (!failing_) {
-    return std::min(until_told, Deadline::after(now, std::max(longest_first_try, usual)));
+    limit = std::min(limit, Deadline::after(now, std::max(longest_first_try, usual)));
   }
-  Deadline others = Deadline::after(now, hold::Pace::longest_answer);
-  for (const auto& each : all_) {
-    if (each.get() != &kept && !each->in_trouble_) others = std::min(others, each->locks_.due());
-  }
-  return std::min(until_told, std::max(others, Deadline::after(now, std::max(least_try, usual))));
+  return std::min(round_.unsafe, limit);
 }
 
 void Keeper::note_answer(bool came, Millis after) {
@@ -251,6 +287,7 @@ template <class Tell>
 void Keeper::tell(const std::shared_ptr<Kept>& kept, Guard& guard, const Tell& tell_it) {
   busy_with_ = kept.get();
   telling_ = true;
+  idle_.notify_all();
   guard.unlock();
   tell_it();
   guard.lock();
@@ -271,6 +308,14 @@ void Keeper::tell_unsafe(base::Moment now, Guard& guard) {
           {rlock::Loss::Kind::unsafe, "the lease could not be refreshed and is about to end"});
     });
   }
+  let_go(std::move(unsafe), guard);
+}
+
+template <class Owners>
+void Keeper::let_go(Owners owners, Guard& guard) {
+  guard.unlock();
+  owners = {};
+  guard.lock();
 }
 
 void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
@@ -281,13 +326,12 @@ void Keeper::act_for(const std::shared_ptr<Kept>& kept, Guard& guard) {
   busy_with_ = kept.get();
   kept->hear_again_ = true;
   unheard_ = true;
-  while (hurries_.take()) {
-  }
+  limit_.set(Deadline::never());
   guard.unlock();
   if (refresh) {
-    news = kept->locks_.refresh(hurries_.descriptor(), at_most);
+    news = kept->locks_.refresh(limit_.descriptor(), at_most);
   } else {
-    kept->locks_.listen(hurries_.descriptor(), at_most);
+    kept->locks_.listen(limit_.descriptor(), at_most);
   }
   guard.lock();
   if (news) {
@@ -325,13 +369,15 @@ void Keeper::hear(Guard& guard) {
   };
   std::vector<std::shared_ptr<Kept>> some;
   for (const auto& each : all_) {
-    if (std::exchange(each->hear_again_, false) || may_have_news(*each)) some.push_back(each);
+    if (each->hear_again_ || may_have_news(*each)) some.push_back(each);
   }
   for (const auto& kept : some) {
     // Telling of a loss gave the mutex away: it may have been taken out, and have no locks.
     const auto news = kept->locks_.hear();
+    kept->hear_again_ = false;
     if (news) tell(kept, guard, [&] { kept->note(*news); });
   }
+  let_go(std::move(some), guard);
 }
 
 void Keeper::sleep(Deadline until, Guard& guard) {

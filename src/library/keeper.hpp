@@ -45,6 +45,9 @@ class Kept {
   [[nodiscard]] store::Deadline due() const;
   [[nodiscard]] store::Deadline listen_due() const;
   [[nodiscard]] store::Deadline unsafe_from() const;
+  /// Whoever comes before it leaves it half of the time until it is unsafe, once it is due.
+  /// never(): it has had its turn, and failed.
+  [[nodiscard]] store::Deadline turn_by(base::Moment now) const;
   void note(const hold::News& news);
   /// The first reason counts, but that a cancelled lock may be lost as well. Calls the user's code.
   void lose(const rlock::Loss& loss);
@@ -91,7 +94,10 @@ class Keeper {
     store::Deadline until = store::Deadline::at({});    // the look serves until then
     store::Deadline unsafe = store::Deadline::never();  // the first is to be told that it is lost
     store::Deadline next = store::Deadline::never();    // the first is due
-    std::vector<std::shared_ptr<Kept>> due{};           // the last comes first
+    store::Deadline turn = store::Deadline::never();    // the first is to have its turn
+    const Kept* turn_is_of = nullptr;
+    store::Deadline turn_of_others = store::Deadline::never();
+    std::vector<std::shared_ptr<Kept>> due{};  // the last comes first
   };
   using Guard = std::unique_lock<std::mutex>;
 
@@ -107,16 +113,24 @@ class Keeper {
   /// Calls the user's code, during which the lock may be taken out.
   template <class Tell>
   void tell(const std::shared_ptr<Kept>& kept, Guard& guard, const Tell& tell_it);
-  /// How long one lock may take: until one is to be told that it is lost. Usually for a second;
-  /// after a failure until another is due. In any case for longer than the server usually takes.
+  /// Ends what the locks hold that the thread no longer has in its hands, and what the user's code
+  /// in them holds, which may call us.
+  template <class Owners>
+  void let_go(Owners owners, Guard& guard);
+  /// How long one lock may take: never until after another is to be told that it is lost. Usually
+  /// for a second, or until another is to have its turn; after a failure until another is due. Else
+  /// for longer than the server usually takes.
   [[nodiscard]] store::Deadline time_for(const Kept& kept) const;
+  [[nodiscard]] bool is_asking() const { return busy_with_ != nullptr && !telling_; }
+  /// What it asks now is to end by then.
+  void hurry(store::Deadline until);
   void note_answer(bool came, store::Millis after);
 
   base::log::Sink* sink_;
-  os::Mailbox<Wake> wakes_{};    // ends the thread's sleep
-  os::Mailbox<Wake> hurries_{};  // ends its refresh
-  std::mutex mutex_{};           // guards what follows
-  os::Timer alarm_{};            // ends the thread's sleep
+  os::Mailbox<Wake> wakes_{};  // ends the thread's sleep
+  std::mutex mutex_{};         // guards what follows
+  os::Timer alarm_{};          // ends the thread's sleep
+  os::Timer limit_{};          // ends what it asks
   std::condition_variable idle_{};
   std::vector<std::shared_ptr<Kept>> all_{};
   const Kept* busy_with_ = nullptr;

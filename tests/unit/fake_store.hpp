@@ -24,9 +24,12 @@ struct Script {
   std::deque<std::function<store::Attempt(const store::Claim&)>> attempts;
   std::deque<std::function<store::Turn(const os::CallLimit&)>> turns;
   std::deque<store::Renewal> renewals;
+  /// Answers a refresh after those above, if set.
+  std::function<store::Renewal(store::Ttl, const os::CallLimit&)> renewing{};
   std::deque<store::Release> releases;
   std::deque<store::Notice> notices;  // to the next that listens
   bool has_listener = true;
+  std::function<void()> at_listener{};                     // what happens before a listener is made
   std::function<void(const std::string& call)> at_call{};  // what else happens at that moment
   std::vector<std::string> calls;
   std::vector<std::string> tokens;   // of the claims
@@ -94,8 +97,9 @@ class Store final : public store::LockStore {
     record("withdraw", claim.name);
   }
   store::Renewal renew(const store::LockName& name, const store::Token& /*token*/, store::Ttl ttl,
-                       const os::CallLimit& /*limit*/) override {
+                       const os::CallLimit& limit) override {
     record("renew", name);
+    if (script_.renewals.empty() && script_.renewing) return script_.renewing(ttl, limit);
     if (script_.renewals.empty()) {
       return store::Renewed{store::validity(base::now(), ttl), base::now()};
     }
@@ -118,6 +122,7 @@ class Store final : public store::LockStore {
   }
   std::unique_ptr<store::Listener> listener(const store::LockName& name,
                                             const store::Token& /*token*/) override {
+    if (script_.at_listener) script_.at_listener();
     if (!script_.has_listener) return nullptr;
     return std::make_unique<Listener>(script_, name.text());
   }
