@@ -1,9 +1,9 @@
 #include "library/acquire.hpp"
 
-#include <errno.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -173,7 +173,7 @@ Attempted locked(const std::shared_ptr<rlock::Server::Impl>& impl, hold::HeldLoc
 
 Attempted attempt(const rlock::Server& server, const std::vector<std::string>& keys,
                   const Options& options, Millis wait, const std::optional<store::Slot>& slot) {
-  const auto own = server.impl();
+  const auto& own = server.impl();
   auto& impl = *own;
   if (!impl.mistake.empty()) return mistaken(impl.mistake);
   const os::NoSigpipe no_sigpipe;

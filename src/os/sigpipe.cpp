@@ -21,14 +21,19 @@ bool is_pending() {
   return sigismember(&pending, SIGPIPE) == 1;
 }
 
+/// Returns the mask before.
+sigset_t block() {
+  const auto set = only_sigpipe();
+  sigset_t before;
+  ::pthread_sigmask(SIG_BLOCK, &set, &before);
+  return before;
+}
+
 }  // namespace
 
-NoSigpipe::NoSigpipe() {
-  const auto set = only_sigpipe();
-  ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-  // Unblocked, it would have been delivered.
-  was_pending_ = sigismember(&before_, SIGPIPE) == 1 && is_pending();
-}
+// Unblocked, it would have been delivered.
+NoSigpipe::NoSigpipe()
+    : before_{block()}, was_pending_{sigismember(&before_, SIGPIPE) == 1 && is_pending()} {}
 
 NoSigpipe::~NoSigpipe() {
   if (!was_pending_ && is_pending()) {

@@ -16,8 +16,8 @@ class NoSigpipe {
   NoSigpipe& operator=(const NoSigpipe&) = delete;
 
  private:
-  sigset_t before_{};
-  bool was_pending_ = false;
+  sigset_t before_;
+  bool was_pending_;
 };
 
 }  // namespace os
