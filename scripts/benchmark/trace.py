@@ -82,7 +82,7 @@ class Tracing:
 
 
 class Trace:
-    """What happened, by process."""
+    """The events of a trace, by process."""
 
     def __init__(self, events, server):
         self.server = server

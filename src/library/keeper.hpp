@@ -45,8 +45,8 @@ class Kept {
   [[nodiscard]] store::Deadline due() const;
   [[nodiscard]] store::Deadline listen_due() const;
   [[nodiscard]] store::Deadline unsafe_from() const;
-  /// Whoever comes before it leaves it half of the time until it is unsafe, once it is due.
-  /// never(): it has had its turn, and failed.
+  /// A question of another lock ends by then: it leaves this one half of the time until it is
+  /// unsafe, once it is due. never(): it has had its turn, and failed.
   [[nodiscard]] store::Deadline turn_by(base::Moment now) const;
   void note(const hold::News& news);
   /// The first reason counts, but that a cancelled lock may be lost as well. Calls the user's code.
@@ -122,7 +122,7 @@ class Keeper {
   /// for longer than the server usually takes.
   [[nodiscard]] store::Deadline time_for(const Kept& kept) const;
   [[nodiscard]] bool is_asking() const { return busy_with_ != nullptr && !telling_; }
-  /// What it asks now is to end by then.
+  /// Ends the question that is under way by then.
   void hurry(store::Deadline until);
   void note_answer(bool came, store::Millis after);
 

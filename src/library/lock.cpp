@@ -97,7 +97,7 @@ Lock::Impl::~Impl() {
     // Its connections are its parent's: nothing may be said on them, so they are left open.
     auto* const left = new (std::nothrow) std::shared_ptr<library::Kept>;
     if (left != nullptr) left->swap(kept);
-    return;
+    return;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): it is left
   }
   (void)release({{store::RunOutcome::Kind::released}}, store::Parting::SlotEnd::open);
   server->process().keeper.await_told(*kept);
@@ -157,7 +157,7 @@ Millis Lock::valid_for() const {
   if (impl_->is_in_child()) return Millis{0};
   const auto until = impl_->kept->valid_until();
   if (until.is_never()) return Millis::max();
-  // What is left for certain: rounded down.
+  // The time that is left for certain, so rounded down.
   const auto left = std::chrono::floor<Millis>(until.moment() - base::now());
   return std::max(left, Millis{0});
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# What scripts/bench handoff --trace makes of the kernel's trace: scripts/benchmark/trace.py.
+# The picture that scripts/bench handoff --trace makes of the kernel's trace, by scripts/benchmark/trace.py.
 load ../lib/rlock
 
 # One hand-off: rlock 10 with guardian 11 and job 12, then rlock 20, 21, 22, and the server 5; its last stamp at 2000 us.
-# What is between the times is other people's: a second read of the server, another that is woken, a line cut short.
+# Lines of others are between them: another process that is woken, and a line that is cut short.
 hand_off() {
   cat << 'END'
 # tracer: nop

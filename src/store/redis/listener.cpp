@@ -255,7 +255,7 @@ class GroupListener final : public Listener {
     try {
       group_->leave(mailbox_);
     } catch (const std::system_error&) {
-      // A descriptor that is not ours any more: its owner has closed all of them.
+      // The descriptor is gone: the program has closed all that it has.
     }
   }
 
