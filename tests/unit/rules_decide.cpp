@@ -168,7 +168,7 @@ TEST_CASE("a release wakes the first, and two witnesses") {
   (void)lock.granted(claim("a"));
   for (const char* each : {"b", "c", "d", "e"}) (void)lock.queued(claim(each));
   CHECK(lock.leave("a") == Own::ours);
-  CHECK(lock.posts == Posts{{"b", "wake"}, {"c", "next"}, {"e", "next"}});
+  CHECK(lock.posts == Posts{{"c", "next"}, {"e", "next"}, {"b", "wake"}});
   REQUIRE(lock.state.reservation);
   CHECK(lock.state.reservation->token == named("b"));
   // Nobody else gets it meanwhile; the others learn when the first has had its time.
@@ -222,7 +222,7 @@ TEST_CASE("the first does not come: a roll call, with a quarter of the time") {
   lock.pass(confirm_within.count() + 1);
   CHECK(lock.queued(claim("d")).ahead == 1);  // b is dead, and it is c's turn
   CHECK(lock.posts ==
-        Posts{{"c", "wake"}, {"d", "next"}, {"f", "next"}, {"e", "next"}, {"c", "next"}});
+        Posts{{"d", "next"}, {"f", "next"}, {"c", "wake"}, {"e", "next"}, {"c", "next"}});
   CHECK(lock.state.reservation->ends == static_cast<TimeMs>(lock.now_us / 1000) + 500);
   lock.pass(600);
   // Nobody came but the one that called: all others are dead.
@@ -356,7 +356,7 @@ TEST_CASE("readers hold together, and a writer waits for all of them") {
   CHECK(lock.leave("r1") == Own::ours);
   CHECK(lock.posts == Posts{{"w", "next"}});
   CHECK(lock.leave("r2") == Own::ours);
-  CHECK(lock.posts == Posts{{"w", "wake"}, {"r3", "next"}});
+  CHECK(lock.posts == Posts{{"r3", "next"}, {"w", "wake"}});
   (void)lock.granted(claim("w"));
   CHECK(lock.leave("w") == Own::ours);
   (void)lock.granted(claim("r3", reader));
@@ -374,7 +374,7 @@ TEST_CASE("permits: the lowest that is free, and a waiter for the next") {
   CHECK(third.holder->expires_in == Millis{30'000});
   CHECK(lock.queued(claim("d", two)).ahead == 1);
   CHECK(lock.leave("b") == Own::ours);
-  CHECK(lock.posts == Posts{{"c", "wake"}, {"d", "next"}});
+  CHECK(lock.posts == Posts{{"d", "next"}, {"c", "wake"}});
   CHECK(lock.leave("x") == Own::elsewhere);
   // c was woken, and is not woken twice.
   CHECK(lock.queued(claim("d", two)).look_in == confirm_within + Millis{2});
@@ -390,7 +390,7 @@ TEST_CASE("permits: there is room for the first, which did not come, and a waite
   lock.leave("b");
   lock.pass(confirm_within.count() + 2);
   (void)lock.queued(claim("e", two));
-  CHECK(lock.posts == Posts{{"d", "wake"}, {"e", "next"}, {"g", "next"}, {"f", "next"}});
+  CHECK(lock.posts == Posts{{"e", "next"}, {"g", "next"}, {"d", "wake"}, {"f", "next"}});
 }
 
 TEST_CASE("modes that do not go together") {
@@ -445,7 +445,7 @@ TEST_CASE("--min-hold keeps the lock, from its grant on") {
     CHECK(lock.queued(claim("w")).holder->kind == Holder::Kind::kept);
     CHECK(lock.ask(AskToStop{{named("a")}, "please", "r"}) == 0);  // nobody would hear it
     CHECK(lock.ask(ForceRelease{{named("a")}, "me", "r"}).index() == 0);
-    CHECK(lock.posts == Posts{{"w", "wake"}, {"x", "next"}});
+    CHECK(lock.posts == Posts{{"x", "next"}, {"w", "wake"}});
   }
   Lock lock;
   (void)lock.granted(claim("a"));
@@ -526,7 +526,7 @@ TEST_CASE("force-release takes it from those that were shown, and from no other"
   (void)lock.queued(claim("w"));
   (void)lock.queued(claim("x"));
   CHECK(std::holds_alternative<Removed>(lock.ask(ForceRelease{{named("a")}, "me@host", "r"})));
-  CHECK(lock.posts == Posts{{"w", "wake"}, {"x", "next"}, {"a", "lost r me@host"}});
+  CHECK(lock.posts == Posts{{"x", "next"}, {"w", "wake"}, {"a", "lost r me@host"}});
   CHECK(lock.state.runs[0].end->outcome.kind == RunOutcome::Kind::lost);
   // Nobody waits for a last word; and a reservation is also taken.
   CHECK(std::holds_alternative<Removed>(lock.ask(ForceRelease{{named("w")}, "me", ""})));
@@ -641,7 +641,7 @@ TEST_CASE("a slot is done once, and who waits is told") {
   CHECK(lock.granted(of_slot("a")).number == RunNumber{1, 0});
   for (const char* each : {"b", "c"}) (void)lock.queued(of_slot(each));
   lock.leave("a", parting(End::failed, {1, 0}, 3));
-  CHECK(lock.posts == Posts{{"b", "wake"}, {"c", "next"}});
+  CHECK(lock.posts == Posts{{"c", "next"}, {"b", "wake"}});
   CHECK(lock.granted(of_slot("b")).number == RunNumber{2, 1});
   lock.leave("b", parting(End::done, {2, 1}, 0));
   CHECK(lock.posts == Posts{{"c", "done"}, {"c", "wake"}});

@@ -245,7 +245,7 @@ TEST_CASE("a token that leaves") {
       // The holder of most servers of a quorum may still wait at this one.
       {"releases, and was the first to wait behind readers",
        state({hold("x")}, {wait("a"), wait("b", reader), wait("c", reader)}, reader),
-       Leave{named("a")}, "elsewhere", "b:wake c:next", "x | b c"},
+       Leave{named("a")}, "elsewhere", "c:next b:wake", "x | b c"},
       {"releases, and was a reader behind a writer",
        state({hold("x")}, {wait("b"), wait("a", reader), wait("c")}), Leave{named("a")},
        "elsewhere", "b:next", "x | b c"},
@@ -281,7 +281,7 @@ TEST_CASE("a roll call") {
   many.queue[3].believed = now + 500;  // sooner than it would have to come
   const LockState after = check({"of many: 63 behind the first", many, Cancel{claim("a")}, "ours",
                                  [] {
-                                   std::string posts = "w0:wake w1:next w69:next";
+                                   std::string posts = "w1:next w69:next w0:wake";
                                    for (int i = 2; i < 64; ++i) {
                                      if (i != 3) posts += fmt::format(" w{}:next", i);
                                    }

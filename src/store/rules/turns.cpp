@@ -105,10 +105,10 @@ void Turns::hand_off(Millis time) {
   state_.reservation.reset();
   if (state_.queue.empty()) return;
   Wait& first = state_.queue.front();
+  tell_witnesses();
   post(first.token, "wake");
   state_.reservation = Reservation{first.token, first.mode, now_ + time.count()};
   first.believed = now_ + time.count() + 1;
-  tell_witnesses();
 }
 
 bool Turns::may_first_join() const {
@@ -123,9 +123,9 @@ void Turns::tell_first(Millis time) {
   if (!may_first_join()) return post(first.token, "next");
   const TimeMs until = now_ + time.count() + 1;
   if (first.believed <= until) return;  // it was woken before
+  tell_witnesses();
   post(first.token, "wake");
   first.believed = until;
-  tell_witnesses();
 }
 
 void Turns::tell_witnesses() {

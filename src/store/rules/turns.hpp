@@ -42,8 +42,8 @@ class Turns {
   /// Something has changed for the first waiter. If it may join the holders, wakes it, and it has
   /// `time` to come, with witnesses. Otherwise tells it to look again whom it waits for.
   void tell_first(Millis time);
-  /// The first waiter was woken. Tells two witnesses to look again soon and take over if it is
-  /// dead: the second waiter, and the last, the likeliest to live if those at the head died
+  /// The first waiter is about to be woken. Tells two witnesses to look again soon and take over if
+  /// it is dead: the second waiter, and the last, the likeliest to live if those at the head died
   /// together.
   void tell_witnesses();
   /// Corrects, from that rank on, the waiters that look at the end of a lease.

@@ -26,8 +26,8 @@ local function purge()
   return dead
 end
 
--- The first waiter was woken. Two witnesses look again soon, and take over if it is dead: the second waiter,
--- and the last, the likeliest to live if those at the head died together.
+-- The first waiter is about to be woken. Two witnesses look again soon, and take over if it is dead: the second
+-- waiter, and the last, the likeliest to live if those at the head died together.
 local function tell_witnesses(second)
   if not second then return end
   local last = redis.call('ZRANGE', queue, -1, -1)[1]
@@ -54,22 +54,23 @@ local function tell_first(confirm_within)
   end
   local deadline = now + confirm_within + 1
   if tonumber(redis.call('ZSCORE', alive, first) or 0) <= deadline then return end  -- it was woken before
+  tell_witnesses(heads[2])
   post(token_of(first), 'wake')
   redis.call('ZADD', alive, deadline, first)
-  tell_witnesses(heads[2])
 end
 
 -- Passes the lock on: reserved for the first waiter, which has `confirm_within` ms, or free. A failing call
--- rolls nothing back, so the order is: wake, then reserve, else free.
+-- rolls nothing back, so the order is: wake, then reserve, else free. The witnesses, who only look again, are
+-- told before: the server answers those that block the last one first.
 local function handoff(confirm_within)
   local heads = redis.call('ZRANGE', queue, 0, 1)
   local first, second = heads[1], heads[2]
   mode = nil
+  tell_witnesses(second)
   if first and post(token_of(first), 'wake') then
     local set = redis.pcall('SET', lock, first, 'PX', confirm_within)
     if not set.err then
       redis.call('ZADD', alive, now + confirm_within + 1, first)
-      tell_witnesses(second)
       owner = first
       return
     end
