@@ -31,6 +31,7 @@ struct Script {
   bool has_listener = true;
   std::function<void()> at_listener{};                     // what happens before a listener is made
   std::function<void(const std::string& call)> at_call{};  // what else happens at that moment
+  bool records = true;                                     // not where several threads ask at once
   std::vector<std::string> calls;
   std::vector<std::string> tokens;   // of the claims
   std::vector<base::Deadline> dues;  // of the answers to them
@@ -109,7 +110,7 @@ class Store final : public store::LockStore {
   }
   store::Release release(const store::LockName& name, const store::Token& /*token*/,
                          const store::Parting& parting, const os::CallLimit& limit) override {
-    script_.release_dues.push_back(limit.until);
+    if (script_.records) script_.release_dues.push_back(limit.until);
     record(parting.min_hold.count() > 0 ? "keep" : "release", name);
     if (script_.releases.empty()) return store::Released{};
     auto answer = std::move(script_.releases.front());
@@ -139,6 +140,7 @@ class Store final : public store::LockStore {
 
  private:
   void record(const std::string& call, const store::LockName& name) {
+    if (!script_.records) return;
     script_.calls.push_back(call + " " + name.text());
     if (script_.at_call) script_.at_call(script_.calls.back());
   }

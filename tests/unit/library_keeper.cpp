@@ -72,6 +72,7 @@ TEST_CASE("a release does not wait for a callback that begins while it waits for
   const Quiet quiet;
   Keeper keeper{nullptr};
   Script script;
+  script.records = false;
   std::atomic<bool> asked{false};
   std::atomic<bool> called{false};
   script.renewing = [&](store::Ttl, const os::CallLimit&) -> store::Renewal {
@@ -104,6 +105,7 @@ TEST_CASE("a stream of short locks leaves a long one its turn") {
   const Quiet quiet;
   Keeper keeper{nullptr};
   Script script;
+  script.records = false;
   script.has_listener = false;
   std::atomic<int> cuts{0};
   script.renewing = [&](store::Ttl ttl, const os::CallLimit& limit) {
@@ -131,9 +133,11 @@ TEST_CASE("a short lock is refreshed although a long one's server does not answe
   const Quiet quiet;
   Keeper keeper{nullptr};
   Script silent;
+  silent.records = false;
   silent.has_listener = false;
   silent.renewing = [](store::Ttl, const os::CallLimit& limit) { return hangs(limit); };
   Script answering;
+  answering.records = false;
   answering.has_listener = false;
   std::atomic<bool> lost{false};
   const auto on_lost = [&](const rlock::Loss&) { lost = true; };
@@ -152,6 +156,7 @@ TEST_CASE("no question takes longer than until another lock is to be told that i
   const Quiet quiet;
   Keeper keeper{nullptr};
   Script busy;  // until both others are there
+  busy.records = false;
   busy.has_listener = false;
   std::atomic<bool> go{false};
   busy.renewing = [&](store::Ttl ttl, const os::CallLimit&) {
@@ -159,6 +164,7 @@ TEST_CASE("no question takes longer than until another lock is to be told that i
     return renewed(ttl);
   };
   Script silent;
+  silent.records = false;
   silent.has_listener = false;
   std::atomic<base::Moment> latest{base::Moment{}};
   silent.renewing = [&](store::Ttl, const os::CallLimit& limit) {
@@ -184,6 +190,7 @@ TEST_CASE("a lock is refreshed although no descriptor is left to listen with") {
   const Quiet quiet;
   Keeper keeper{nullptr};
   Script script;
+  script.records = false;
   std::atomic<int> tries{0};
   script.at_listener = [&] {
     ++tries;
@@ -203,6 +210,7 @@ TEST_CASE("a refresh without a descriptor is tried again, at its pace") {
   const Quiet quiet;
   Keeper keeper{nullptr};
   Script script;
+  script.records = false;
   script.has_listener = false;
   std::atomic<int> tries{0};
   std::array<std::atomic<base::Moment>, 3> asked_at{};
@@ -228,6 +236,7 @@ TEST_CASE("an object that a callback holds may end in it, and use another lock o
   const Quiet quiet;
   Keeper keeper{nullptr};
   Script script;
+  script.records = false;
   script.has_listener = false;
   script.renewing = [](store::Ttl, const os::CallLimit&) -> store::Renewal {
     return store::NotOurs{"the key has another holder"};
