@@ -54,12 +54,28 @@ std::shared_ptr<Kept> kept(Script& script, const std::string& name, Millis ttl, 
   return std::make_shared<Kept>(std::move(locks), std::move(terms));
 }
 
-/// Losses are expected.
-struct Quiet {
-  Quiet() { base::log::set_level(base::log::Level::quiet); }
-  ~Quiet() { base::log::set_level(base::log::Level::normal); }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
+/// A server that both threads ask, and that has no notices.
+struct Server : Script {
+  Server() {
+    records = false;
+    has_listener = false;
+  }
+};
+
+/// A keeper whose losses are expected, and noted.
+struct World {
+  World() { base::log::set_level(base::log::Level::quiet); }
+  ~World() { base::log::set_level(base::log::Level::normal); }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  /// With that much of a lease as its grace.
+  Kept::Terms noting(Millis grace) {
+    return {grace, [this](const rlock::Loss&) { lost = true; }};
+  }
+
+  std::atomic<bool> lost{false};
+  Keeper keeper{nullptr};
 };
 
 void give_back(Keeper& keeper, Kept& each) {
@@ -69,10 +85,10 @@ void give_back(Keeper& keeper, Kept& each) {
 }  // namespace
 
 TEST_CASE("a release does not wait for a callback that begins while it waits for a refresh") {
-  const Quiet quiet;
-  Keeper keeper{nullptr};
-  Script script;
-  script.records = false;
+  World world;
+  auto& keeper = world.keeper;
+  Server script;
+  script.has_listener = true;
   std::atomic<bool> asked{false};
   std::atomic<bool> called{false};
   script.renewing = [&](store::Ttl, const os::CallLimit&) -> store::Renewal {
@@ -102,116 +118,97 @@ TEST_CASE("a release does not wait for a callback that begins while it waits for
 }
 
 TEST_CASE("a stream of short locks leaves a long one its turn") {
-  const Quiet quiet;
-  Keeper keeper{nullptr};
-  Script script;
-  script.records = false;
-  script.has_listener = false;
+  World world;
+  auto& keeper = world.keeper;
+  Server script;
   std::atomic<int> cuts{0};
   script.renewing = [&](store::Ttl ttl, const os::CallLimit& limit) {
     auto answer = answers_after(60ms, ttl, limit);
     cuts += std::holds_alternative<store::Fault>(answer) ? 1 : 0;
     return answer;
   };
-  std::atomic<bool> lost{false};
-  const auto on_lost = [&](const rlock::Loss&) { lost = true; };
-  const auto long_one = kept(script, "long", 3'000ms, {300ms, on_lost}, 900ms);
+  const auto long_one = kept(script, "long", 3'000ms, world.noting(300ms), 900ms);
   keeper.keep(long_one);
   const auto until = base::now() + 3'000ms;
-  while (base::now() < until && !lost) {
-    const auto short_one = kept(script, "short", 900ms, {100ms, on_lost});
+  while (base::now() < until && !world.lost) {
+    const auto short_one = kept(script, "short", 900ms, world.noting(100ms));
     keeper.keep(short_one);
     give_back(keeper, *short_one);
     std::this_thread::sleep_for(25ms);  // the long one's turn may begin
   }
-  CHECK_FALSE(lost);
+  CHECK_FALSE(world.lost);
   CHECK(cuts <= 2);  // of a machine that is busy
   give_back(keeper, *long_one);
 }
 
 TEST_CASE("a short lock is refreshed although a long one's server does not answer") {
-  const Quiet quiet;
-  Keeper keeper{nullptr};
-  Script silent;
-  silent.records = false;
-  silent.has_listener = false;
+  World world;
+  auto& keeper = world.keeper;
+  Server silent;
   silent.renewing = [](store::Ttl, const os::CallLimit& limit) { return hangs(limit); };
-  Script answering;
-  answering.records = false;
-  answering.has_listener = false;
-  std::atomic<bool> lost{false};
-  const auto on_lost = [&](const rlock::Loss&) { lost = true; };
+  Server answering;
   std::vector<std::shared_ptr<Kept>> locks;
-  locks.push_back(kept(answering, "short", 900ms, {100ms, on_lost}));
+  locks.push_back(kept(answering, "short", 900ms, world.noting(100ms)));
   for (int i = 0; i < 5; ++i) {
-    locks.push_back(kept(silent, std::to_string(i), 30'000ms, {100ms, on_lost}, 9'990ms));
+    locks.push_back(kept(silent, std::to_string(i), 30'000ms, world.noting(100ms), 9'990ms));
   }
   for (const auto& each : locks) keeper.keep(each);
   std::this_thread::sleep_for(3'000ms);
-  CHECK_FALSE(lost);
+  CHECK_FALSE(world.lost);
   for (const auto& each : locks) give_back(keeper, *each);
 }
 
 TEST_CASE("no question takes longer than until another lock is to be told that it is lost") {
-  const Quiet quiet;
-  Keeper keeper{nullptr};
-  Script busy;  // until both others are there
-  busy.records = false;
-  busy.has_listener = false;
+  World world;
+  auto& keeper = world.keeper;
+  Server busy;  // until both others are there
   std::atomic<bool> go{false};
   busy.renewing = [&](store::Ttl ttl, const os::CallLimit&) {
     while (!go) std::this_thread::sleep_for(1ms);
     return renewed(ttl);
   };
-  Script silent;
-  silent.records = false;
-  silent.has_listener = false;
+  Server silent;
   std::atomic<base::Moment> latest{base::Moment{}};
   silent.renewing = [&](store::Ttl, const os::CallLimit& limit) {
     if (latest.load() == base::Moment{}) latest = limit.until.moment();
     return hangs(limit);
   };
-  std::atomic<bool> lost{false};
   const auto first = kept(busy, "first", 30'000ms, {100ms, {}}, 12'000ms);
   keeper.keep(first);
   const auto other = kept(silent, "other", 30'000ms, {100ms, {}}, 11'000ms);
-  const auto dying =
-      kept(silent, "dying", 600ms, {10ms, [&](const rlock::Loss&) { lost = true; }}, 565ms);
+  const auto dying = kept(silent, "dying", 600ms, world.noting(10ms), 565ms);
   const auto unsafe = dying->valid_until().earlier_by(10ms);
   keeper.keep(other);
   keeper.keep(dying);
   go = true;
-  while (!lost) std::this_thread::sleep_for(1ms);
+  while (!world.lost) std::this_thread::sleep_for(1ms);
   CHECK(Deadline::at(latest) <= unsafe);
   for (const auto& each : {first, other, dying}) give_back(keeper, *each);
 }
 
 TEST_CASE("a lock is refreshed although no descriptor is left to listen with") {
-  const Quiet quiet;
-  Keeper keeper{nullptr};
-  Script script;
-  script.records = false;
+  World world;
+  auto& keeper = world.keeper;
+  Server script;
+  script.has_listener = true;
   std::atomic<int> tries{0};
   script.at_listener = [&] {
     ++tries;
     throw std::system_error{EMFILE, std::generic_category(), "a descriptor"};
   };
-  std::atomic<bool> lost{false};
-  const auto lock = kept(script, "a", 300ms, {50ms, [&](const rlock::Loss&) { lost = true; }});
+  const auto lock = kept(script, "a", 300ms, world.noting(50ms));
   keeper.keep(lock);
   std::this_thread::sleep_for(2'500ms);  // it begins to listen after one
-  CHECK_FALSE(lost);
+  CHECK_FALSE(world.lost);
   CHECK(tries >= 1);
   CHECK(tries <= 2);
   give_back(keeper, *lock);
 }
 
 TEST_CASE("a refresh without a descriptor is tried again, at its pace") {
-  const Quiet quiet;
-  Keeper keeper{nullptr};
-  Script script;
-  script.records = false;
-  script.has_listener = false;
+  World world;
+  auto& keeper = world.keeper;
+  Server script;
   std::atomic<int> tries{0};
   std::array<std::atomic<base::Moment>, 3> asked_at{};
   script.renewing = [&](store::Ttl ttl, const os::CallLimit&) {
@@ -219,25 +216,21 @@ TEST_CASE("a refresh without a descriptor is tried again, at its pace") {
     if (++tries < 3) throw std::system_error{EMFILE, std::generic_category(), "a descriptor"};
     return renewed(ttl);
   };
-  std::atomic<bool> lost{false};
-  const auto lock =
-      kept(script, "a", 3'000ms, {100ms, [&](const rlock::Loss&) { lost = true; }}, 1'000ms);
+  const auto lock = kept(script, "a", 3'000ms, world.noting(100ms), 1'000ms);
   keeper.keep(lock);
   std::this_thread::sleep_for(900ms);
   CHECK(tries == 3);
   CHECK(asked_at[1].load() - asked_at[0].load() >= 50ms);
   CHECK(asked_at[2].load() - asked_at[1].load() >= 100ms);
   std::this_thread::sleep_for(1'500ms);
-  CHECK_FALSE(lost);
+  CHECK_FALSE(world.lost);
   give_back(keeper, *lock);
 }
 
 TEST_CASE("an object that a callback holds may end in it, and use another lock of that server") {
-  const Quiet quiet;
-  Keeper keeper{nullptr};
-  Script script;
-  script.records = false;
-  script.has_listener = false;
+  World world;
+  auto& keeper = world.keeper;
+  Server script;
   script.renewing = [](store::Ttl, const os::CallLimit&) -> store::Renewal {
     return store::NotOurs{"the key has another holder"};
   };
