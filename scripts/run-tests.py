@@ -203,6 +203,7 @@ class Run:
         self.parts = []    # (seconds, name)
         self.files = []    # (seconds, name, tests, preset)
         self.not_run = {}  # where: why
+        self.builds = {}   # preset: whether it was built
 
     def part(self, name, begin):
         self.parts.append((time.monotonic() - begin, name))
@@ -251,12 +252,16 @@ class Run:
                 f"-DRLOCK_SIM={'ON' if simulator else 'OFF'}"]
 
     def build(self, preset):
-        self.step(f"build {preset}, warnings as errors", f"build-{preset}", *self.build_command(preset))
-        return all(os.access(f"build/{preset}/{each}", os.X_OK) for each in ("rlock", "unit-tests"))
+        """Once in a run."""
+        if preset not in self.builds:
+            self.step(f"build {preset}, warnings as errors", f"build-{preset}", *self.build_command(preset))
+            self.builds[preset] = all(os.access(f"build/{preset}/{each}", os.X_OK) for each in ("rlock", "unit-tests"))
+        return self.builds[preset]
 
     def build_previous(self):
-        """The program that is tested beside this one."""
-        if not lack_of_history():
+        """The program that is tested beside this one, once in a run."""
+        if not lack_of_history() and "previous" not in self.builds:
+            self.builds["previous"] = True
             self.step("build of the version before", "build-previous", "scripts/build-previous", stdout=subprocess.DEVNULL)
 
     def build_aside(self, *presets):
@@ -302,6 +307,7 @@ class Run:
     def refusing(self, *names):
         """The files once more with each newer call refused that rlock can do without, as old kernels and profiles of
         containers refuse them."""
+        self.build("release")
         binary = os.path.abspath("build/refuse")
         subprocess.run(["gcc", "-O1", "-o", binary, "tests/lib/refuse.c"], check=True)
         for refused in "pidfd_send_signal:ENOSYS", "pidfd_open:EPERM pidfd_send_signal:EPERM close_range:EPERM":
@@ -312,6 +318,8 @@ class Run:
 
     def script(self, name, *command, preset=None):
         """A part that is one of our scripts, on a build's program if it names one."""
+        if preset:
+            self.build(preset)
         env = {"RLOCK_BIN": os.path.abspath(f"build/{preset}/rlock")} if preset else {}
         self.tally(name, Job(name, *command, **env))
 
@@ -335,27 +343,46 @@ class Run:
         if os.access("build/asan/rlock", os.X_OK):
             self.suite("asan", units_named(ON_ASAN))
 
-    def all(self):
-        self.script("checks", "scripts/checks")
-        self.script("models", "scripts/check-models")
-        self.script("fuzz", "scripts/fuzz", "--for", "60s")
+    def suite_on(self, preset):
         self.build_previous()
-        units = self.can_run(all_units())
-        for preset in "release", "asan", "tsan":
-            if self.build(preset):
-                self.unit(preset)
-                self.suite(preset, units)
-        self.step("of the branches of src/store/rules, their unit tests take 98 %", "coverage-rules",
-                  "scripts/coverage", "--rules")
-        self.refusing("signals", "tree", "guardian", "terminal", "wait_all")
-        self.script("simulate", "scripts/simulate", "--for", "10m", preset="release")
-        self.script("simulate-asan", "scripts/simulate", "--seed", "1", "--seeds", "3000", preset="asan")
-        self.script("mutants", "scripts/simulate", "--mutants", "--seed", "1", preset="release")
-        self.script("rules", "scripts/simulate", "--shape", "rules", "--seeds", "200000", preset="release")
-        self.script("records", "scripts/simulate", "--shape", "records", "--seeds", "100000", preset="release")
-        self.script("rules-mutants", "scripts/simulate", "--shape", "rules", "--mutants", "--seed", "1", preset="release")
-        self.suite("release", units_named(["kills"]), KILLS="1000")
-        self.script("chaos", "scripts/chaos", "--for", "15s", preset="release")
+        if self.build(preset):
+            self.unit(preset)
+            self.suite(preset, self.can_run(all_units()))
+
+    def kills(self):
+        if self.build("release"):
+            self.suite("release", units_named(["kills"]), KILLS="1000")
+
+    def parts_of_all(self):
+        """In their order, by the names that --all takes."""
+        simulate = functools.partial(self.script, preset="release")
+        shape = ("scripts/simulate", "--shape")
+        return {
+            "checks": lambda: self.script("checks", "scripts/checks"),
+            "models": lambda: self.script("models", "scripts/check-models"),
+            "fuzz": lambda: self.script("fuzz", "scripts/fuzz", "--for", "60s"),
+            **{f"suite-{preset}": functools.partial(self.suite_on, preset) for preset in ("release", "asan", "tsan")},
+            "coverage-rules": lambda: self.step("of the branches of src/store/rules, their unit tests take 98 %",
+                                                "coverage-rules", "scripts/coverage", "--rules"),
+            "refused": lambda: self.refusing("signals", "tree", "guardian", "terminal", "wait_all"),
+            "simulate": lambda: simulate("simulate", "scripts/simulate", "--for", "10m"),
+            "simulate-asan": lambda: self.script("simulate-asan", "scripts/simulate", "--seed", "1", "--seeds", "3000",
+                                                 preset="asan"),
+            "mutants": lambda: simulate("mutants", "scripts/simulate", "--mutants", "--seed", "1"),
+            "rules": lambda: simulate("rules", *shape, "rules", "--seeds", "200000"),
+            "records": lambda: simulate("records", *shape, "records", "--seeds", "100000"),
+            "rules-mutants": lambda: simulate("rules-mutants", *shape, "rules", "--mutants", "--seed", "1"),
+            "kills": self.kills,
+            "chaos": lambda: simulate("chaos", "scripts/chaos", "--for", "15s"),
+        }
+
+    def all(self, names):
+        parts = self.parts_of_all()
+        if unknown := [name for name in names if name not in parts]:
+            sys.exit(f"test: --all has no part '{unknown[0]}'; it has {' '.join(parts)}")
+        for name in parts:
+            if not names or name in names:
+                parts[name]()
 
     def report(self):
         self.part("in all", self.begin)
@@ -432,7 +459,7 @@ def main(arguments):
     elif mode == "quick":
         run.quick()
     else:
-        run.all()
+        run.all(names)
     run.report()
     return run.failed == 0
 

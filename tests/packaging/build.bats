@@ -157,6 +157,30 @@ its_tests() {
   assert_output --partial 'the history here does not have commit'
 }
 
+@test "scripts/test --all runs the parts that it is told, and none that it does not know" {
+  local name
+  a_clone --depth 1
+  for name in check-models simulate; do
+    printf '#!/bin/sh\necho "ok 1 %s $*"\n' "$name" >"$T/clone/scripts/$name"
+  done
+  its_tests --all records models
+  assert_success
+  assert_equal "$(grep '^ok' <<<"$output")" \
+    $'ok 1 check-models \nok build release, warnings as errors\nok 1 simulate --shape records --seeds 100000'
+  assert_equal "${lines[-1]}" '3 passed, 0 failed'
+  run "$T/clone/scripts/test" --all models record
+  assert_failure
+  assert_output --partial "test: --all has no part 'record'; it has checks models fuzz "
+}
+
+@test "the parts of --all are those that its usage names" {
+  run env -C "$REPO" python3 -Bc 'import importlib
+print(*importlib.import_module("scripts.run-tests").Run("all").parts_of_all())'
+  assert_success
+  assert_equal "$output" "$("$REPO/scripts/test" --help | sed -n '/--all PART/,/FILE\.\.\./p' |
+    sed 's/^ *scripts.*only://; /FILE/d' | xargs)"
+}
+
 @test "an older version that was built once needs no history" {
   local kept
   a_clone --depth 1
