@@ -85,3 +85,13 @@ abi_tool() {
   run bash -c 'readelf --dynamic "$1" | sed -n "s/.*NEEDED.*\[\([a-z+_]*\).*/\1/p" | sort' - "$(library)"
   refute_output --regexp 'ssl|pq|hiredis|zookeeper|fmt'
 }
+
+@test "a plugin that is unloaded while a name is being looked up leaves a program that runs on" {
+  ! is_checked || return 0
+  quietly g++ -std=c++20 -shared -fPIC -I "$PREFIX/include" -o "$T/plugin.so" "$REPO/tests/library/plugin.cpp" \
+    "$(library)" -Wl,-rpath,"$(dirname "$(library)")"
+  quietly g++ -std=c++20 -rdynamic -o "$T/host" "$REPO/tests/library/host.cpp" -ldl -pthread
+  run "$T/host" "$T/plugin.so" redis://locks.example.net
+  assert_success
+  assert_output $'unreachable\nended'
+}

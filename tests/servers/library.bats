@@ -108,6 +108,28 @@ waits_for() {
   assert_output ran
 }
 
+# signal_servers SIGNAL: to all processes of the store's servers; those of one host have none.
+signal_servers() {
+  local dir pid
+  for dir in $CONTRACT_SERVERS; do
+    pid=$(<"$dir/pid")
+    # shellcheck disable=SC2046  # pids
+    kill "-$1" "$pid" $(pgrep -P "$pid")
+  done
+}
+
+@test "a release does not wait for longer than two seconds for a server that is silent" {
+  local start took
+  guard holder --ttl 60s
+  signal_servers STOP
+  start=$(now_ms)
+  let_go holder
+  took=$(($(now_ms) - start))
+  signal_servers CONT
+  assert_success
+  assert_less "$took" 3500
+}
+
 @test "a slot that a library has done is done for the program, and the log tells of both" {
   want first --slot s
   touch "$T/first.go"

@@ -78,6 +78,13 @@ struct World {
   Keeper keeper{nullptr};
 };
 
+/// Four MiB for 64 calls, each with 64 KiB of its own. Returns how much.
+std::size_t fill_stack(int calls) {  // NOLINT(misc-no-recursion): it is about the stack
+  std::array<volatile char, std::size_t{64} * 1024> own;
+  for (std::size_t i = 0; i < own.size(); i += 1'024) own[i] = 1;
+  return own.size() * static_cast<std::size_t>(own[0]) + (calls > 1 ? fill_stack(calls - 1) : 0);
+}
+
 void give_back(Keeper& keeper, Kept& each) {
   (void)keeper.take_out(each, Deadline::after(base::now(), 1'000ms));
 }
@@ -115,6 +122,22 @@ TEST_CASE("a release does not wait for a callback that begins while it waits for
   CHECK(base::now() - start < 2'000ms);
   ours.unlock();
   keeper.await_told(*lock);
+}
+
+TEST_CASE("a callback may use as much of its stack as one in a program's own threads") {
+  World world;
+  auto& keeper = world.keeper;
+  Server script;
+  script.renewing = [](store::Ttl, const os::CallLimit&) -> store::Renewal {
+    return store::NotOurs{"the key has another holder"};
+  };
+  std::atomic<std::size_t> filled{0};
+  const auto lock = kept(script, "a", 1'000ms,
+                         {100ms, [&](const rlock::Loss&) { filled = fill_stack(64); }}, 500ms);
+  keeper.keep(lock);
+  while (filled == 0) std::this_thread::sleep_for(1ms);
+  CHECK(filled == 64 * 64 * 1024);
+  give_back(keeper, *lock);
 }
 
 TEST_CASE("a stream of short locks leaves a long one its turn") {
