@@ -204,7 +204,7 @@ int execute(const ListPlan& plan) {
   const auto answer = listed(plan, *admin);
   if (!answer) return report_fault(plan.server, answer.error());
   if (plan.json) {
-    print(as_json(answer->locks));
+    write_json(answer->locks, print);
   } else if (answer->locks.empty()) {
     base::log::notice("{}", nothing_found(plan));
   } else {

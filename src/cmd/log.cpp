@@ -1,6 +1,7 @@
 // rlock log and rlock overdue: past runs, as the server recorded them, and whether one is late.
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "base/duration.hpp"
 #include "base/log.hpp"
@@ -56,13 +57,12 @@ store::Result<store::Listing> remembered(const ServerChoice& server, const Targe
 /// Each lock once, in the order of the targets.
 store::Result<store::Listing> remembered(const LogPlan& plan, store::LockAdmin& admin) {
   store::Listing all;
+  std::set<store::LockName> known;
   for (const Target& target : plan.targets) {
     auto listing = remembered(plan.server, target, admin);
     if (!listing) return std::move(listing).error();
     for (auto& report : listing->locks) {
-      const bool is_there = std::any_of(all.locks.begin(), all.locks.end(),
-                                        [&](const auto& each) { return each.name == report.name; });
-      if (!is_there) all.locks.push_back(std::move(report));
+      if (known.insert(report.name).second) all.locks.push_back(std::move(report));
     }
     if (listing->missing) all.missing = std::move(listing->missing);
     if (!listing->doubt.empty()) all.doubt = std::move(listing->doubt);
@@ -96,7 +96,7 @@ int execute(const LogPlan& plan) {
   std::erase_if(reports,
                 [](const auto& each) { return each.runs.empty() && each.waiters.empty(); });
   if (plan.form == Form::json) {
-    print(log_json(reports));
+    write_log_json(reports, print);
   } else if (reports.empty()) {
     std::vector<std::string> names;
     for (const Target& each : plan.targets) {

@@ -96,7 +96,7 @@ std::string seconds(base::Millis length) {
 /// the server forgets all but the last 50 runs, so a number of runs may decrease.
 class Text {
  public:
-  explicit Text(const Found& reports) : reports_{reports} {}
+  Text(const Found& reports, Pieces::Write write) : reports_{reports}, text_{std::move(write)} {}
 
   /// `value_of` a lock; nothing: it has none.
   template <class ValueOf>
@@ -117,21 +117,24 @@ class Text {
       }
     }
   }
-  [[nodiscard]] std::string ended() && { return std::move(text_) + "# EOF\n"; }
+  void end() {
+    text_.add("# EOF\n");
+    text_.end();
+  }
 
  private:
   void begin(std::string_view name, std::string_view help) {
-    text_ += fmt::format("# TYPE {} gauge\n", name);
-    if (name.ends_with("_seconds")) text_ += fmt::format("# UNIT {} seconds\n", name);
-    text_ += fmt::format("# HELP {} {}\n", name, help);
+    text_.add(fmt::format("# TYPE {} gauge\n", name));
+    if (name.ends_with("_seconds")) text_.add(fmt::format("# UNIT {} seconds\n", name));
+    text_.add(fmt::format("# HELP {} {}\n", name, help));
   }
   void add(std::string_view name, const store::LockName& key, std::string_view labels,
            const std::string& value) {
-    text_ += fmt::format("{}{{key={}{}}} {}\n", name, label_value(key.text()), labels, value);
+    text_.add(fmt::format("{}{{key={}{}}} {}\n", name, label_value(key.text()), labels, value));
   }
 
   const Found& reports_;
-  std::string text_;
+  Pieces text_;
 };
 
 using Value = std::optional<std::string>;
@@ -164,10 +167,10 @@ const store::Run* last_run(const LockReport& report, std::string_view outcome) {
   return last;
 }
 
-std::string text_of(const Found& reports) {
+void write_metrics(const Found& reports, Pieces::Write write) {
   const auto now =
       std::chrono::duration_cast<base::Millis>(std::chrono::system_clock::now().time_since_epoch());
-  Text text{reports};
+  Text text{reports, std::move(write)};
   text.gauge("rlock_holders", "How many hold the lock.",
              [](const LockReport& report) { return Value{std::to_string(report.holders.size())}; });
   text.gauge("rlock_waiters", "How many wait for the lock.",
@@ -200,7 +203,7 @@ std::string text_of(const Found& reports) {
                               report.runs.begin(), report.runs.end(),
                               [&](const store::Run& run) { return outcome_of(run) == outcome; }))};
                         });
-  return std::move(text).ended();
+  text.end();
 }
 
 int execute(const MetricsPlan& plan) {
@@ -213,7 +216,7 @@ int execute(const MetricsPlan& plan) {
     }
   }
   say_doubt(doubt);
-  print(text_of(reports));
+  write_metrics(reports, print);
   return ExitCode::ok;
 }
 

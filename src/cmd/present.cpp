@@ -406,28 +406,26 @@ Json as_object(const store::Run& run) {
   return json;
 }
 
-std::string log_json(const std::vector<LockReport>& reports) {
-  Json json;
-  json["locks"] = Json::array();
+void write_log_json(const std::vector<LockReport>& reports, Pieces::Write write) {
+  JsonList locks{"locks", std::move(write)};
   for (const LockReport& report : reports) {
     Json lock;
     lock["key"] = report.name.text();
     lock["runs"] = Json::array();
     for (const auto& run : report.runs) lock["runs"].push_back(as_object(run));
-    json["locks"].push_back(std::move(lock));
+    locks.add(lock);
   }
-  return dumped(json);
+  locks.end();
 }
 
 std::string as_json(const LockReport& report) {
   return dumped(object(report));
 }
 
-std::string as_json(const std::vector<LockReport>& reports) {
-  Json json;
-  json["locks"] = Json::array();
-  for (const LockReport& report : reports) json["locks"].push_back(object(report));
-  return dumped(json);
+void write_json(const std::vector<LockReport>& reports, Pieces::Write write) {
+  JsonList locks{"locks", std::move(write)};
+  for (const LockReport& report : reports) locks.add(object(report));
+  locks.end();
 }
 
 void secure_output() {

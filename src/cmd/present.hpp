@@ -21,21 +21,21 @@ std::string as_table(const std::vector<store::LockReport>& reports, const Look& 
 /// One object; pure ASCII, so it is safe for a terminal as well.
 std::string as_json(const store::LockReport& report);
 /// {"locks": [...]}
-std::string as_json(const std::vector<store::LockReport>& reports);
+void write_json(const std::vector<store::LockReport>& reports, Pieces::Write write);
 
 /// The runs of each lock, the newest first, one a line; with several locks, which one it was.
 enum class KeyColumn { no, yes };
 std::string log_table(const std::vector<store::LockReport>& reports, KeyColumn keys,
                       const Look& look = {});
 /// {"locks": [{"key": ..., "runs": [...]}]}
-std::string log_json(const std::vector<store::LockReport>& reports);
+void write_log_json(const std::vector<store::LockReport>& reports, Pieces::Write write);
 /// "exit 3", "signal 9", "lost".
 std::string shown_outcome(const store::RunOutcome& outcome);
 /// "exit 3, 12m ago by app@web1"
 std::string shown_done(const store::SlotDone& done);
 /// Adds "outcome", "exit_code" and "signal".
 void add_outcome(Json& json, const store::RunOutcome& outcome);
-/// One run, as log_json() has it.
+/// One run, as write_log_json() has it.
 Json as_object(const store::Run& run);
 
 /// Before anything else: where stdout or stderr is closed, what we write there must not reach what

@@ -41,8 +41,12 @@ inline std::size_t size_of(const LockReport& report) {
   for (const auto& each : report.runs) size += sizeof each + each.token.text().size();
   return size;
 }
-/// The limit of a list's memory: a hundred thousand locks.
-inline constexpr std::size_t longest_list = std::size_t{64} << 20;
+/// The limit of a list's memory: four hundred thousand locks with a run each, twenty thousand with
+/// fifty.
+inline constexpr std::size_t longest_list = std::size_t{256} << 20;
+inline Fault too_long_a_list() {
+  return {Fault::Kind::unusable, "a list of locks of more than 256 MiB; a PATTERN asks for fewer"};
+}
 
 /// The locks that a list contains.
 enum class Listed {

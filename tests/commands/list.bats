@@ -57,6 +57,77 @@ load ../lib/rlock
   let_go holder
 }
 
+# copies NUMBER: as many locks, lock:1 and so on, held by the token that holds `template`.
+copies() {
+  local number=$1
+  # shellcheck disable=SC2016 # it is Lua
+  redis eval 'for n = 1, ARGV[1] do
+      local of = "{lock:" .. n .. "}:rlock:"
+      redis.call("restore", "lock:" .. n, 60000, redis.call("dump", "template"))
+      redis.call("restore", of .. "fence", 60000, redis.call("dump", "{template}:rlock:fence"))
+      redis.call("restore", of .. "runs", 60000, redis.call("dump", "{template}:rlock:runs"))
+    end' 0 "$number"
+}
+
+@test "a list of many locks on a server that is far away takes few round trips" {
+  local start took
+  own_server
+  hold template -k template
+  copies 200
+  start_proxy
+  proxy delay 25 # 200 round trips would take 5 s
+  start=$(now_ms)
+  run rlock list --json
+  took=$(($(now_ms) - start))
+  assert_success
+  assert_equal "$(jq '[.locks[] | select(.holders | length == 1)] | length' <<<"$output")" 201
+  assert_less "$took" 2500
+  stop_proxy
+  let_go template
+}
+
+@test "a list of a server that knows none of the scripts is whole" {
+  own_server
+  hold template -k template
+  copies 40
+  redis script flush
+  run rlock list --json
+  assert_equal "$(jq -r '.locks[].key' <<<"$output" | sort -u | wc -l)" 41
+  let_go template
+}
+
+@test "a list that the server breaks off is an error, and no list" {
+  own_server
+  hold template -k template
+  copies 40
+  rlock list >/dev/null # it knows the script
+  start_proxy
+  proxy drop-reply EVALSHA
+  attempt list
+  assert_equal "$status" 69
+  assert_output ''
+  attempt list
+  assert_success
+  assert_equal "${#lines[@]}" 42
+  stop_proxy
+  let_go template
+}
+
+@test "the log of many locks is as quick as their list" {
+  local start took
+  own_server
+  hold template -k template
+  copies 8000
+  start=$(now_ms)
+  rlock list >/dev/null
+  took=$(($(now_ms) - start))
+  start=$(now_ms)
+  rlock log 'lock:*' >"$T/log"
+  assert_less "$(($(now_ms) - start))" "$((3 * took + 500))"
+  assert_equal "$(wc -l <"$T/log")" 8001
+  let_go template
+}
+
 @test "control characters and broken UTF-8 never reach the terminal raw, and JSON stays valid" {
   local key
   own_server

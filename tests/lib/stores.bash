@@ -50,7 +50,7 @@ refused() {
   attempt -k "$K" "$@" -- touch "$T/ran"
   assert_equal "$status" 64
   local option=${1%%=*}
-  # What is the program's alone, a library's run leaves to it.
+  # A library's run leaves the options of the program alone to the program.
   if is_library && [[ $stderr != *'does not work with'* ]]; then
     option=${option#--}
     [[ $option != one-of ]] || option=permits # which have the names

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -34,6 +35,13 @@ store::LockReport held_lock() {
   report.holders = {{{Holder::Kind::holder, ours, Millis{124'000}, Millis{28'000}, 0}, 7}};
   report.fence = 7;
   return report;
+}
+
+/// All that `write` passes on.
+std::string written(const std::function<void(const cmd::Pieces::Write&)>& write) {
+  std::string text;
+  write([&](std::string_view piece) { text += piece; });
+  return text;
 }
 
 }  // namespace
@@ -140,8 +148,9 @@ TEST_CASE("the reason of a holder is shown with it, and in the log") {
   CHECK(cmd::as_table(list).find("the database moves") == std::string::npos);
   CHECK(cmd::log_table({report}, cmd::KeyColumn::no)
             .find("app@web1:42/job.sh (the database moves)\n") != std::string::npos);
-  CHECK(Json::parse(cmd::log_json({report}))["locks"][0]["runs"][0]["reason"] ==
-        "the database moves");
+  const std::string log =
+      written([&](const cmd::Pieces::Write& write) { cmd::write_log_json({report}, write); });
+  CHECK(Json::parse(log)["locks"][0]["runs"][0]["reason"] == "the database moves");
   // Of the run before by the same token, nothing.
   report.runs.front().outcome.kind = store::RunOutcome::Kind::released;
   CHECK(cmd::as_table(report).find("reason") == std::string::npos);
@@ -237,12 +246,32 @@ TEST_CASE("the JSON of a lock has every field, null where nothing is known") {
 }
 
 TEST_CASE("JSON is pure ASCII, whatever the key is made of") {
-  const std::string text =
-      cmd::as_json(std::vector{free_lock("gr\xc3\xbc\xc3\x9f"
-                                         "e\x1b[31m\xff")});
+  const std::string text = written([](const cmd::Pieces::Write& write) {
+    cmd::write_json({free_lock("gr\xc3\xbc\xc3\x9f"
+                               "e\x1b[31m\xff")},
+                    write);
+  });
   for (const char c : text) CHECK(static_cast<unsigned char>(c) < 0x80);
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(Json::parse(text)["locks"].size() == 1);
+}
+
+TEST_CASE("a list's JSON comes in pieces, and is as if it were written whole") {
+  for (const std::size_t number : {0U, 1U, 2U, 500U}) {
+    const std::vector<store::LockReport> reports(number, held_lock());
+    std::size_t pieces = 0;
+    const std::string text = written([&](const cmd::Pieces::Write& write) {
+      cmd::write_json(reports, [&](std::string_view piece) {
+        ++pieces;
+        CHECK(piece.size() < (std::size_t{128} << 10));
+        write(piece);
+      });
+    });
+    const auto read = cmd::Json::parse(text);
+    CHECK(read["locks"].size() == number);
+    CHECK(text == cmd::dumped(read));
+    CHECK((pieces > 1) == (number == 500));
+  }
 }
 
 TEST_CASE("of several holders one whose fence is not known has no line for it") {

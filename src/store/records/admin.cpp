@@ -32,7 +32,7 @@ class RecordAdmin final : public LockAdmin {
       for (const Named& each : *page) {
         // A server that sends pages without end.
         size += sizeof each + each.name.size();
-        if (each.name <= after || size > longest_list) return implausible();
+        if (each.name <= after || size > longest_list) return too_long_a_list();
         after = each.name;
         const auto name = LockName::from(each.name);
         if (!name || ::fnmatch(pattern.c_str(), each.name.c_str(), 0) != 0) continue;
@@ -46,7 +46,7 @@ class RecordAdmin final : public LockAdmin {
         }
         if (!is_listed(*found, which)) continue;
         size += size_of(*found);
-        if (size > longest_list) return implausible();
+        if (size > longest_list) return too_long_a_list();
         listing.locks.push_back(*std::move(found));
       }
     }
@@ -114,10 +114,6 @@ class RecordAdmin final : public LockAdmin {
     if (!seen) return std::move(seen).error();
     rules::settle(seen->record.state, seen->facts);
     return rules::report(name, seen->record.state, seen->facts, runs);
-  }
-
-  static Fault implausible() {
-    return {Fault::Kind::unusable, "an implausibly long list of locks"};
   }
 
   std::unique_ptr<Records> records_;

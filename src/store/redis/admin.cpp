@@ -16,6 +16,17 @@ namespace {
 
 // Keys examined by a SCAN step: some hundred µs of the server's time.
 constexpr const char* scan_step = "1000";
+// Locks that are asked about at once: a ms of the server's time, in which nobody else is answered,
+// and a sixteenth of the round trips.
+constexpr std::size_t portion = 16;
+
+/// Each once: a lock whose slot moves may be on two nodes.
+void sort_by_name(std::vector<LockReport>& locks) {
+  const auto name_of = [](const LockReport& each) -> const LockName& { return each.name; };
+  std::ranges::sort(locks, {}, name_of);
+  const auto [twice, end] = std::ranges::unique(locks, {}, name_of);
+  locks.erase(twice, end);
+}
 
 /// Many requests, each with a limit of its own.
 struct Asking {
@@ -74,13 +85,35 @@ std::vector<Run> runs_in(const Fields& lock) {
   return runs;
 }
 
-Fault too_long() {
-  return {Fault::Kind::unusable, "an implausibly long list of locks"};
+/// From the answer of inspect.lua.
+Result<LockReport> report_in(const Reply& reply, LockName name) {
+  if (reply[0].text() != "lock") return nonsense();
+  const Fields lock{reply, 1};
+  LockReport report{
+      std::move(name), std::nullopt, holders_in(lock), unsigned_in(lock["fence"]), {}};
+  if (const auto mode = lock["mode"]; !mode.text().empty()) report.mode = mode_in(mode.text());
+  const Reply waiters = lock["waiters"];
+  for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
+    auto [token, mode] = waiter_in(waiters[i].text());
+    const bool is_known = waiters[i + 1].integer() >= 0;
+    report.waiters.push_back({std::move(token), mode,
+                              is_known ? std::optional{length_in(waiters[i + 1])} : std::nullopt});
+  }
+  report.runs = runs_in(lock);
+  return report;
 }
 
-/// Adds one server's locks to `names`.
-Result<base::Done> scan(Client& client, const std::string& pattern, Listed which,
-                        std::set<LockName>& names, const Asking& asking) {
+Result<LockReport> inspect_one(Client& client, const LockName& name,
+                               const std::vector<std::string>& runs, const CallLimit& limit) {
+  auto answer = client.run_script(scripts::inspect, name, runs, limit);
+  if (!answer) return std::move(answer).error();
+  return report_in(*answer, name);
+}
+
+/// The names of one server's locks.
+Result<std::set<LockName>> scan(Client& client, const std::string& pattern, Listed which,
+                                const Asking& asking) {
+  std::set<LockName> names;
   const bool remembered = which == Listed::remembered;
   const std::string glob{remembered ? runs_glob : lock_keys_glob};
   std::string cursor = "0";
@@ -101,9 +134,40 @@ Result<base::Done> scan(Client& client, const std::string& pattern, Listed which
       const auto name = remembered ? lock_of_runs(key) : lock_of_key(key);
       if (!name || ::fnmatch(pattern.c_str(), name->text().c_str(), 0) != 0) continue;
       if (names.insert(*name).second) size += name->text().size() + sizeof(LockReport);
-      if (size > longest_list) return too_long();
+      if (size > longest_list) return too_long_a_list();
     }
   } while (!cursor.empty() && cursor != "0");
+  return names;
+}
+
+/// Adds one server's locks to `locks`, sorted by name.
+Result<base::Done> add_locks(Client& client, const std::string& pattern, Listed which,
+                             const Asking& asking, std::vector<LockReport>& locks) {
+  auto names = scan(client, pattern, which, asking);
+  if (!names) return std::move(names).error();
+  const std::vector<std::string> runs{
+      std::to_string(which == Listed::in_use ? 1 : rules::remembered_runs)};
+  std::size_t size = 0;
+  for (const auto& each : locks) size += size_of(each);
+  std::vector<LockName> asked;
+  while (!names->empty()) {
+    asked.clear();
+    while (asked.size() < portion && !names->empty()) {
+      asked.push_back(std::move(names->extract(names->begin()).value()));
+    }
+    auto answers =
+        client.run_script_on_each(scripts::inspect, asked, runs, [&] { return asking.one(); });
+    if (!answers) return std::move(answers).error();
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const auto& answer = (*answers)[i];
+      auto report =
+          answer ? report_in(*answer, asked[i]) : inspect_one(client, asked[i], runs, asking.one());
+      if (!report) return std::move(report).error();
+      size += size_of(*report);
+      if (size > longest_list) return too_long_a_list();
+      if (is_listed(*report, which)) locks.push_back(*std::move(report));
+    }
+  }
   return base::Done{};
 }
 
@@ -116,24 +180,42 @@ class RedisAdmin final : public LockAdmin {
   explicit RedisAdmin(const RedisServer& server) : access_{server.access}, client_{server} {}
 
   Result<LockReport> inspect(const LockName& name, const CallLimit& limit) override {
-    return inspect(name, rules::remembered_runs, limit);
+    return inspect_one(client_, name, {std::to_string(rules::remembered_runs)}, limit);
   }
 
   Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
                        const CallLimit& limit) override {
     const Asking asking{each_answer, limit};
-    Listing listing;
-    auto names = known_locks(pattern, which, asking, listing);
-    if (!names) return std::move(names).error();
-    std::size_t size = 0;
-    for (const LockName& name : *names) {
-      auto report =
-          inspect(name, which == Listed::in_use ? 1 : rules::remembered_runs, asking.one());
-      if (!report) return std::move(report).error();
-      size += size_of(*report);
-      if (size > longest_list) return too_long();
-      if (is_listed(*report, which)) listing.locks.push_back(*std::move(report));
+    const auto asked_at = base::now();
+    auto masters = masters_of(client_, asking.one(asked_at));
+    if (!masters) {
+      Fault fault = std::move(masters).error();
+      say_limit(fault, asked_at, asking.one(asked_at).until);
+      return fault;
     }
+    Listing listing;
+    listing.missing = std::move(masters->missing);
+    if (masters->unknown) {
+      listing.doubt =
+          "not allowed to ask whether this is a Cluster (+cluster|slots): if it is one, the locks "
+          "on "
+          "its other nodes are missing";
+    }
+    if (masters->nodes.empty()) {
+      auto all = add_locks(client_, pattern, which, asking, listing.locks);
+      if (!all) return std::move(all).error();
+      return listing;
+    }
+    for (const auto& node : masters->nodes) {
+      Client client{RedisServer{RedisServer::Nodes{node}, access_}};
+      auto all = add_locks(client, pattern, which, asking, listing.locks);
+      if (all) continue;
+      Fault fault = named(node, std::move(all).error());
+      if (ended(asking.limit) || fault.kind == Fault::Kind::unusable) return fault;
+      // Show the others: they may be all that is available now.
+      listing.missing = std::move(fault);
+    }
+    sort_by_name(listing.locks);
     return listing;
   }
 
@@ -175,60 +257,6 @@ class RedisAdmin final : public LockAdmin {
   }
 
  private:
-  Result<LockReport> inspect(const LockName& name, std::size_t runs, const CallLimit& limit) {
-    auto answer = client_.run_script(scripts::inspect, name, {std::to_string(runs)}, limit);
-    if (!answer) return std::move(answer).error();
-    const Reply& reply = *answer;
-    if (reply[0].text() != "lock") return nonsense();
-    const Fields lock{reply, 1};
-    LockReport report{name, std::nullopt, holders_in(lock), unsigned_in(lock["fence"]), {}};
-    if (const auto mode = lock["mode"]; !mode.text().empty()) report.mode = mode_in(mode.text());
-    const Reply waiters = lock["waiters"];
-    for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
-      auto [token, mode] = waiter_in(waiters[i].text());
-      const bool is_known = waiters[i + 1].integer() >= 0;
-      report.waiters.push_back(
-          {std::move(token), mode,
-           is_known ? std::optional{length_in(waiters[i + 1])} : std::nullopt});
-    }
-    report.runs = runs_in(lock);
-    return report;
-  }
-
-  /// Also sets in `listing` what is missing.
-  Result<std::set<LockName>> known_locks(const std::string& pattern, Listed which,
-                                         const Asking& asking, Listing& listing) {
-    std::set<LockName> names;
-    const auto asked_at = base::now();
-    auto masters = masters_of(client_, asking.one(asked_at));
-    if (!masters) {
-      Fault fault = std::move(masters).error();
-      say_limit(fault, asked_at, asking.one(asked_at).until);
-      return fault;
-    }
-    listing.missing = std::move(masters->missing);
-    if (masters->unknown) {
-      listing.doubt =
-          "not allowed to ask whether this is a Cluster (+cluster|slots): if it is one, the locks "
-          "on "
-          "its other nodes are missing";
-    }
-    for (const auto& node : masters->nodes) {
-      Client client{RedisServer{RedisServer::Nodes{node}, access_}};
-      auto all = scan(client, pattern, which, names, asking);
-      if (all) continue;
-      Fault fault = named(node, std::move(all).error());
-      if (ended(asking.limit) || fault.kind == Fault::Kind::unusable) return fault;
-      // Show the others: they may be all that is available now.
-      listing.missing = std::move(fault);
-    }
-    if (masters->nodes.empty()) {
-      if (auto all = scan(client_, pattern, which, names, asking); !all)
-        return std::move(all).error();
-    }
-    return names;
-  }
-
   RedisServer::Access access_;
   Client client_;
   // The address for a removed holder's last word.

@@ -95,6 +95,22 @@ bool is_redirection(const Reply& reply) {
   return reply.is_error() && !reply.text().starts_with("NOSCRIPT");
 }
 
+/// EVALSHA of that script on that lock.
+Command call_of(const Script& script, const LockName& name,
+                const std::vector<std::string>& arguments,
+                const std::optional<Slot>& slot = std::nullopt) {
+  const LockKeys keys{name};
+  Command command{"EVALSHA",        std::string{script.sha1},
+                  slot ? "8" : "7", name.text(),
+                  keys.queue,       keys.alive,
+                  keys.fence,       keys.held,
+                  keys.grants,      keys.runs};
+  if (slot) command.push_back(keys.slot + slot->id);
+  command.push_back(keys.mailbox);
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
 }  // namespace
 
 std::optional<Tcp> ClusterRoute::target(std::string_view error) const {
@@ -224,25 +240,42 @@ Result<Reply> Client::run_script(const Script& script, const LockName& name,
                                  const std::vector<std::string>& arguments, const CallLimit& limit,
                                  const std::optional<Slot>& slot) {
   if (auto owner = owner_of_key(name.text())) return belongs_to(*owner);
-  const LockKeys keys{name};
-  Command command{"",         "",         slot ? "8" : "7", name.text(), keys.queue,
-                  keys.alive, keys.fence, keys.held,        keys.grants, keys.runs};
-  if (slot) command.push_back(keys.slot + slot->id);
-  command.push_back(keys.mailbox);
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  const auto ask_with = [&](const char* verb, std::string_view text) {
-    command[0] = verb;
-    command[1] = text;
+  Command command = call_of(script, name, arguments, slot);
+  const auto ask_it = [&] {
     auto answer = ask(command, limit);
     unheard_ = !answer && answer.error().kind == Fault::Kind::silent;
     return answer;
   };
   if (!unheard_) {
-    auto answer = ask_with("EVALSHA", script.sha1);
+    auto answer = ask_it();
     if (!answer || !answer->is_error()) return answer;  // otherwise NOSCRIPT
     base::log::trace("the server does not know the script yet: sending it");
   }
-  return ask_with("EVAL", script.body);
+  command[0] = "EVAL";
+  command[1] = script.body;
+  return ask_it();
+}
+
+Result<std::vector<std::optional<Reply>>> Client::run_script_on_each(
+    const Script& script, std::span<const LockName> names,
+    const std::vector<std::string>& arguments, const std::function<CallLimit()>& one_limit) {
+  std::vector<Command> commands;
+  commands.reserve(names.size());
+  for (const auto& name : names) commands.push_back(call_of(script, name, arguments));
+  std::vector<std::optional<Reply>> answers;
+  auto sent = connect(one_limit());
+  if (sent) sent = connection_->send(commands, one_limit());
+  while (sent && answers.size() < names.size()) {
+    auto answer = connection_->answer(one_limit());
+    if (!answer) {
+      sent = std::move(answer).error();
+    } else {
+      answers.push_back(answer->is_error() ? std::nullopt : std::optional{*std::move(answer)});
+    }
+  }
+  if (sent) return answers;
+  leave();
+  return std::move(sent).error();
 }
 
 void Client::follow_master(const CallLimit& limit) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -68,6 +70,13 @@ class Client {
   Result<Reply> run_script(const Script& script, const LockName& name,
                            const std::vector<std::string>& arguments, const CallLimit& limit,
                            const std::optional<Slot>& slot = std::nullopt);
+  /// Runs a script that only reads, with the same arguments, on each of these locks of one node:
+  /// all requests at once, for a server that is far away. Each answer has a limit of its own.
+  /// Nothing in place of an answer: run_script() has to ask, because the node does not know the
+  /// script, or has not the key.
+  Result<std::vector<std::optional<Reply>>> run_script_on_each(
+      const Script& script, std::span<const LockName> names,
+      const std::vector<std::string>& arguments, const std::function<CallLimit()>& one_limit);
   /// Asks the node with the key, following redirections, or another node if one cannot be reached
   /// or says that it cannot serve now.
   Result<Reply> ask(const Command& command, const CallLimit& limit);

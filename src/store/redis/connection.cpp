@@ -273,15 +273,19 @@ bool Connection::hung_up() const {
   return os::is_hung_up(descriptor());
 }
 
-Result<base::Done> Connection::send(const Command& command, const CallLimit& limit) {
+Result<base::Done> Connection::send(std::span<const Command> commands, const CallLimit& limit) {
   std::vector<const char*> texts;
   std::vector<std::size_t> sizes;
-  for (const std::string& word : command) {
-    texts.push_back(word.data());
-    sizes.push_back(word.size());
+  for (const Command& command : commands) {
+    texts.clear();
+    sizes.clear();
+    for (const std::string& word : command) {
+      texts.push_back(word.data());
+      sizes.push_back(word.size());
+    }
+    redisAppendCommandArgv(context_.get(), static_cast<int>(command.size()), texts.data(),
+                           sizes.data());
   }
-  redisAppendCommandArgv(context_.get(), static_cast<int>(command.size()), texts.data(),
-                         sizes.data());
   for (int done = 0;;) {
     if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return broken();
     if (done != 0) return base::Done{};
@@ -317,6 +321,10 @@ Result<std::optional<Reply>> Connection::receive(const CallLimit& limit) {
 
 Result<Reply> Connection::ask(const Command& command, const CallLimit& limit) {
   if (auto sent = send(command, limit); !sent) return std::move(sent).error();
+  return answer(limit);
+}
+
+Result<Reply> Connection::answer(const CallLimit& limit) {
   auto answer = receive(limit);
   if (!answer) return std::move(answer).error();
   if (!*answer) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -96,11 +97,16 @@ class Connection {
                                  const RedisServer::Access& access, const CallLimit& limit);
 
   /// Passes the command to the kernel.
-  Result<base::Done> send(const Command& command, const CallLimit& limit);
+  Result<base::Done> send(const Command& command, const CallLimit& limit) {
+    return send(std::span{&command, 1}, limit);
+  }
+  Result<base::Done> send(std::span<const Command> commands, const CallLimit& limit);
   /// The next answer; nothing if the limit ended first, in which case the call may be repeated.
   Result<std::optional<Reply>> receive(const CallLimit& limit);
-  /// Sends and receives; the end of the limit is a Fault here. So is an error reply, except
-  /// NOSCRIPT, MOVED and ASK, which are returned to the caller.
+  /// The same; the end of the limit is a Fault here. So is an error reply, except NOSCRIPT, MOVED
+  /// and ASK, which are returned to the caller.
+  Result<Reply> answer(const CallLimit& limit);
+  /// Sends and waits for the answer().
   Result<Reply> ask(const Command& command, const CallLimit& limit);
 
   /// The Fault for an error reply, without our secrets: a server that does not know AUTH quotes its

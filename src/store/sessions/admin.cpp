@@ -33,6 +33,7 @@ class SessionAdmin final : public LockAdmin {
     auto& names = *found;
     std::sort(names.begin(), names.end());
     Listing listing;
+    std::size_t size = 0;
     for (const LockName& name : names) {
       auto report = report_on(*session_, name, which, one());
       if (!report) {
@@ -42,7 +43,10 @@ class SessionAdmin final : public LockAdmin {
         base::log::error("'{}' is left out: {}", base::printable(name.text()), fault.why);
         continue;
       }
-      if (is_listed(*report, which)) listing.locks.push_back(*std::move(report));
+      if (!is_listed(*report, which)) continue;
+      size += size_of(*report);
+      if (size > longest_list) return too_long_a_list();
+      listing.locks.push_back(*std::move(report));
     }
     return listing;
   }
