@@ -15,6 +15,7 @@ from chain import chain, flock_waiting, redis_waiting
 from etcd import etcd_bars
 from measure import children, dirty_kb, in_turns, pss_kb, ratios, runs_of, tree
 from postgres import postgres_bars
+from tls import tls_bars
 from wire import Wire
 from world import DIR, ENV, HERE, RLOCK, SOCKET, STAMP, TCP, UNIX, redis, row, start, until
 
@@ -420,6 +421,12 @@ def etcd():
     etcd_bars()
 
 
+# ---- tls: a run over TLS, and what of it is OpenSSL's.
+
+def tls():
+    tls_bars()
+
+
 # ---- library: a lock and its release in a program that is connected, next to the same two commands alone.
 
 def library():
@@ -440,5 +447,5 @@ def library():
 
 
 BARS = {each.__name__: each
-        for each in (uncontended, handoff, idle, takeover, share, gate, quorum, postgres, etcd, library, crowd, guardian,
+        for each in (uncontended, handoff, idle, takeover, share, gate, quorum, postgres, etcd, tls, library, crowd, guardian,
                      against)}
