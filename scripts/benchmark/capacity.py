@@ -1,5 +1,5 @@
-"""What one server carries: of its processor, a run, a hand-off, one that waits and one that holds; and what a list of many
-locks costs it, those who ask, and everybody else. Called by scripts/bench capacity.
+"""The load of one server: its processor's time for a run, a hand-off, a waiter and a holder; and what a list of many
+locks costs it, the one who asks, and everybody else. Called by scripts/bench capacity.
 
 Times of the server's processor are of all its processes, in µs. How many fit into one core is reckoned from them: a core
 that is full answers late long before."""
