@@ -2,6 +2,7 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <set>
 
 #include "os/host.hpp"
@@ -22,10 +23,12 @@ constexpr std::size_t portion = 16;
 
 /// Each once: a lock whose slot moves may be on two nodes.
 void sort_by_name(std::vector<LockReport>& locks) {
-  const auto name_of = [](const LockReport& each) -> const LockName& { return each.name; };
-  std::ranges::sort(locks, {}, name_of);
-  const auto [twice, end] = std::ranges::unique(locks, {}, name_of);
-  locks.erase(twice, end);
+  std::sort(locks.begin(), locks.end(),
+            [](const auto& one, const auto& other) { return one.name < other.name; });
+  const auto twice =
+      std::unique(locks.begin(), locks.end(),
+                  [](const auto& one, const auto& other) { return one.name == other.name; });
+  locks.erase(twice, locks.end());
 }
 
 /// Many requests, each with a limit of its own.
