@@ -31,8 +31,9 @@ class RecordAdmin final : public LockAdmin {
       if (page->empty()) return listing;
       for (const Named& each : *page) {
         // A server that sends pages without end.
+        if (each.name <= after) return Fault{Fault::Kind::unusable, "a list of locks out of order"};
         size += sizeof each + each.name.size();
-        if (each.name <= after || size > longest_list) return too_long_a_list();
+        if (size > longest_list) return too_long_a_list();
         after = each.name;
         const auto name = LockName::from(each.name);
         if (!name || ::fnmatch(pattern.c_str(), each.name.c_str(), 0) != 0) continue;
