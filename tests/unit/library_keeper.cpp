@@ -43,6 +43,10 @@ store::Renewal hangs(const os::CallLimit& limit) {
   return store::Fault{store::Fault::Kind::silent, "cut"};
 }
 
+store::Renewal taken_away() {
+  return store::NotOurs{"the key has another holder"};
+}
+
 /// Held since `ago`, on a server that does as `script` says.
 std::shared_ptr<Kept> kept(Script& script, const std::string& name, Millis ttl, Kept::Terms terms,
                            Millis ago = Millis{0}) {
@@ -101,7 +105,7 @@ TEST_CASE("a release does not wait for a callback that begins while it waits for
   script.renewing = [&](store::Ttl, const os::CallLimit&) -> store::Renewal {
     asked = true;
     std::this_thread::sleep_for(100ms);  // the answer has been read, and no cut can undo it
-    return store::NotOurs{"the key has another holder"};
+    return taken_away();
   };
   std::mutex mutex;
   std::unique_lock ours{mutex};
@@ -128,9 +132,7 @@ TEST_CASE("a callback may use as much of its stack as one in a program's own thr
   World world;
   auto& keeper = world.keeper;
   Server script;
-  script.renewing = [](store::Ttl, const os::CallLimit&) -> store::Renewal {
-    return store::NotOurs{"the key has another holder"};
-  };
+  script.renewing = [](store::Ttl, const os::CallLimit&) { return taken_away(); };
   std::atomic<std::size_t> filled{0};
   const auto lock = kept(script, "a", 1'000ms,
                          {100ms, [&](const rlock::Loss&) { filled = fill_stack(64); }}, 500ms);
@@ -254,9 +256,7 @@ TEST_CASE("an object that a callback holds may end in it, and use another lock o
   World world;
   auto& keeper = world.keeper;
   Server script;
-  script.renewing = [](store::Ttl, const os::CallLimit&) -> store::Renewal {
-    return store::NotOurs{"the key has another holder"};
-  };
+  script.renewing = [](store::Ttl, const os::CallLimit&) { return taken_away(); };
   const auto other = kept(script, "other", 60'000ms, {100ms, {}});
   keeper.keep(other);
   std::atomic<bool> ended{false};
