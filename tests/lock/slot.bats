@@ -96,6 +96,25 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   assert_equal "$(wire_between "$T/wire" one two | grep -ciE '"evalsha"')" 4
 }
 
+# told: the numbers of the waiters behind the first one, no processes, that have a message.
+told() { redis --raw keys "$(companion "$K" mail:strange)*" | sed 's/.*strange//' | sort -n | tr '\n' ' '; }
+
+@test "a hundred spares are told of the end at once, and each that leaves tells the next" {
+  hold holder -k "$K" --slot s
+  queue_up spare "$K" 1 --slot s -- touch "$T/ran"
+  # The last of a queue looks when the first may be dead: only 130 is woken for that.
+  redis eval 'for i = 1, 130 do
+    redis.call("ZADD", KEYS[1], 9e15 + i, "strange" .. i)
+    redis.call("ZADD", KEYS[2], 9e15, "strange" .. i)
+  end' 2 "$(companion "$K" queue)" "$(companion "$K" alive)" >/dev/null
+  let_go holder
+  finish spare
+  assert_success
+  [[ ! -e $T/ran ]]
+  # 99 by the run, behind the spare, and 100 by the spare.
+  assert_equal "$(told)" "$(seq -s ' ' 100) 130 "
+}
+
 # Nothing but the fence, the memory and the slot.
 only_left_of_slot() {
   run redis --raw keys "*$K*"
