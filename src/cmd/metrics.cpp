@@ -37,14 +37,11 @@ std::optional<store::Fault> add_matching(const MetricsPlan& plan, store::LockAdm
     all.try_emplace(*name, *std::move(report));
     return std::nullopt;
   }
-  // Those that are remembered come first: with all of their runs.
-  for (const auto which : {store::Listed::remembered, store::Listed::in_use}) {
-    auto reports = plan.server.list(admin, pattern, which);
-    if (!reports) return std::move(reports).error();
-    if (reports->missing) return std::move(reports->missing);
-    for (auto& each : reports->locks) all.try_emplace(each.name, std::move(each));
-    doubt = std::move(reports->doubt);
-  }
+  auto reports = plan.server.list(admin, pattern, store::Listed::known);
+  if (!reports) return std::move(reports).error();
+  if (reports->missing) return std::move(reports->missing);
+  for (auto& each : reports->locks) all.try_emplace(each.name, std::move(each));
+  if (!reports->doubt.empty()) doubt = std::move(reports->doubt);
   return std::nullopt;
 }
 

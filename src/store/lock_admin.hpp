@@ -52,12 +52,19 @@ inline Fault too_long_a_list() {
 enum class Listed {
   in_use,      // held or waited for, each with its last run
   remembered,  // with a recorded run, each with all of these
+  known,       // any of both, each with all of its recorded runs
 };
 
 /// Whether such a list contains this lock.
 inline bool is_listed(const LockReport& report, Listed which) {
-  if (which == Listed::remembered) return !report.runs.empty();
-  return !report.holders.empty() || !report.waiters.empty();
+  const bool is_in_use = !report.holders.empty() || !report.waiters.empty();
+  const bool is_remembered = !report.runs.empty();
+  switch (which) {
+    case Listed::in_use: return is_in_use;
+    case Listed::remembered: return is_remembered;
+    case Listed::known: break;
+  }
+  return is_in_use || is_remembered;
 }
 
 /// The locks that match a pattern.

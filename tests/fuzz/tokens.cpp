@@ -27,9 +27,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       if (companions.fence.find(kind) != std::string::npos) return 0;
     }
     for (const auto& companion : {companions.fence, companions.queue}) {
-      fuzz::promise(store::redis::lock_of_key(companion) == name, "companions name the key");
+      fuzz::promise(store::redis::lock_listed_by(companion, store::Listed::known) == name,
+                    "companions name the key");
     }
   }
-  (void)store::redis::lock_of_key(text);
+  (void)store::redis::lock_listed_by(text, store::Listed::known);
   return 0;
 }

@@ -114,6 +114,17 @@ load ../lib/contract_stories
   inspect_and_list_show_the_holder
 }
 
+@test "metrics of a pattern has each lock in use, or remembered, once" {
+  attempt -k "$K.over" -- true
+  hold holder -k "$K.held" --history 0
+  attempt -k "$K.unseen" --history 0 -- true
+  attempt metrics "$K.[hou]*"
+  assert_success
+  assert_equal "$(grep '^rlock_holders{' <<<"$output" | sort)" \
+    "rlock_holders{key=\"$K.held\"} 1"$'\n'"rlock_holders{key=\"$K.over\"} 0"
+  let_go holder
+}
+
 @test "force-release takes the lock away; the job is stopped, and the next one runs" {
   force_release_passes_the_lock_on
 }

@@ -1,5 +1,6 @@
 // The keys of a lock: all in its Cluster slot, and no two locks share one.
 #include <doctest/doctest.h>
+#include <fnmatch.h>
 
 #include <array>
 #include <cstdint>
@@ -86,18 +87,37 @@ TEST_CASE("every companion has an owner, other keys have none") {
   }
 }
 
-TEST_CASE("a fence or queue key names its lock, other keys name none") {
-  for (const auto& name : names) {
-    const LockKeys keys{*LockName::from(name)};
-    CHECK(redis::lock_of_key(keys.fence) == LockName::from(name));
-    CHECK(redis::lock_of_key(keys.queue) == LockName::from(name));
-    CHECK_FALSE(redis::lock_of_key(keys.held));
-    CHECK_FALSE(redis::lock_of_key(keys.mailbox));
+TEST_CASE("a list knows its locks by their fence, queue and runs, and asks for these keys alone") {
+  using store::Listed;
+  struct Case {
+    std::string LockKeys::*key;
+    bool in_use;
+    bool remembered;
+  };
+  const Case cases[]{{&LockKeys::fence, true, false},    {&LockKeys::queue, true, false},
+                     {&LockKeys::runs, false, true},     {&LockKeys::held, false, false},
+                     {&LockKeys::grants, false, false},  {&LockKeys::alive, false, false},
+                     {&LockKeys::mailbox, false, false}, {&LockKeys::slot, false, false}};
+  for (const auto& text : names) {
+    const auto name = LockName::from(text);
+    const LockKeys keys{*name};
+    for (const Case& each : cases) {
+      const std::string& key = keys.*each.key;
+      const auto is_listed = [&](Listed which) {
+        const auto found = redis::lock_listed_by(key, which);
+        CHECK_MESSAGE((!found || found == name), key);
+        if (found)
+          CHECK(::fnmatch(std::string{redis::glob_of(which)}.c_str(), key.c_str(), 0) == 0);
+        return found.has_value();
+      };
+      CHECK_MESSAGE(is_listed(Listed::in_use) == each.in_use, key);
+      CHECK_MESSAGE(is_listed(Listed::remembered) == each.remembered, key);
+      CHECK_MESSAGE(is_listed(Listed::known) == (each.in_use || each.remembered), key);
+    }
   }
-  CHECK_FALSE(redis::lock_of_key("a"));
-  CHECK_FALSE(redis::lock_of_key("a:rlock:queue"));
-  CHECK_FALSE(redis::lock_of_key("{a}:rlock:other"));
-  CHECK_FALSE(redis::lock_of_key("{}:rlock:queue"));
+  for (const char* key : {"a", "a:rlock:queue", "{a}:rlock:other", "{}:rlock:queue"}) {
+    CHECK_MESSAGE(!redis::lock_listed_by(key, Listed::known), key);
+  }
 }
 
 }  // namespace unit::store_redis_keys

@@ -117,8 +117,7 @@ Result<LockReport> inspect_one(Client& client, const LockName& name,
 Result<std::set<LockName>> scan(Client& client, const std::string& pattern, Listed which,
                                 const Asking& asking) {
   std::set<LockName> names;
-  const bool remembered = which == Listed::remembered;
-  const std::string glob{remembered ? runs_glob : lock_keys_glob};
+  const std::string glob{glob_of(which)};
   std::string cursor = "0";
   std::size_t size = 0;
   do {
@@ -133,8 +132,7 @@ Result<std::set<LockName>> scan(Client& client, const std::string& pattern, List
     cursor = reply[0].text();
     const Reply keys = reply[1];
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      const auto key = keys[i].text();
-      const auto name = remembered ? lock_of_runs(key) : lock_of_key(key);
+      const auto name = lock_listed_by(keys[i].text(), which);
       if (!name || ::fnmatch(pattern.c_str(), name->text().c_str(), 0) != 0) continue;
       if (names.insert(*name).second) size += name->text().size() + sizeof(LockReport);
       if (size > longest_list) return too_long_a_list();

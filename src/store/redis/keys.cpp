@@ -86,12 +86,22 @@ std::optional<LockName> owner_of_key(std::string_view key) {
   return lock_of_kind(key, {"queue", "alive", "fence", "held", "grants", "runs"});
 }
 
-std::optional<LockName> lock_of_key(std::string_view key) {
-  return lock_of_kind(key, {"fence", "queue"});
+std::optional<LockName> lock_listed_by(std::string_view key, Listed which) {
+  switch (which) {
+    case Listed::in_use: return lock_of_kind(key, {"fence", "queue"});
+    case Listed::remembered: return lock_of_kind(key, {"runs"});
+    case Listed::known: break;
+  }
+  return lock_of_kind(key, {"fence", "queue", "runs"});
 }
 
-std::optional<LockName> lock_of_runs(std::string_view key) {
-  return lock_of_kind(key, {"runs"});
+std::string_view glob_of(Listed which) {
+  switch (which) {
+    case Listed::in_use: return "*:rlock:[fq]*";
+    case Listed::remembered: return "*:rlock:runs";
+    case Listed::known: break;
+  }
+  return "*:rlock:[fqr]*";
 }
 
 }  // namespace store::redis

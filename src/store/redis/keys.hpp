@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/names.hpp"
+#include "store/lock_admin.hpp"
 
 namespace store::redis {
 
@@ -29,14 +29,10 @@ struct LockKeys {
 /// name: the two would overwrite each other.
 std::optional<LockName> owner_of_key(std::string_view key);
 
-/// The lock of a fence or queue key, which exists while the lock is held or waited for, and a day
-/// longer.
-std::optional<LockName> lock_of_key(std::string_view key);
-/// The lock whose runs are recorded under this key.
-std::optional<LockName> lock_of_runs(std::string_view key);
-
-/// Globs for SCAN that match all of those.
-inline constexpr std::string_view lock_keys_glob = "*:rlock:[fq]*";
-inline constexpr std::string_view runs_glob = "*:rlock:runs";
+/// The lock that a list is to contain if there is this key: a fence or a queue, which exist while
+/// the lock is held or waited for and a day longer, or the record of its runs.
+std::optional<LockName> lock_listed_by(std::string_view key, Listed which);
+/// For SCAN, which matches all of those keys.
+std::string_view glob_of(Listed which);
 
 }  // namespace store::redis

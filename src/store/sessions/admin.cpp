@@ -1,6 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "base/log.hpp"
 #include "base/text.hpp"
 #include "store/sessions/contender.hpp"
 #include "store/sessions/report.hpp"
@@ -40,7 +41,8 @@ class SessionAdmin final : public LockAdmin {
         // Another user's: no reason to hide the others.
         const Fault fault = std::move(report).error();
         if (fault.kind != Fault::Kind::denied || names.size() == 1) return fault;
-        base::log::error("'{}' is left out: {}", base::printable(name.text()), fault.why);
+        listing.missing = Fault{
+            fault.kind, fmt::format("the lock '{}': {}", base::printable(name.text()), fault.why)};
         continue;
       }
       if (!is_listed(*report, which)) continue;

@@ -288,6 +288,23 @@ watches() {
   assert_output ran
 }
 
+@test "a list without the locks of another user says that it is not all, and metrics print nothing" {
+  hold open -S "$FILE_URL/mixed" -k "$K.open"
+  hold closed -S "zk://app:geheim@${FILE_URL#zk://}/mixed" -k "$K.closed"
+  attempt -S "$FILE_URL/mixed" list --json
+  assert_equal "$status" 77
+  assert_equal "$(jq -r '.[].key' <<<"$output")" "$K.open"
+  [[ $stderr == *"this is not all: the lock '$K.closed': "* ]]
+  attempt -S "$FILE_URL/mixed" metrics
+  assert_equal "$status" 77
+  assert_output ''
+  attempt -S "zk://app:geheim@${FILE_URL#zk://}/mixed" list --json
+  assert_success
+  assert_equal "$(jq -r '.[].key' <<<"$output")" "$K.closed"$'\n'"$K.open"
+  let_go open
+  let_go closed
+}
+
 @test "locks below another path are other locks" {
   hold holder -S "$FILE_URL/one/two" -k "$K"
   attempt -S "$FILE_URL/one/three" -k "$K" -- echo ran
