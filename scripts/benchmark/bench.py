@@ -12,6 +12,6 @@ wanted = sys.argv[1:] or [name for name in BARS if name != "against"]
 unknown = [name for name in wanted if name not in BARS]
 if unknown:
     sys.exit(f"bench: no such bar: {unknown[0]!r}; there are: {' '.join(BARS)}")
-print(f"{'what':<58} {'seen':>14}   {'bar':<12}")
+print(f"{'what':<66} {'seen':>14}   {'bar':<12}")
 for name in wanted:
     BARS[name]()

@@ -16,12 +16,12 @@ import threading
 import time
 
 from chain import chain
-from measure import cpu_ns, tree
 from servers import server
 from world import ENV, RLOCK, start, until
 
 RUNS = 400
 WAITERS = 100
+MANY = 100  # holders, and waiters, that are watched together: an idle Cluster's own talk takes as much as ten of them
 REST = 60  # s, in which waiters and holders are watched: two refreshes of a ttl of 30 s by thirds, and more
 
 KINDS = {"redis": 1, "cluster": 3, "quorum": 3, "postgres": 1, "zookeeper": 1, "etcd": 1}  # and how many servers
@@ -36,11 +36,6 @@ def rlock(kind, *words):
     return [RLOCK, "-S", url(kind), *words]
 
 
-def cpu_us(kind):
-    """So far. A server process of PostgreSQL's that has ended is counted in ticks."""
-    return sum(cpu_ns(each) for pid in server(kind).pids for each in tree(pid)) / 1e3
-
-
 class Spent:
     """Of the processor while it is open, without what the idle server takes."""
 
@@ -48,12 +43,12 @@ class Spent:
         self.kind, self.idle = kind, idle
 
     def __enter__(self):
-        self.begin, self.before = time.monotonic(), cpu_us(self.kind)
+        self.begin, self.before = time.monotonic(), server(self.kind).cpu_ns() / 1e3
         return self
 
     def __exit__(self, *_):
         self.seconds = time.monotonic() - self.begin
-        self.us = cpu_us(self.kind) - self.before - self.idle * self.seconds
+        self.us = server(self.kind).cpu_ns() / 1e3 - self.before - self.idle * self.seconds
 
 
 def idle(kind):
@@ -98,7 +93,7 @@ def a_handoff(kind, rest):
 
 
 @contextlib.contextmanager
-def crowd(kind, count, *options):
+def holders(kind, count, *options):
     """That many, each on a key of its own unless one is given."""
     own = "-k" not in options
     processes = [start(*rlock(kind, *options, *(["-k", f"own{n}"] if own else []), "--", "sleep", "1000")) for n in range(count)]
@@ -119,21 +114,21 @@ def a_minute(kind, rest):
 
 def a_holder(kind, rest):
     """Refreshes, in a minute."""
-    with crowd(kind, 20):
-        until(lambda: all(in_line(kind, f"own{n}", 0)() for n in range(20)))
+    with holders(kind, MANY):
+        until(lambda: all(in_line(kind, f"own{n}", 0)() for n in range(MANY)))
         time.sleep(2)
-        return a_minute(kind, rest) / 20
+        return a_minute(kind, rest) / MANY
 
 
 def a_waiter(kind, rest):
-    """Heartbeats, in a minute: of twenty in one queue, without the holder."""
-    with crowd(kind, 1, "-k", "queue"):
+    """Heartbeats, in a minute: of those in one queue, without the holder."""
+    with holders(kind, 1, "-k", "queue"):
         time.sleep(2)
         alone = a_minute(kind, rest)
-        with crowd(kind, 20, "-k", "queue", "-w", "forever"):
-            until(in_line(kind, "queue", 20))
+        with holders(kind, MANY, "-k", "queue", "-w", "forever"):
+            until(in_line(kind, "queue", MANY))
             time.sleep(2)
-            return (a_minute(kind, rest) - alone) / 20
+            return (a_minute(kind, rest) - alone) / MANY
 
 
 def servers():
@@ -165,7 +160,7 @@ end
 def fill(path):
     """With copies of a lock that is held and has been held before, three keys each."""
     subprocess.run(rlock("redis", "-k", "template", "--", "true"), env=ENV, check=True)
-    with crowd("redis", 1, "-k", "template"):
+    with holders("redis", 1, "-k", "template"):
         until(in_line("redis", "template", 0))
         for first in range(1, LOCKS, 1000):
             subprocess.run(["redis-cli", "-s", path, "eval", FILL, "0", str(first), str(first + 999)], check=True,

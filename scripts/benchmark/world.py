@@ -20,7 +20,7 @@ def redis(*words):
 
 
 def row(what, seen, bar, met):
-    print(f"{what:<58} {seen:>14}   {bar:<12} {'ok' if met else 'MISSED'}", flush=True)
+    print(f"{what:<66} {seen:>14}   {bar:<12} {'ok' if met else 'MISSED'}", flush=True)
 
 
 def start(*command, stderr=subprocess.DEVNULL):
