@@ -7,6 +7,7 @@ that is full answers late long before."""
 import contextlib
 import json
 import os
+import re
 import resource
 import socket
 import statistics
@@ -21,7 +22,7 @@ from world import ENV, RLOCK, start, until
 
 RUNS = 400
 WAITERS = 100
-MANY = 100  # holders, and waiters, that are watched together: an idle Cluster's own talk takes as much as ten of them
+MANY = {"cluster": 1000}  # holders, and waiters, that are watched together, where the servers' own talk drowns a hundred
 REST = 60  # s, in which waiters and holders are watched: two refreshes of a ttl of 30 s by thirds, and more
 
 KINDS = {"redis": 1, "cluster": 3, "quorum": 3, "postgres": 1, "zookeeper": 1, "etcd": 1}  # and how many servers
@@ -54,7 +55,7 @@ class Spent:
 def idle(kind):
     """µs a second."""
     with Spent(kind) as spent:
-        time.sleep(10)
+        time.sleep(REST)
     return spent.us / spent.seconds
 
 
@@ -114,10 +115,11 @@ def a_minute(kind, rest):
 
 def a_holder(kind, rest):
     """Refreshes, in a minute."""
-    with holders(kind, MANY):
-        until(lambda: all(in_line(kind, f"own{n}", 0)() for n in range(MANY)))
+    many = MANY.get(kind, 100)
+    with holders(kind, many):
+        until(lambda: all(in_line(kind, f"own{n}", 0)() for n in range(many)), limit=300)
         time.sleep(2)
-        return a_minute(kind, rest) / MANY
+        return a_minute(kind, rest) / many
 
 
 def a_waiter(kind, rest):
@@ -125,21 +127,42 @@ def a_waiter(kind, rest):
     with holders(kind, 1, "-k", "queue"):
         time.sleep(2)
         alone = a_minute(kind, rest)
-        with holders(kind, MANY, "-k", "queue", "-w", "forever"):
-            until(in_line(kind, "queue", MANY))
+        many = MANY.get(kind, 100)
+        with holders(kind, many, "-k", "queue", "-w", "forever"):
+            until(in_line(kind, "queue", many), limit=300)
             time.sleep(2)
-            return (a_minute(kind, rest) - alone) / MANY
+            return (a_minute(kind, rest) - alone) / many
 
 
-def servers():
+def memory_of_redis():
+    """In bytes, keys and connections together."""
+    command = ["redis-cli", "-s", server("redis").sockets[0], "info", "memory"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"used_memory:(\d+)", said).group(1))
+
+
+def waiters_memory(count=1000):
+    with holders("redis", 1, "-k", "queue"):
+        time.sleep(2)
+        before = memory_of_redis()
+        with holders("redis", count, "-k", "queue", "-w", "forever"):
+            until(in_line("redis", "queue", count), limit=300)
+            time.sleep(2)
+            return (memory_of_redis() - before) / count
+
+
+def servers(kinds):
     print(f"{'µs of the servers’ processor':<28} {'a run':>8} {'runs/s':>8} {'a hand-off':>11} {'a holder':>9} {'a waiter':>9}")
     print(f"{'':<28} {'':>8} {'a core':>8} {f'of {WAITERS}':>11} {'a minute':>9} {'a minute':>9}", flush=True)
-    for kind, number in KINDS.items():
+    for kind in kinds:
+        number = KINDS[kind]
         subprocess.run(rlock(kind, "-k", "first", "--", "true"), env=ENV, check=True)
         rest = idle(kind)
         run, handoff, holder, waiter = (each(kind, rest) for each in (a_run, a_handoff, a_holder, a_waiter))
         name = kind if number == 1 else f"{kind}, {number} together"
         print(f"{name:<28} {run:>8.0f} {1e6 * number / run:>8.0f} {handoff:>11.0f} {holder:>9.0f} {waiter:>9.0f}", flush=True)
+    if "redis" in kinds:
+        print(f"a waiter, of Redis' memory: {waiters_memory():,.0f} bytes", flush=True)
 
 
 # ---- lists: of many locks among three times as many keys.
@@ -209,8 +232,10 @@ def peak_mb_and_seconds(command):
 
 def lists():
     path = server("redis").sockets[0]
+    before = memory_of_redis()
     fill(path)
-    print(f"\n{LOCKS:,} locks among {3 * LOCKS:,} keys of one Redis")
+    each = (memory_of_redis() - before) / LOCKS
+    print(f"\n{LOCKS:,} locks among {3 * LOCKS:,} keys of one Redis, {each:,.0f} bytes of its memory each")
     print(f"{'':<22} {'s':>6} {'MB':>6} {'server, s':>10}   another client's answers in ms: median, 99 %, worst")
     with Others(path) as others:
         time.sleep(5)
@@ -223,11 +248,12 @@ def lists():
 
 # ---- the command
 
-PARTS = {"servers": servers, "lists": lists}
-
-wanted = sys.argv[1:] or list(PARTS)
-if unknown := [name for name in wanted if name not in PARTS]:
-    sys.exit(f"bench: capacity has no part {unknown[0]!r}; it has {' '.join(PARTS)}")
+words = sys.argv[1:]
+chosen = [kind for kind in KINDS if kind in words]
+if unknown := [word for word in words if word not in ("servers", "lists", *KINDS)]:
+    sys.exit(f"bench: capacity has no part {unknown[0]!r}; it has servers, lists, and of the servers {' '.join(KINDS)}")
 resource.setrlimit(resource.RLIMIT_NOFILE, [resource.getrlimit(resource.RLIMIT_NOFILE)[1]] * 2)
-for name in wanted:
-    PARTS[name]()
+if not words or "servers" in words or chosen:
+    servers(chosen or list(KINDS))
+if not words or "lists" in words:
+    lists()
