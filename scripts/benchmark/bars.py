@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from chain import chain, flock_waiting, redis_waiting
+from chain import CROWDS, FLOCK, chain, handoffs, redis_waiting, shown
 from etcd import etcd_bars
 from measure import children, dirty_kb, in_turns, pss_kb, ratios, runs_of, tree
 from postgres import postgres_bars
@@ -102,29 +102,23 @@ def tokens_in_queue():
 
 
 def handoff():
-    """Nobody listens to the server while times are taken; one more chain shows the commands."""
+    """Nobody listens to the server while times are taken; one more chain shows the commands and the order."""
     rlock = [RLOCK, "-q", "-k", "k", "-w", "forever", "--"]
-    flock = ["flock", f"{DIR}/file"]
     floors = {"the smallest client": "late", "and its job forked before the turn": "early"}
-    open(f"{DIR}/file", "a").close()
+    contestants = {"flock": FLOCK, "rlock": (rlock, redis_waiting),
+                   **{name: (smallest(way), smallest_waiting) for name, way in floors.items()}}
     fifo = True
-    # Two waiters make one gap between stamped jobs: the least that can be measured like this.
-    for waiters, repeats in (2, 20), (10, 5), (100, 2), (500, 1):
-        ours, flocks, least = [], [], {name: [] for name in floors}
-        for _ in range(repeats):
-            flocks += chain(flock, waiters, flock_waiting(waiters)).gaps()
-            for name, way in floors.items():
-                least[name] += chain(smallest(way), waiters, smallest_waiting(waiters)).gaps()
-            turns = chain(rlock, waiters, redis_waiting(waiters), tokens_in_queue)
-            ours += turns.gaps()
-            fifo = fifo and turns.tokens() == turns.expected
-        ratio = statistics.median(ours) / statistics.median(flocks)
-        name = f"hand-off, {waiters if waiters > 2 else 1} waiting"
-        row(f"{name}: to flock's ({statistics.median(ours):.2f} ms)", f"{ratio:.2f}", "<= 1.4", ratio <= 1.4)
-        for floor, gaps in least.items():
-            row(f"{name}: {floor}", f"{statistics.median(gaps) / statistics.median(flocks):.2f}", "-", True)
-        each = len(chain(rlock, waiters, redis_waiting(waiters), watch=Wire).watch.commands()) / waiters
+    for waiters, repeats in CROWDS:
+        ms = handoffs(waiters, repeats, contestants)
+        ratio = ms["rlock"] / ms["flock"]
+        name = f"hand-off, {shown(waiters)}"
+        row(f"{name}: to flock's ({ms['rlock']:.2f} ms)", f"{ratio:.2f}", "<= 1.4", ratio <= 1.4)
+        for floor in floors:
+            row(f"{name}: {floor}", f"{ms[floor] / ms['flock']:.2f}", "-", True)
+        turns = chain(rlock, waiters, redis_waiting(waiters), tokens_in_queue, watch=Wire)
+        each = len(turns.watch.commands()) / waiters
         row(f"{name}: client commands each", f"{each:.1f}", "<= 10", each <= 10)
+        fifo = fifo and turns.tokens() == turns.expected
     row("hand-off: order of the queue kept", "always" if fifo else "NO", "always", fifo)
 
 
@@ -285,17 +279,13 @@ def run_and_handoff():
     rounds = in_turns(["flock", "-n", f"{DIR}/file", "true"], [*at_nodes(three), "--", "true"])
     ratio = statistics.median(each[1] / each[0] for each in rounds)
     row("quorum of 3: wall time of a run, to flock -n", f"{ratio:.2f}", "<= 1.7", ratio <= 1.7)
-    open(f"{DIR}/file", "a").close()
 
     def in_line(count):
         return lambda: all(asked(node, "zcard", "{k}:rlock:queue") == f"{count}\n" for node in three)
-    for waiters, repeats in (2, 20), (10, 5), (100, 2), (500, 1):
-        ours, flock = [], []
-        for _ in range(repeats):
-            flock += chain(["flock", f"{DIR}/file"], waiters, flock_waiting(waiters)).gaps()
-            ours += chain([*at_nodes(three), "-w", "forever", "--"], waiters, in_line(waiters)).gaps()
-        ratio = statistics.median(ours) / statistics.median(flock)
-        row(f"quorum of 3: hand-off, {waiters if waiters > 2 else 1} waiting, to flock's", f"{ratio:.2f}", "<= 2.5", ratio <= 2.5)
+    for waiters, repeats in CROWDS:
+        ms = handoffs(waiters, repeats, {"flock": FLOCK, "rlock": ([*at_nodes(three), "-w", "forever", "--"], in_line)})
+        ratio = ms["rlock"] / ms["flock"]
+        row(f"quorum of 3: hand-off, {shown(waiters)}, to flock's", f"{ratio:.2f}", "<= 2.5", ratio <= 2.5)
 
 
 def commands_of_a_waiter(seconds=30):

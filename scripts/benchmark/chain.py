@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import statistics
 
 from measure import gaps_ms, runs_of
 from world import DIR, STAMP, redis, start, until
@@ -43,14 +44,36 @@ def chain(command, waiters, queued, order=lambda: None, watch=contextlib.nullcon
     return Turns(runs, expected, watching)
 
 
+# As bars, traces and tables count them: two waiters make one gap between stamped jobs, the least that can be measured.
+# How many wait, and how many chains of them are measured.
+CROWDS = (2, 20), (10, 5), (100, 2), (500, 1)
+
+
+def shown(waiters):
+    return f"{waiters if waiters > 2 else 1} waiting"
+
+
+def handoffs(waiters, repeats, contestants):
+    """The median of each one's gaps in ms, of chains in turns. contestants: name: (command, what makes queued())."""
+    gaps = {name: [] for name in contestants}
+    for _ in range(repeats):
+        for name, (command, in_line) in contestants.items():
+            gaps[name] += chain(command, waiters, in_line(waiters)).gaps()
+    return {name: statistics.median(each) for name, each in gaps.items()}
+
+
 def flock_waiting(waiters):
     """In /proc/locks a line with an arrow is one that waits; other people's have another inode."""
+    open(f"{DIR}/file", "a").close()
     inode = f":{os.stat(f'{DIR}/file').st_ino} "
 
     def count():
         with open("/proc/locks") as file:
             return sum("->" in line and inode in line for line in file) >= waiters
     return count
+
+
+FLOCK = ["flock", f"{DIR}/file"], flock_waiting
 
 
 def redis_waiting(waiters):

@@ -3,7 +3,7 @@
 import statistics
 import subprocess
 
-from chain import chain
+from chain import CROWDS, handoffs, shown
 from measure import in_turns
 from servers import server
 from world import DIR, ENV, RLOCK, row
@@ -38,15 +38,12 @@ def a_run():
     row("etcd: wall time of a run, to flock -n", f"{ratio:.1f}", "-", True)
 
 
-def handoffs():
-    for waiters, repeats in (2, 20), (10, 5), (100, 2):
-        ours, theirs = [], []
-        for _ in range(repeats):
-            theirs += chain(etcdctl("lock", QUEUE, "--"), waiters, in_line(waiters)).gaps()
-            ours += chain(at_etcd("-w", "forever"), waiters, in_line(waiters)).gaps()
-        ratio = statistics.median(ours) / statistics.median(theirs)
-        row(f"etcd: hand-off, {waiters if waiters > 2 else 1} waiting, to etcdctl's ({statistics.median(ours):.1f} ms)",
-            f"{ratio:.2f}", "<= 1.0", ratio <= 1)
+def in_turn():
+    for waiters, repeats in CROWDS[:3]:
+        ms = handoffs(waiters, repeats, {"etcdctl": (etcdctl("lock", QUEUE, "--"), in_line),
+                                         "rlock": (at_etcd("-w", "forever"), in_line)})
+        ratio = ms["rlock"] / ms["etcdctl"]
+        row(f"etcd: hand-off, {shown(waiters)}, to etcdctl's ({ms['rlock']:.1f} ms)", f"{ratio:.2f}", "<= 1.0", ratio <= 1)
 
 
 def a_run_on_zookeeper():
@@ -59,5 +56,5 @@ def a_run_on_zookeeper():
 
 def etcd_bars():
     a_run()
-    handoffs()
+    in_turn()
     a_run_on_zookeeper()

@@ -4,7 +4,7 @@ import statistics
 import subprocess
 import time
 
-from chain import chain, flock_waiting
+from chain import CROWDS, FLOCK, handoffs, shown
 from measure import in_turns
 from servers import server
 from world import DIR, RLOCK, row, start, until
@@ -49,16 +49,11 @@ def a_run():
     row("postgres: wall time of a run, to flock -n", f"{ratio:.1f}", "-", True)
 
 
-def handoffs():
-    open(f"{DIR}/file", "a").close()
-    for waiters, repeats in (2, 20), (10, 5), (100, 2):
-        ours, flock = [], []
-        for _ in range(repeats):
-            flock += chain(["flock", f"{DIR}/file"], waiters, flock_waiting(waiters)).gaps()
-            ours += chain(at_postgres("-w", "forever"), waiters, in_line(waiters)).gaps()
-        ratio = statistics.median(ours) / statistics.median(flock)
-        row(f"postgres: hand-off, {waiters if waiters > 2 else 1} waiting, to flock's ({statistics.median(ours):.1f} ms)",
-            f"{ratio:.2f}", "<= 4", ratio <= 4)
+def in_turn():
+    for waiters, repeats in CROWDS[:3]:
+        ms = handoffs(waiters, repeats, {"flock": FLOCK, "rlock": (at_postgres("-w", "forever"), in_line)})
+        ratio = ms["rlock"] / ms["flock"]
+        row(f"postgres: hand-off, {shown(waiters)}, to flock's ({ms['rlock']:.1f} ms)", f"{ratio:.2f}", "<= 4", ratio <= 4)
 
 
 def statements_of_waiters():
@@ -101,6 +96,6 @@ def at_gate():
 
 def postgres_bars():
     a_run()
-    handoffs()
+    in_turn()
     statements_of_waiters()
     at_gate()

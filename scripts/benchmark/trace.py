@@ -11,7 +11,7 @@ import re
 import statistics
 import sys
 
-from chain import chain, flock_waiting, redis_waiting
+from chain import chain, flock_waiting, redis_waiting, shown
 from world import DIR, RLOCK, STAMP
 
 TRACING = "/sys/kernel/tracing"
@@ -167,7 +167,6 @@ def picture(handoffs, width=36):
 
 def traced(waiters, repeats):
     rlock, flock = [RLOCK, "-q", "-k", "k", "-w", "forever", "--"], ["flock", f"{DIR}/file"]
-    open(f"{DIR}/file", "a").close()
     with open(f"{DIR}/pid") as file:
         server = int(file.read())
     gaps, flocks, handoffs, gaps_traced = [], [], [], []
@@ -177,11 +176,11 @@ def traced(waiters, repeats):
         turns = chain(rlock, waiters, redis_waiting(waiters), watch=Tracing)
         gaps_traced += turns.gaps()
         handoffs += Trace(turns.watch.events, server).handoffs(turns.runs)
-    name = waiters if waiters > 2 else 1
+    name = shown(waiters)
     if not handoffs:
         sys.exit(f"bench: not one of {len(gaps_traced)} hand-offs has all its steps in the trace")
     median = statistics.median
-    print(f"hand-off, {name} waiting: {median(gaps) * 1000:.0f} us from the job's last word to the next one's first, "
+    print(f"hand-off, {name}: {median(gaps) * 1000:.0f} us from the job's last word to the next one's first, "
           f"{median(gaps) / median(flocks):.2f} x flock's; traced {median(gaps_traced) * 1000:.0f}; "
           f"{len(handoffs)} of {len(gaps_traced)} seen whole")
     print("\n".join(picture(handoffs)), flush=True)
