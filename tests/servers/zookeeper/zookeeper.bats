@@ -293,14 +293,14 @@ watches() {
   hold closed -S "zk://app:geheim@${FILE_URL#zk://}/mixed" -k "$K.closed"
   attempt -S "$FILE_URL/mixed" list --json
   assert_equal "$status" 77
-  assert_equal "$(jq -r '.[].key' <<<"$output")" "$K.open"
+  assert_equal "$(jq -r '.locks[].key' <<<"$output")" "$K.open"
   [[ $stderr == *"this is not all: the lock '$K.closed': "* ]]
   attempt -S "$FILE_URL/mixed" metrics
   assert_equal "$status" 77
   assert_output ''
   attempt -S "zk://app:geheim@${FILE_URL#zk://}/mixed" list --json
   assert_success
-  assert_equal "$(jq -r '.[].key' <<<"$output")" "$K.closed"$'\n'"$K.open"
+  assert_equal "$(jq -r '.locks[].key' <<<"$output")" "$K.closed"$'\n'"$K.open"
   let_go open
   let_go closed
 }
