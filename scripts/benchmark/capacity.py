@@ -1,5 +1,6 @@
 """The load of one server: its processor's time for a run, a hand-off, a waiter and a holder; and what a list of many
-locks costs it, the one who asks, and everybody else. Called by scripts/bench capacity.
+locks costs it, the one who asks, and everybody else. Called by scripts/bench capacity. Redis, a quorum and PostgreSQL are
+asked over Unix sockets, the others over TCP.
 
 Times of the server's processor are of all its processes, in µs. How many fit into one core is reckoned from them: a core
 that is full answers late long before."""
@@ -152,20 +153,20 @@ def waiters_memory(count=1000):
 
 
 def servers(kinds):
-    print(f"{'µs of the servers’ processor':<28} {'a run':>8} {'runs/s':>8} {'a hand-off':>11} {'a holder':>9} {'a waiter':>9}")
-    print(f"{'':<28} {'':>8} {'a core':>8} {f'of {WAITERS}':>11} {'a minute':>9} {'a minute':>9}", flush=True)
+    print(f"{'µs of the servers’ processor':<28} {'a run':>8} {'runs/s,':>9} {'a hand-off':>11} {'a holder':>9} {'a waiter':>9}")
+    print(f"{'':<28} {'':>8} {'core each':>9} {f'of {WAITERS}':>11} {'a minute':>9} {'a minute':>9}", flush=True)
     for kind in kinds:
         number = KINDS[kind]
         subprocess.run(rlock(kind, "-k", "first", "--", "true"), env=ENV, check=True)
         rest = idle(kind)
         run, handoff, holder, waiter = (each(kind, rest) for each in (a_run, a_handoff, a_holder, a_waiter))
         name = kind if number == 1 else f"{kind}, {number} together"
-        print(f"{name:<28} {run:>8.0f} {1e6 * number / run:>8.0f} {handoff:>11.0f} {holder:>9.0f} {waiter:>9.0f}", flush=True)
+        print(f"{name:<28} {run:>8.0f} {1e6 * number / run:>9.0f} {handoff:>11.0f} {holder:>9.0f} {waiter:>9.0f}", flush=True)
     if "redis" in kinds:
         print(f"a waiter, of Redis' memory: {waiters_memory():,.0f} bytes", flush=True)
 
 
-# ---- lists: of many locks among three times as many keys.
+# ---- lists: of many locks, of three keys each; and of some with many waiters.
 
 LOCKS = 100_000
 FILL = """
@@ -230,20 +231,42 @@ def peak_mb_and_seconds(command):
     return usage.ru_maxrss / 1024, time.monotonic() - begin
 
 
+# A lock that is held, with so many waiters that are no processes.
+CROWDED, CROWD_SIZE = 32, 1000
+CROWD = """
+local time = redis.call('TIME')[1] * 1000
+local key = 'crowd' .. ARGV[1]
+redis.call('SET', key, 'user@host:1/job#' .. string.rep('0', 40), 'PX', 600000)
+for n = 1, ARGV[2] do
+  local id = 'user@host:' .. n .. '/job#' .. string.format('%040d', n)
+  redis.call('ZADD', '{' .. key .. '}:rlock:queue', time * 1000 + n, id)
+  redis.call('ZADD', '{' .. key .. '}:rlock:alive', time + 600000, id)
+end
+"""
+
+
+def list_row(path, words, what=None):
+    with Others(path) as others, Spent("redis") as spent:
+        peak, seconds = peak_mb_and_seconds(rlock("redis", *words))
+    print(f"{what or ' '.join(words):<34} {seconds:>6.1f} {peak:>6.0f} {spent.us / 1e6:>10.1f}   {others.said()}", flush=True)
+
+
 def lists():
     path = server("redis").sockets[0]
     before = memory_of_redis()
     fill(path)
     each = (memory_of_redis() - before) / LOCKS
-    print(f"\n{LOCKS:,} locks among {3 * LOCKS:,} keys of one Redis, {each:,.0f} bytes of its memory each")
-    print(f"{'':<22} {'s':>6} {'MB':>6} {'server, s':>10}   another client's answers in ms: median, 99 %, worst")
+    print(f"\n{LOCKS:,} locks of one Redis, each with three keys and {each:,.0f} bytes of its memory")
+    print(f"{'':<34} {'s':>6} {'MB':>6} {'server, s':>10}   another client's answers in ms: median, 99 %, worst")
     with Others(path) as others:
         time.sleep(5)
-    print(f"{'nobody lists':<22} {'':>6} {'':>6} {'':>10}   {others.said()}", flush=True)
+    print(f"{'nobody lists':<34} {'':>6} {'':>6} {'':>10}   {others.said()}", flush=True)
     for words in ["list"], ["list", "--json"], ["log", "-n", "1", "lock:*"], ["metrics"]:
-        with Others(path) as others, Spent("redis") as spent:
-            peak, seconds = peak_mb_and_seconds(rlock("redis", *words))
-        print(f"{' '.join(words):<22} {seconds:>6.1f} {peak:>6.0f} {spent.us / 1e6:>10.1f}   {others.said()}", flush=True)
+        list_row(path, words)
+    subprocess.run(["redis-cli", "-s", path, "flushall"], check=True, stdout=subprocess.DEVNULL)
+    for number in range(CROWDED):
+        subprocess.run(["redis-cli", "-s", path, "eval", CROWD, "0", str(number), str(CROWD_SIZE)], check=True, stdout=subprocess.DEVNULL)
+    list_row(path, ["list"], f"list, {CROWD_SIZE:,} wait for each of {CROWDED}")
 
 
 # ---- the command

@@ -1,7 +1,8 @@
 /* The smallest client for a lock on Redis that runs a command as rlock does: a question, or else a place in a queue, a
  * wake-up from the server and a question whether it is its turn; a guardian and its job; and a release that wakes the
  * next. What rlock could not save in a run or a hand-off if it did nothing else.
- * usage: smallest_client SOCKET once|late|early COMMAND...
+ * usage: smallest_client SOCKET load|once|late|early COMMAND...
+ *   load   tells the server the scripts and prints their digests, for the variables ENTER_SHA1 and LEAVE_SHA1
  *   once   does not wait, and exits 0 if another holds the lock
  *   early  guardian and job are forked before the turn, and the job waits for it */
 #define _GNU_SOURCE
@@ -45,19 +46,33 @@ static const char *ask(int count, const char **words) {
   return text;
 }
 
-static int run(const char *script, const char *id, const char *way) {
-  const char *words[] = {"EVAL", script, "3", "floor", "floor:queue", "floor:mail:", id, way};
+/* By its digest, as rlock does, which is in a variable. */
+static int run(const char *digest, const char *id, const char *way) {
+  const char *known = getenv(digest);
+  need(known != NULL, digest);
+  const char *words[] = {"EVALSHA", known, "3", "floor", "floor:queue", "floor:mail:", id, way};
   return atoi(ask(8, words) + 1);
 }
 
+/* Makes the server know the scripts, and says their digests. */
+static int load(void) {
+  const char *const scripts[] = {enter_script, leave_script};
+  for (int i = 0; i < 2; ++i) {
+    const char *words[] = {"SCRIPT", "LOAD", scripts[i]};
+    printf("%.40s\n", strchr(ask(3, words), '\n') + 1);
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
-  need(argc > 3, "usage: smallest_client SOCKET once|late|early COMMAND...");
+  need(argc > 3, "usage: smallest_client SOCKET load|once|late|early COMMAND...");
   const int early = strcmp(argv[2], "early") == 0;
   const int once = strcmp(argv[2], "once") == 0;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   strncpy(address.sun_path, argv[1], sizeof address.sun_path - 1);
   server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   need(connect(server, (struct sockaddr *)&address, sizeof address) == 0, "connect");
+  if (strcmp(argv[2], "load") == 0) return load();
   char id[32], mail[64];
   sprintf(id, "%d", (int)getpid());
   sprintf(mail, "floor:mail:%s", id);
@@ -65,7 +80,7 @@ int main(int argc, char **argv) {
   int gate[2], line[2];
   need(pipe2(gate, O_CLOEXEC) == 0 && pipe2(line, O_CLOEXEC) == 0, "pipe");
   pid_t guardian = -1;
-  for (int has_it = run(enter_script, id, argv[2]); !has_it || guardian < 0;) {
+  for (int has_it = run("ENTER_SHA1", id, argv[2]); !has_it || guardian < 0;) {
     if (guardian < 0 && (has_it || early)) {
       guardian = fork();
       if (guardian == 0) {
@@ -89,12 +104,12 @@ int main(int argc, char **argv) {
     if (once) return 0;
     const char *words[] = {"BLPOP", mail, "0"};
     ask(3, words);
-    has_it = run(enter_script, id, argv[2]);
+    has_it = run("ENTER_SHA1", id, argv[2]);
   }
   int status = 0;
   need(write(gate[1], "", 1) == 1, "write");
   need(read(line[0], &status, sizeof status) == sizeof status, "read");
-  run(leave_script, id, argv[2]);
+  run("LEAVE_SHA1", id, argv[2]);
   waitpid(guardian, NULL, 0);
   return WEXITSTATUS(status);
 }

@@ -142,7 +142,7 @@ std::string redrawn(const ListPlan& plan, const store::Result<store::Listing>& a
     if (answer->missing) say(not_whole(*answer->missing));
     if (!answer->doubt.empty()) say(answer->doubt);
     if (answer->locks.empty()) {
-      say(nothing_found(plan));
+      if (!answer->missing) say(nothing_found(plan));
     } else {
       text += as_table(answer->locks, look, plan.wide ? ReasonColumn::yes : ReasonColumn::no);
     }
@@ -205,10 +205,10 @@ int execute(const ListPlan& plan) {
   if (!answer) return report_fault(plan.server, answer.error());
   if (plan.json) {
     write_json(answer->locks, print);
-  } else if (answer->locks.empty()) {
-    base::log::notice("{}", nothing_found(plan));
-  } else {
+  } else if (!answer->locks.empty()) {
     print(as_table(answer->locks, plan.look, plan.wide ? ReasonColumn::yes : ReasonColumn::no));
+  } else if (!answer->missing) {
+    base::log::notice("{}", nothing_found(plan));
   }
   return report_gaps(plan.server, *answer);
 }

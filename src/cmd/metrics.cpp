@@ -192,7 +192,9 @@ void write_metrics(const Found& reports, Pieces::Write write) {
                         [&](const LockReport& report, std::string_view outcome) -> Value {
                           const auto* run = last_run(report, outcome);
                           if (run == nullptr) return std::nullopt;
-                          return seconds(now - run->ended_ago().value_or(run->granted_ago));
+                          const auto ago = run->ended_ago().value_or(run->granted_ago);
+                          if (ago > now) return std::nullopt;  // one of the clocks is wrong
+                          return seconds(now - ago);
                         });
   text.gauge_by_outcome("rlock_remembered_runs", "How many of the last 50 runs at most ended so.",
                         [](const LockReport& report, std::string_view outcome) {

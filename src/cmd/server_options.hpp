@@ -58,9 +58,10 @@ struct ServerChoice {
   [[nodiscard]] store::Result<store::Listing> list(store::LockAdmin& admin,
                                                    const std::string& pattern, store::Listed which,
                                                    int interrupt = -1) const {
-    constexpr base::Millis all_within{30'000};
-    return admin.list(pattern, which, longest_answer,
-                      {base::Deadline::after(base::now(), all_within), interrupt});
+    const auto until = base::Deadline::after(base::now(), store::slowest_list);
+    auto listing = admin.list(pattern, which, longest_answer, {until, interrupt});
+    if (!listing && until.passed(base::now())) return store::too_slow_a_list();
+    return listing;
   }
   /// "cannot reach redis://h: why"
   [[nodiscard]] std::string said_of(const store::Fault& fault) const;

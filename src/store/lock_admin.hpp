@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/text.hpp"
 #include "store/lock_store.hpp"
 
 namespace store {
@@ -46,6 +47,18 @@ inline std::size_t size_of(const LockReport& report) {
 inline constexpr std::size_t longest_list = std::size_t{256} << 20;
 inline Fault too_long_a_list() {
   return {Fault::Kind::unusable, "a list of locks of more than 256 MiB; a PATTERN asks for fewer"};
+}
+
+/// So many locks of which a server has nonsense are missing from a list; more are an error.
+inline constexpr int most_nonsense = 100;
+/// What such a list says of one of them.
+inline Fault missing_lock(const LockName& name, const Fault& fault) {
+  return {fault.kind, "the lock '" + base::printable(name.text()) + "': " + fault.why};
+}
+/// The limit of a list's time, as long as each answer comes in its own.
+inline constexpr Millis slowest_list{300'000};
+inline Fault too_slow_a_list() {
+  return {Fault::Kind::silent, "a list that takes longer than 5m; a PATTERN asks for fewer"};
 }
 
 /// The locks that a list contains.

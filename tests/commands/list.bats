@@ -113,6 +113,72 @@ copies() {
   let_go template
 }
 
+@test "a lock of which the server has nonsense is named as missing, and hides no other" {
+  own_server
+  hold good -k good
+  hold another -k zebra
+  redis set "$(companion bad queue)" x
+  # shellcheck disable=SC2016 # it is Lua
+  redis eval 'redis.call("set", "large", string.rep("x", 20000000)); redis.call("set", KEYS[1], "5 x")' 1 \
+    "$(companion large fence)"
+  attempt list --json
+  assert_equal "$status" 69
+  assert_equal "$(jq -r '.locks[].key' <<<"$output")" $'good\nzebra'
+  assert_one_stderr_line "this is not all: the lock 'large': "
+  redis del large
+  attempt list --json
+  assert_one_stderr_line "this is not all: the lock 'bad': the server says: WRONGTYPE "
+  attempt metrics
+  assert_equal "$status" 69
+  assert_output ''
+  let_go good
+  let_go another
+}
+
+@test "a waiter with an impossible number of permits is shown" {
+  local now number
+  now=$(now_ms)
+  hold holder -k "$K"
+  attempt -k "$K.before" -- true # a run, so that a wait is reckoned
+  for number in 0 99999999999999999999; do
+    redis zadd "$(companion "$K" queue)" "${now}000" "permits=$number w@h:1/z#1111111111111111111111111111111111111111"
+    redis zadd "$(companion "$K" alive)" 9e15 "permits=$number w@h:1/z#1111111111111111111111111111111111111111"
+  done
+  redis rpush "$(companion "$K" runs)" "5	t	$((now - 90000))	0			$((now - 10000))	exited 0	"
+  attempt inspect "$K"
+  assert_success
+  attempt list --json "$K"
+  assert_success
+  assert_equal "$(jq '.locks[0].waiters | length' <<<"$output")" 2
+  redis del "$(companion "$K" queue)" "$(companion "$K" alive)"
+  let_go holder
+}
+
+@test "a key of another lock is no lock of a list" {
+  own_server
+  hold good -k good
+  redis set "$(companion '{a}:rlock:queue' fence)" '5 x'
+  redis script flush
+  attempt list --json
+  assert_success
+  assert_equal "$(jq -r '.locks[].key' <<<"$output")" good
+  let_go good
+}
+
+@test "a list that loses its connection between two pages begins again" {
+  own_server
+  hold template -k template
+  copies 2000
+  rlock list >/dev/null # it knows the script
+  start_proxy
+  proxy drop-nth 4
+  attempt list --json
+  assert_success
+  assert_equal "$(jq '.locks | length' <<<"$output")" 2001
+  stop_proxy
+  let_go template
+}
+
 @test "the log of many locks is as quick as their list" {
   local start took
   own_server

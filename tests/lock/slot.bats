@@ -99,11 +99,11 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
 # told: the numbers of the waiters behind the first one, no processes, that have a message.
 told() { redis --raw keys "$(companion "$K" mail:strange)*" | sed 's/.*strange//' | sort -n | tr '\n' ' '; }
 
-@test "a hundred spares are told of the end at once, and each that leaves tells the next" {
+@test "a thousand spares are told of the end at once, and each that leaves tells the next" {
   hold holder -k "$K" --slot s
   queue_up spare "$K" 1 --slot s -- touch "$T/ran"
-  # The last of a queue looks when the first may be dead: only 130 is woken for that.
-  redis eval 'for i = 1, 130 do
+  # The last of a queue looks when the first may be dead: only 1030 is woken for that.
+  redis eval 'for i = 1, 1030 do
     redis.call("ZADD", KEYS[1], 9e15 + i, "strange" .. i)
     redis.call("ZADD", KEYS[2], 9e15, "strange" .. i)
   end' 2 "$(companion "$K" queue)" "$(companion "$K" alive)" >/dev/null
@@ -111,8 +111,8 @@ told() { redis --raw keys "$(companion "$K" mail:strange)*" | sed 's/.*strange//
   finish spare
   assert_success
   [[ ! -e $T/ran ]]
-  # 99 by the run, behind the spare, and 100 by the spare.
-  assert_equal "$(told)" "$(seq -s ' ' 100) 130 "
+  # 999 by the run, behind the spare, and 1000 by the spare.
+  assert_equal "$(told)" "$(seq -s ' ' 1000) 1030 "
 }
 
 # Nothing but the fence, the memory and the slot.

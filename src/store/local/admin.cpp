@@ -1,6 +1,5 @@
 #include "store/local/local.hpp"
 
-#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -47,9 +46,7 @@ class LocalAdmin final : public LockAdmin {
       auto report = inspect(name, limit.at_most(Deadline::after(base::now(), each_answer)));
       if (!report) {
         // Another user's, perhaps: no reason to hide the others.
-        listing.missing = Fault{
-            report.error().kind,
-            fmt::format("the lock '{}': {}", base::printable(name.text()), report.error().why)};
+        listing.missing = missing_lock(name, report.error());
         continue;
       }
       if (which == Listed::in_use && report->runs.size() > 1)

@@ -42,9 +42,11 @@ class QuorumAdmin final : public LockAdmin {
 
   Result<Listing> list(const std::string& pattern, Listed which, Millis each_answer,
                        const CallLimit& limit) override {
+    // A node that has the lock and has forgotten its runs must not count as one that lacks it.
+    const auto wider = which == Listed::remembered ? Listed::known : which;
     const auto answers = ask<Listing>(
         [&](std::size_t node, const CallLimit& share) -> Result<Listing> {
-          auto listing = nodes_[node]->list(pattern, which, each_answer, share);
+          auto listing = nodes_[node]->list(pattern, wider, each_answer, share);
           // A node with an incomplete list would seem to have lost locks.
           if (listing && listing->missing) return *std::move(listing->missing);
           return listing;
@@ -60,7 +62,9 @@ class QuorumAdmin final : public LockAdmin {
       for (const auto& report : listing->locks) by_name[report.name].push_back(report);
       if (!listing->doubt.empty()) result.doubt = listing->doubt;
     }
-    for (const auto& [name, reports] : by_name) {
+    for (auto& [name, reports] : by_name) {
+      // The others answered as well: for them it is free, and they are not silent.
+      while (reports.size() < whole) reports.push_back({name, std::nullopt, {}, std::nullopt, {}});
       auto report = merged(name, reports, nodes_.size());
       if (is_listed(report, which)) result.locks.push_back(std::move(report));
     }

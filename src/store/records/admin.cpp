@@ -1,7 +1,5 @@
 #include <fnmatch.h>
 
-#include <fmt/format.h>
-
 #include "os/host.hpp"
 #include "store/records/change.hpp"
 #include "store/rules/runs.hpp"
@@ -41,8 +39,7 @@ class RecordAdmin final : public LockAdmin {
                                which == Listed::in_use ? 1 : rules::remembered_runs);
         if (!found) {
           // One unreadable record must not hide the others.
-          listing.missing =
-              Fault{found.error().kind, fmt::format("'{}': {}", name->text(), found.error().why)};
+          listing.missing = missing_lock(*name, found.error());
           continue;
         }
         if (!is_listed(*found, which)) continue;

@@ -18,8 +18,16 @@ namespace {
 // Keys examined by a SCAN step: some hundred µs of the server's time.
 constexpr const char* scan_step = "1000";
 // Locks that are asked about at once: a ms of the server's time, in which nobody else is answered,
-// and a sixteenth of the round trips.
-constexpr std::size_t portion = 16;
+// and a sixteenth of the round trips. It is asked about one, and then about twice as many each time
+// until the answers take more memory than this: it answers nobody while it works on a portion.
+constexpr std::size_t largest_portion = 16;
+constexpr std::size_t small_answers = std::size_t{64} << 10;
+// A scan begins again where its connection was lost.
+constexpr int most_beginnings = 3;
+
+// No server's clock is later, in the year 2286: a time that a lying one names must not become the
+// length of a timeline.
+constexpr std::uint64_t latest_time_ms = 9'999'999'999'999;
 
 /// Each once: a lock whose slot moves may be on two nodes.
 void sort_by_name(std::vector<LockReport>& locks) {
@@ -39,10 +47,12 @@ struct Asking {
   [[nodiscard]] CallLimit one(Moment asked_at = base::now()) const {
     return limit.at_most(Deadline::after(asked_at, each_answer));
   }
-  Result<Reply> ask(Client& client, const Command& command) const {
+  enum class On { any_connection, same_connection };
+  Result<Reply> ask(Client& client, const Command& command, On on) const {
     const auto asked_at = base::now();
     const CallLimit within = one(asked_at);
-    auto answer = client.ask(command, within);
+    auto answer = on == On::any_connection ? client.ask(command, within)
+                                           : client.ask_same_connection(command, within);
     if (answer) return answer;
     Fault fault = std::move(answer).error();
     say_limit(fault, asked_at, within.until);
@@ -80,7 +90,8 @@ std::vector<Run> runs_in(const Fields& lock) {
   std::vector<Run> runs;
   const Reply lines = lock["runs"];
   const auto now = unsigned_in(lock["now"]);
-  for (std::size_t i = 0; now && i + 1 < lines.size(); i += 2) {
+  if (!now || *now > latest_time_ms) return runs;
+  for (std::size_t i = 0; i + 1 < lines.size(); i += 2) {
     const bool holds = lines[i + 1].integer() == 1;
     auto run = run_in(lines[i].text(), static_cast<std::int64_t>(*now), holds);
     if (run) runs.push_back(*std::move(run));
@@ -113,19 +124,47 @@ Result<LockReport> inspect_one(Client& client, const LockName& name,
   return report_in(*answer, name);
 }
 
+/// The answers about a portion of the locks; nothing for one to be asked about alone.
+Result<std::vector<std::optional<Reply>>> inspect_each(Client& client,
+                                                       const std::vector<LockName>& names,
+                                                       const std::vector<std::string>& runs,
+                                                       const Asking& asking) {
+  auto asked_at = base::now();
+  auto answers = client.run_script_on_each(scripts::inspect, names, runs, [&] {
+    asked_at = base::now();
+    return asking.one(asked_at);
+  });
+  if (answers) return answers;
+  Fault fault = std::move(answers).error();
+  // An answer that nobody can use is about one of them.
+  if (fault.kind == Fault::Kind::unusable) {
+    return std::vector<std::optional<Reply>>(names.size());
+  }
+  say_limit(fault, asked_at, asking.one(asked_at).until);
+  return fault;
+}
+
 /// The names of one server's locks.
 Result<std::set<LockName>> scan(Client& client, const std::string& pattern, Listed which,
                                 const Asking& asking) {
   std::set<LockName> names;
   const std::string glob{glob_of(which)};
-  std::string cursor = "0";
+  const std::string beginning = "0";
+  std::string cursor = beginning;
   std::size_t size = 0;
-  do {
+  for (int begun = 1;;) {
     // A server that always has another page must also come to an end.
     if (asking.limit.until.passed(base::now())) {
       return Fault{Fault::Kind::silent, "the list of its keys has no end"};
     }
-    auto answer = asking.ask(client, {"SCAN", cursor, "MATCH", glob, "COUNT", scan_step});
+    // A cursor means nothing to another server, where a new connection may lead.
+    const auto on = cursor == beginning ? Asking::On::any_connection : Asking::On::same_connection;
+    auto answer = asking.ask(client, {"SCAN", cursor, "MATCH", glob, "COUNT", scan_step}, on);
+    if (!answer && cursor != beginning && begun < most_beginnings && !ended(asking.limit)) {
+      cursor = beginning;
+      ++begun;
+      continue;
+    }
     if (!answer) return std::move(answer).error();
     const Reply& reply = *answer;
     if (reply.size() != 2 || !unsigned_in(reply[0])) return nonsense();
@@ -134,40 +173,51 @@ Result<std::set<LockName>> scan(Client& client, const std::string& pattern, List
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const auto name = lock_listed_by(keys[i].text(), which);
       if (!name || ::fnmatch(pattern.c_str(), name->text().c_str(), 0) != 0) continue;
+      if (owner_of_key(name->text())) continue;  // another lock's key, and no name of a lock
       if (names.insert(*name).second) size += name->text().size() + sizeof(LockReport);
       if (size > longest_list) return too_long_a_list();
     }
-  } while (!cursor.empty() && cursor != "0");
-  return names;
+    if (cursor.empty() || cursor == beginning) return names;
+  }
 }
 
-/// Adds one server's locks to `locks`, sorted by name.
+/// Adds one server's locks to `listing`, sorted by name. One of which the server has nonsense is
+/// missing, and hides no other.
 Result<base::Done> add_locks(Client& client, const std::string& pattern, Listed which,
-                             const Asking& asking, std::vector<LockReport>& locks) {
+                             const Asking& asking, Listing& listing) {
   auto names = scan(client, pattern, which, asking);
   if (!names) return std::move(names).error();
   const std::vector<std::string> runs{
       std::to_string(which == Listed::in_use ? 1 : rules::remembered_runs)};
   std::size_t size = 0;
-  for (const auto& each : locks) size += size_of(each);
+  for (const auto& each : listing.locks) size += size_of(each);
+  int nonsense_seen = 0;
   std::vector<LockName> asked;
-  while (!names->empty()) {
+  for (std::size_t portion = 1; !names->empty();) {
     asked.clear();
     while (asked.size() < portion && !names->empty()) {
       asked.push_back(std::move(names->extract(names->begin()).value()));
     }
-    auto answers =
-        client.run_script_on_each(scripts::inspect, asked, runs, [&] { return asking.one(); });
+    auto answers = inspect_each(client, asked, runs, asking);
     if (!answers) return std::move(answers).error();
+    std::size_t taken = 0;
     for (std::size_t i = 0; i < asked.size(); ++i) {
       const auto& answer = (*answers)[i];
       auto report =
           answer ? report_in(*answer, asked[i]) : inspect_one(client, asked[i], runs, asking.one());
-      if (!report) return std::move(report).error();
+      if (!report) {
+        const Fault fault = std::move(report).error();
+        if (fault.kind != Fault::Kind::unusable || ++nonsense_seen > most_nonsense) return fault;
+        listing.missing = missing_lock(asked[i], fault);
+        continue;
+      }
+      taken += size_of(*report);
+      if (!is_listed(*report, which)) continue;
       size += size_of(*report);
       if (size > longest_list) return too_long_a_list();
-      if (is_listed(*report, which)) locks.push_back(*std::move(report));
+      listing.locks.push_back(*std::move(report));
     }
+    portion = taken > small_answers ? 1 : std::min(largest_portion, 2 * portion);
   }
   return base::Done{};
 }
@@ -203,13 +253,13 @@ class RedisAdmin final : public LockAdmin {
           "its other nodes are missing";
     }
     if (masters->nodes.empty()) {
-      auto all = add_locks(client_, pattern, which, asking, listing.locks);
+      auto all = add_locks(client_, pattern, which, asking, listing);
       if (!all) return std::move(all).error();
       return listing;
     }
     for (const auto& node : masters->nodes) {
       Client client{RedisServer{RedisServer::Nodes{node}, access_}};
-      auto all = add_locks(client, pattern, which, asking, listing.locks);
+      auto all = add_locks(client, pattern, which, asking, listing);
       if (all) continue;
       Fault fault = named(node, std::move(all).error());
       if (ended(asking.limit) || fault.kind == Fault::Kind::unusable) return fault;
@@ -217,6 +267,11 @@ class RedisAdmin final : public LockAdmin {
       listing.missing = std::move(fault);
     }
     sort_by_name(listing.locks);
+    const auto since = masters_of(client_, asking.one());
+    // A slot that moved to a node that had been asked before took its locks along.
+    if (!listing.missing && (!since || since->layout != masters->layout)) {
+      listing.missing = Fault{Fault::Kind::unavailable, "slots of the Cluster moved meanwhile"};
+    }
     return listing;
   }
 

@@ -310,7 +310,11 @@ Result<Reply> Client::ask(const Command& command, const CallLimit& limit) {
 }
 
 Result<Reply> Client::ask_same_connection(const Command& command, const CallLimit& limit) {
-  if (!connection_) return Fault{Fault::Kind::silent, "the connection is gone"};
+  // connect() would open another one.
+  if (!connection_ || connection_->hung_up()) {
+    leave();
+    return Fault{Fault::Kind::silent, "the connection is gone"};
+  }
   auto answer = ask_one_node(command, limit);
   if (!answer) leave();
   return answer;

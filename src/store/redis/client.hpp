@@ -81,7 +81,7 @@ class Client {
   /// or says that it cannot serve now.
   Result<Reply> ask(const Command& command, const CallLimit& limit);
   /// Asks only on the connection that has just answered: WAIT reports on writes through the same
-  /// connection.
+  /// connection, and a cursor of SCAN means nothing to another server.
   Result<Reply> ask_same_connection(const Command& command, const CallLimit& limit);
 
   /// The two halves of ask(), for commands that block on the server. Here too receive() returns

@@ -51,6 +51,8 @@ Masters masters_in(const Reply& slots, const std::string& host) {
     const auto last = range[1].integer();
     if (first >= 0 && last >= first && last < all_slots) covered += last - first + 1;
     const auto address = address_of(range[2], host);
+    masters.layout +=
+        fmt::format("{} {} {}\n", first, last, address ? address->host + ":" + address->port : "");
     if (!address) {
       masters.missing =
           lacks(fmt::format("the node of the slots {} to {} says no host ({}:{})", first, last,

@@ -13,6 +13,7 @@ struct Masters {
   std::vector<RedisServer::Tcp> nodes;  // none: not a Cluster, as far as we may know
   std::optional<Fault> missing{};       // why some masters are missing
   bool unknown = false;                 // we are not permitted to ask whether it is a Cluster
+  std::string layout{};                 // which slots are where
 };
 
 /// Parses the answer to CLUSTER SLOTS from a node at `host`, which stands in for a missing host.

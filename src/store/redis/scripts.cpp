@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/fields.hpp"
 #include "base/text.hpp"
@@ -87,10 +86,10 @@ Mode mode_in(std::string_view text) {
     mode.permits = static_cast<unsigned>(std::max<std::size_t>(mode.names.size(), 1));
     return mode;
   }
-  unsigned number = 0;
   if (!text.starts_with(permits)) return {};
-  (void)std::from_chars(text.data() + permits.size(), text.data() + text.size(), number);
-  return {Mode::Kind::permits, number};
+  const auto number = base::number_in<unsigned>(text.substr(permits.size()));
+  // Only a foreign client writes another number. It must not become a divisor.
+  return {Mode::Kind::permits, std::clamp(number.value_or(1), 1U, Mode::most_permits)};
 }
 
 std::string queue_id(const Token& token, const Mode& mode) {

@@ -22,7 +22,7 @@ inline constexpr base::Millis stagger{100};
 /// How many of the next waiters also look at that end: all waiters of one host die together.
 inline constexpr std::size_t looking_behind = 9;
 /// How many waiters are told when a slot is done.
-inline constexpr std::size_t told_at_once = 100;
+inline constexpr std::size_t told_at_once = 1000;
 /// How many of the next waiters must show that they live if the first does not come.
 inline constexpr std::size_t called_at_once = 63;
 /// How long a letter waits for its reader.

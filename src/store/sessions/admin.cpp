@@ -1,8 +1,5 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "base/text.hpp"
 #include "store/sessions/contender.hpp"
 #include "store/sessions/report.hpp"
 #include "store/sessions/store.hpp"
@@ -35,14 +32,17 @@ class SessionAdmin final : public LockAdmin {
     std::sort(names.begin(), names.end());
     Listing listing;
     std::size_t size = 0;
+    int nonsense_seen = 0;
     for (const LockName& name : names) {
       auto report = report_on(*session_, name, which, one());
       if (!report) {
-        // Another user's: no reason to hide the others.
+        // Another user's, or nonsense: no reason to hide the others.
         const Fault fault = std::move(report).error();
-        if (fault.kind != Fault::Kind::denied || names.size() == 1) return fault;
-        listing.missing = Fault{
-            fault.kind, fmt::format("the lock '{}': {}", base::printable(name.text()), fault.why)};
+        const bool is_nonsense = fault.kind == Fault::Kind::unusable;
+        if (is_nonsense ? ++nonsense_seen > most_nonsense : fault.kind != Fault::Kind::denied) {
+          return fault;
+        }
+        listing.missing = missing_lock(name, fault);
         continue;
       }
       if (!is_listed(*report, which)) continue;

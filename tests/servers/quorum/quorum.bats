@@ -421,6 +421,39 @@ has_fence() {
   [[ $(node "$number" get "{$K}:rlock:fence") == "$fence "* ]]
 }
 
+@test "a list of a lock that one server lost and another cannot tell of is as inspect has it" {
+  start_quorum 3
+  hold holder -k "$K" -t 60s
+  node 2 flushall
+  pause_redis "${NODES[0]}"
+  attempt inspect --json "$K" --connect-timeout 500ms
+  assert_success
+  attempt list --json --connect-timeout 500ms
+  assert_success
+  assert_equal "$(jq -c '[.locks[] | [.key, (.holders | length)]]' <<<"$output")" "[[\"$K\",1]]"
+  attempt log --json --connect-timeout 500ms
+  assert_equal "$(jq -r '.locks[].runs[].outcome' <<<"$output")" running
+  attempt metrics --connect-timeout 500ms
+  assert_line "rlock_holders{key=\"$K\"} 1"
+  assert_line "rlock_remembered_runs{key=\"$K\",outcome=\"lost\"} 0"
+  resume_redis "${NODES[0]}"
+  let_go holder
+}
+
+@test "a waiter that only one of three servers has is in no list" {
+  start_quorum 3
+  hold holder -k "$K" -t 60s
+  node 2 zadd "$(companion "$K" queue)" 1 stranger
+  node 2 zadd "$(companion "$K" alive)" 9e15 stranger
+  attempt list --json
+  assert_equal "$(jq -c '[.locks[] | (.waiters | length)]' <<<"$output")" '[0]'
+  node 2 zadd "$(companion "$K.free" queue)" 1 stranger
+  node 2 zadd "$(companion "$K.free" alive)" 9e15 stranger
+  attempt list --json
+  assert_equal "$(jq -r '.locks[].key' <<<"$output")" "$K"
+  let_go holder
+}
+
 @test "a list without a silent server says that it may not be all" {
   start_quorum 3
   hold holder -k "$K" -t 60s

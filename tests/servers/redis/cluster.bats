@@ -408,6 +408,30 @@ let_all_go() {
   assert_equal "$(grep -c "$K:" <<<"$output")" 8
 }
 
+@test "a list during which a slot moved to a node that had been asked says that it is not all" {
+  local number
+  start_cluster
+  without_failover
+  RLOCK_SERVER=redis://127.0.0.1:${PORTS[0]}
+  hold_everywhere 8
+  # Asked in the order of their slots: 0, 1, 2.
+  for ((number = 1; number <= 8; number++)); do
+    if [[ $(owner_of "$K:$number") == 2 ]]; then break; fi
+  done
+  pause_redis "${NODES[1]}"
+  start lister list --json --connect-timeout 20s
+  sleep 0.5 # it waits for the second
+  move_slot "$K:$number" 2 0
+  resume_redis "${NODES[1]}"
+  finish lister
+  assert_equal "$status" 69
+  assert_stderr_line 'this is not all: slots of the Cluster moved meanwhile'
+  attempt list --json
+  assert_success
+  assert_equal "$(jq '.locks | length' <<<"$output")" 8
+  let_all_go
+}
+
 @test "a list says which hostname a node of the Cluster lacks, or takes its address" {
   start_cluster
   configure_all cluster-preferred-endpoint-type hostname

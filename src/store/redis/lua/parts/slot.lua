@@ -3,7 +3,7 @@
 --   if done: OUTCOME, ENDED, FENCE and TOKEN
 --   if open: the token of the last run, or '' if unknown
 --   if running: its token, and the token of the run before it, if that one's end arrived here
-local TOLD_AT_ONCE = 100  -- waiters, when a slot is done
+local TOLD_AT_ONCE = 1000  -- waiters, when a slot is done
 
 -- Returns these fields. The last one is '' unless the slot is running.
 local function slot_state()
@@ -50,7 +50,7 @@ end
 -- of a quorum may have missed some; `retries` how many may fail; `run_end` the outcome. `numbered`: the fence
 -- of the run, if known. An end that leaves the slot open changes nothing if a later run is known, and does
 -- not end a running one; an end that finishes the slot always counts. Waiters are told that the slot is done;
--- those behind the first hundred by waiters that leave (see enter).
+-- those behind the first thousand by waiters that leave (see enter).
 local function after_run(token, run, history, numbered)
   local state, number, failures, rest, before = slot_state()
   local ours = state == 'running' and rest == token
