@@ -51,7 +51,7 @@ inline Fault too_long_a_list() {
 
 /// So many locks of which a server has nonsense are missing from a list; more are an error.
 inline constexpr int most_nonsense = 100;
-/// What such a list says of one of them.
+/// The fault of a list that lacks one of them.
 inline Fault missing_lock(const LockName& name, const Fault& fault) {
   return {fault.kind, "the lock '" + base::printable(name.text()) + "': " + fault.why};
 }
