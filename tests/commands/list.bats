@@ -86,6 +86,28 @@ copies() {
   let_go template
 }
 
+# requests: how often the server has read; commands that come together are one.
+requests() { redis info stats | sed -n 's/^total_reads_processed:\([0-9]*\).*/\1/p'; }
+
+@test "locks with long queues are asked about one at a time: the server answers others in between" {
+  local before
+  own_server
+  # shellcheck disable=SC2016 # it is Lua
+  redis eval 'for lock = 1, 12 do
+      local of = "{crowd" .. lock .. "}:rlock:"
+      for waiter = 1, 1000 do
+        local token = "user@host:" .. waiter .. "/job#" .. string.format("%040d", waiter)
+        redis.call("zadd", of .. "queue", waiter, token)
+        redis.call("zadd", of .. "alive", 9e15, token)
+      end
+    end' 0
+  before=$(requests)
+  run rlock list --json
+  assert_success
+  assert_equal "$(jq '[.locks[].waiters | length] | add' <<<"$output")" 12000
+  assert_less 16 "$(($(requests) - before))" # 20; in portions they would be 12
+}
+
 @test "a list of a server that knows none of the scripts is whole" {
   own_server
   hold template -k template
