@@ -270,9 +270,12 @@ class RedisAdmin final : public LockAdmin {
       listing.missing = std::move(fault);
     }
     sort_by_name(listing.locks);
-    const auto since = masters_of(client_, asking.one());
+    if (listing.missing) return listing;
     // A slot that moved to a node that had been asked before took its locks along.
-    if (!listing.missing && (!since || since->layout != masters->layout)) {
+    auto now = masters_of(client_, asking.one());
+    if (!now) {
+      listing.missing = std::move(now).error();
+    } else if (now->layout != masters->layout) {
       listing.missing = Fault{Fault::Kind::unavailable, "slots of the Cluster moved meanwhile"};
     }
     return listing;
