@@ -1,6 +1,6 @@
 """Measures the costs of rlock, as ratios to flock(1) in the same run. Called by scripts/bench.
 
-usage: bench.py [uncontended|handoff|idle|takeover|share|gate|quorum|postgres|etcd|library|crowd|guardian]...   default: all of them
+usage: bench.py [uncontended|handoff|idle|takeover|share|gate|quorum|postgres|etcd|tls|library|crowd|guardian]...   default: all of them
        bench.py against      BENCH_AGAINST is the other program
 """
 

@@ -8,7 +8,7 @@ import statistics
 import tempfile
 import time
 
-from world import ENV
+from world import ENV, row
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
@@ -36,6 +36,13 @@ def in_turns(*commands, rounds=400, shuffle=False):
         result.append(times)
     os.close(null)
     return result
+
+
+def ratios_to_flock(what, rounds, bars):
+    """Of each round's commands to its first; None: no bar."""
+    for index, (name, bar) in enumerate(bars.items(), 1):
+        ratio = statistics.median(each[index] / each[0] for each in rounds)
+        row(f"{what}{name}, to flock -n", f"{ratio:.2f}", f"<= {bar}" if bar else "-", not bar or ratio <= bar)
 
 
 # How a file lies in the page cache makes a run of it 7 % slower or faster; in memory all pages are alike.

@@ -34,7 +34,7 @@ static void need(int good, const char *what) {
   exit(1);
 }
 
-/* Sends a command, and returns the first byte and the text of the answer's last line. */
+/* Sends a command, and returns the answer as it is on the wire. */
 static const char *ask(int count, const char **words) {
   static char text[4096];
   size_t size = (size_t)sprintf(text, "*%d\r\n", count);

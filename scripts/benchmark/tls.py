@@ -6,9 +6,9 @@ import shutil
 import statistics
 import subprocess
 
-from measure import in_turns
+from measure import in_turns, ratios_to_flock
 from servers import server
-from world import DIR, HERE, RLOCK, row, start, until
+from world import DIR, HERE, RLOCK, start, until
 
 STEPS = ("load", "context", "trust", "connect", "handshake")
 ROUNDS = 60
@@ -75,7 +75,5 @@ def tls_bars():
     with_tls = [RLOCK, "-S", told, "-k", "k", "--", "true"]
     subprocess.run(with_tls, check=True)
     rounds = in_turns(["flock", "-n", f"{DIR}/file", "true"], with_tls, [CLIENT, port, trust, "true"], rounds=200)
-    for index, name, bar in (1, "rlock", "<= 3.5"), (2, "the smallest client of OpenSSL", "-"):
-        ratio = statistics.median(each[index] / each[0] for each in rounds)
-        row(f"tls: wall time of a run of {name}, to flock -n", f"{ratio:.2f}", bar, bar == "-" or ratio <= 3.5)
+    ratios_to_flock("tls: wall time of a run of ", rounds, {"rlock": 3.5, "the smallest client of OpenSSL": None})
     steps()
