@@ -245,15 +245,18 @@ sleeps_of() {
   wait_until gone "$guardian"
 }
 
+# A second TERM within a second is the first one once more, and under load that second begins late.
+is_told_and_says() {
+  signal TERM "$1"
+  says "$T/$1.err" "$2"
+}
+
 @test "a guardian that a debugger stops while the job is killed: rlock names it, and waits in peace" {
   local before
   hold holder -k "$K" --ttl 60s --grace 100ms
   launch tracer "$PYTHON" "$LIB/stop_thread.py" "$(guardian_of holder)"
   wait_until says "$T/tracer.out" stopped
-  signal TERM holder
-  sleep 1.1 # a second TERM within a second is the first one once more
-  signal TERM holder
-  wait_until says "$T/holder.err" 'the job is killed; waiting for its guardian'
+  wait_until is_told_and_says holder 'the job is killed; waiting for its guardian'
   before=$(sleeps_of "${PIDS[holder]}")
   sleep 3
   assert_less "$(($(sleeps_of "${PIDS[holder]}") - before))" 30
