@@ -79,6 +79,32 @@ told='echo "$RLOCK_SLOT $RLOCK_ATTEMPT"'
   only_left_of_slot s
 }
 
+@test "spares that find it done, and were to see whether the first waiter comes, are followed by others" {
+  local slot record before
+  own_server
+  slot=$(companion "$K" slot:s)
+  attempt -k "$K" --slot s -- true
+  record=$(redis get "$slot")
+  redis del "$slot" >/dev/null
+  hold holder -k "$K"
+  queue_up dead "$K" 1 -- touch "$T/ran"
+  queue_up second "$K" 2 --slot s -- touch "$T/ran"
+  queue_up alive "$K" 3 -- echo ran
+  queue_up last "$K" 4 --slot s -- touch "$T/ran"
+  wait_until listening 5 # also the holder, after a second
+  redis set "$slot" "$record" >/dev/null # it ends, and nobody is told
+  signal KILL dead
+  before=$(now_ms)
+  let_go holder
+  finish alive
+  assert_output ran
+  assert_less $(($(now_ms) - before)) 6000 # its heartbeat takes 12 s
+  [[ ! -e $T/ran ]]
+  finish second
+  finish last
+  finish dead
+}
+
 @test "spares are told of the end, and none of them looks twice" {
   local i
   own_server

@@ -683,6 +683,32 @@ TEST_CASE("a waiter that leaves a finished slot tells one behind those who were 
   CHECK(lock.posts == Posts{{"w1", "next"}, {"w" + std::to_string(told_at_once), "done"}});
 }
 
+TEST_CASE("a witness that leaves a finished slot is followed by another") {
+  Lock lock;
+  Claim mine = claim("c");
+  mine.slot = Slot{"day", 0};
+  (void)lock.granted(claim("a"));
+  (void)lock.queued(claim("b"));
+  (void)lock.queued(mine);
+  for (const char* each : {"d", "e"}) (void)lock.queued(claim(each));
+  mine.token = named("f");
+  (void)lock.queued(mine);
+  SlotState done{SlotState::Kind::done, {1, 0}, "z"};
+  done.outcome = {RunOutcome::Kind::exited};
+  lock.state.slots.push_back({"day", done, lock.state.queue.front().believed});
+  lock.leave("a");
+  CHECK(lock.posts == Posts{{"c", "next"}, {"f", "next"}, {"b", "wake"}});
+  CHECK(std::holds_alternative<SlotDone>(lock.enter(mine)));
+  CHECK(lock.posts == Posts{{"c", "next"}, {"e", "next"}});
+  mine.token = named("c");
+  CHECK(std::holds_alternative<SlotDone>(lock.enter(mine)));
+  CHECK(lock.posts == Posts{{"d", "next"}, {"e", "next"}});
+  (void)lock.granted(claim("b"));  // it has come: no witness is needed
+  mine.token = named("g");
+  CHECK(std::holds_alternative<SlotDone>(lock.enter(mine)));
+  CHECK(lock.posts.empty());
+}
+
 TEST_CASE("a report of a lock that is reserved") {
   Lock lock;
   (void)lock.granted(claim("a"));

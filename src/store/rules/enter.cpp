@@ -94,10 +94,9 @@ std::optional<Entered> Entering::already_held() {
 /// Nothing is left to do: a waiter leaves, and the turn passes on.
 std::optional<Entered> Entering::slot_done() {
   if (!slot_.is_done()) return std::nullopt;
-  const bool waited = mine() != nullptr;
-  const bool was_first = is_first_mine();
+  const auto rank = turns_.rank(claim_.token, claim_.mode);
   const bool reserved = is_reserved_for_me();
-  if (waited) {
+  if (rank) {
     turns_.drop(claim_.token, claim_.mode);
     turns_.tear_up_letters(claim_.token);
   }
@@ -105,10 +104,11 @@ std::optional<Entered> Entering::slot_done() {
     turns_.hand_off(confirm_within);
   } else if (state_.is_free()) {
     turns_.roll_call(confirm_within, claim_.token);
-  } else if (was_first) {
-    turns_.tell_first(confirm_within);
+  } else if (rank) {
+    if (*rank == 0) turns_.tell_first(confirm_within);
+    turns_.replace_witness(*rank);
   }
-  if (waited && state_.queue.size() >= told_at_once) {
+  if (rank && state_.queue.size() >= told_at_once) {
     turns_.post(state_.queue[told_at_once - 1].token, "done");
   }
   return answer_of(slot_, Millis{std::max<TimeMs>(0, turns_.now() - slot_.ended_ms)});
@@ -227,7 +227,7 @@ Entered Entering::stand() {
                   request_.ticket.value_or(std::max<std::uint64_t>(behind, turns_.now_us())), 0});
   }
   mine()->believed = turns_.now() + request_.pace.patience.count();
-  const auto rank = static_cast<std::size_t>(mine() - state_.queue.data());
+  const std::size_t rank = *turns_.rank(claim_.token, claim_.mode);
   // There is room for the first waiter, which did not come.
   const bool not_come = rank > 0 && turns_.may_first_join();
   if (not_come && !dead_.empty()) {

@@ -21,9 +21,7 @@ class Leaving {
     const Mode reader{Mode::Kind::shared};
     const bool waits = turns_.waiter(token, mode) != nullptr;
     if (!of_claim && !waits && turns_.waiter(token, reader) != nullptr) mode = reader;
-    if (const Wait* wait = turns_.waiter(token, mode)) {
-      rank_ = static_cast<std::size_t>(wait - state_.queue.data());
-    }
+    rank_ = turns_.rank(token, mode);
     turns_.drop(token, mode);
     was_reserved_ = turns_.is_reserved_for(token, mode);
     // A token is enough, but an exclusive lock cannot be withdrawn by a claim in another mode.
@@ -126,12 +124,7 @@ void Leaving::leave_queue() {
   }
   if (!rank_) return;
   if (*rank_ < 2) turns_.tell_first(confirm_within);
-  // A witness leaves, and the first waiter has not come yet.
-  const bool was_witness = *rank_ == 1 || *rank_ == state_.queue.size();
-  if (state_.queue.size() > 1 && was_witness &&
-      state_.queue.front().believed <= turns_.now() + confirm_within.count() + 1) {
-    turns_.tell_witnesses();
-  }
+  turns_.replace_witness(*rank_);
 }
 
 }  // namespace

@@ -55,6 +55,12 @@ Wait* Turns::waiter(const Token& token, const Mode& mode) {
   return found == state_.queue.end() ? nullptr : &*found;
 }
 
+std::optional<std::size_t> Turns::rank(const Token& token, const Mode& mode) {
+  const Wait* wait = waiter(token, mode);
+  if (wait == nullptr) return std::nullopt;
+  return static_cast<std::size_t>(wait - state_.queue.data());
+}
+
 Wait& Turns::stand(Wait wait) {
   const auto at = std::upper_bound(
       state_.queue.begin(), state_.queue.end(), wait,
@@ -133,6 +139,15 @@ void Turns::tell_witnesses() {
   if (queue.size() < 2) return;
   post(queue[1].token, "next");
   if (queue.size() > 2) post(queue.back().token, "next");
+}
+
+void Turns::replace_witness(std::size_t rank) {
+  const auto& queue = state_.queue;
+  const bool was_witness = rank == 1 || rank == queue.size();
+  if (queue.size() > 1 && was_witness &&
+      queue.front().believed <= now_ + confirm_within.count() + 1) {
+    tell_witnesses();
+  }
 }
 
 void Turns::tell_lookers(std::size_t from) {

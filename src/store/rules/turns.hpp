@@ -23,6 +23,8 @@ class Turns {
   /// Drops and returns the waiters that gave no sign of life.
   std::vector<Wait> purge();
   [[nodiscard]] Wait* waiter(const Token& token, const Mode& mode);
+  /// How many wait before it.
+  [[nodiscard]] std::optional<std::size_t> rank(const Token& token, const Mode& mode);
   /// Inserts the waiter at its ticket's position.
   Wait& stand(Wait wait);
   /// Also drops the letters to it, unless a grant continues with them.
@@ -46,6 +48,9 @@ class Turns {
   /// it is dead: the second waiter, and the last, the likeliest to live if those at the head died
   /// together.
   void tell_witnesses();
+  /// A waiter has left from `rank`: if it was a witness, and the first one has not come yet, others
+  /// take its place.
+  void replace_witness(std::size_t rank);
   /// Corrects, from that rank on, the waiters that look at the end of a lease.
   void tell_lookers(std::size_t from);
   /// The first waiter did not come, and dead waiters are seldom alone (a crashed host): gives it a

@@ -62,8 +62,9 @@ local function slot_done()
     handoff(confirm_within)
   elseif not owner then
     roll_call(confirm_within, id)  -- a reservation, ours or another's, was not confirmed
-  elseif rank == 0 then
-    tell_first(confirm_within)
+  elseif rank then
+    if rank == 0 then tell_first(confirm_within) end
+    replace_witness(rank, confirm_within)
   end
   if rank then
     local behind = redis.call('ZRANGE', queue, TOLD_AT_ONCE - 1, TOLD_AT_ONCE - 1)[1]

@@ -67,13 +67,7 @@ local function leave_queue()
     roll_call(confirm_within, id)  -- others were here first: see enter
   elseif rank then
     if rank < 2 then tell_first(confirm_within) end
-    -- A witness leaves (see tell_witnesses), and the first waiter has not come yet.
-    local heads = redis.call('ZRANGE', queue, 0, 1)
-    local was_witness = rank == 1 or rank == redis.call('ZCARD', queue)
-    if heads[2] and was_witness and
-       tonumber(redis.call('ZSCORE', alive, heads[1]) or 0) <= now + confirm_within + 1 then
-      tell_witnesses(heads[2])
-    end
+    replace_witness(rank, confirm_within)
   end
 end
 

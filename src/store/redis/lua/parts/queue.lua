@@ -35,6 +35,16 @@ local function tell_witnesses(second)
   if last ~= second then post(token_of(last), 'next') end
 end
 
+-- A waiter has left from `rank`: if it was a witness, and the first one has not come yet, others take its place.
+local function replace_witness(rank, confirm_within)
+  local heads = redis.call('ZRANGE', queue, 0, 1)
+  local was_witness = rank == 1 or rank == redis.call('ZCARD', queue)
+  if heads[2] and was_witness and
+     tonumber(redis.call('ZSCORE', alive, heads[1]) or 0) <= now + confirm_within + 1 then
+    tell_witnesses(heads[2])
+  end
+end
+
 -- Corrects the waiters that look at the end of a lease (see enter). Those before rank `from` learn of it
 -- otherwise.
 local function tell_lookers(from)
