@@ -15,28 +15,13 @@ from chain import CROWDS, FLOCK, chain, handoffs, redis_waiting, shown
 from etcd import etcd_bars
 from measure import children, dirty_kb, in_turns, pss_kb, ratios, ratios_to_flock, runs_of, tree
 from postgres import postgres_bars
+from smallest import smallest, smallest_waiting
 from tls import tls_bars
 from wire import Wire
 from world import DIR, ENV, HERE, RLOCK, SOCKET, STAMP, TCP, UNIX, redis, row, start, until
 
 
 # ---- uncontended: One run of a free lock: commands, wall time, instructions. And of one that is held, or of none.
-
-SMALLEST = f"{DIR}/smallest_client"
-
-
-def smallest(way, *command):
-    """A program that takes the same steps and does nothing else, linked as rlock is."""
-    if not os.path.exists(SMALLEST):
-        subprocess.run(["gcc", "-O2", "-static", "-o", SMALLEST, f"{HERE}/smallest_client.c"], check=True)
-        said = subprocess.run([SMALLEST, SOCKET, "load", "-"], capture_output=True, text=True, check=True).stdout
-        ENV["ENTER_SHA1"], ENV["LEAVE_SHA1"] = said.split()
-    return [SMALLEST, SOCKET, way, *command]
-
-
-def smallest_waiting(waiters):
-    return lambda: int(redis("llen", "floor:queue")) == waiters
-
 
 def turned_away():
     holders = [start("flock", f"{DIR}/file", "sleep", "1000"), start(RLOCK, "-k", "k", "--", "sleep", "1000")]

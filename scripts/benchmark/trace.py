@@ -1,4 +1,5 @@
-"""Where the time of a hand-off goes, by the kernel's own clock. Called by scripts/bench handoff --trace.
+"""Where the time of a run or of a hand-off goes, by the kernel's own clock. Called by scripts/bench uncontended --trace
+and handoff --trace.
 
 The kernel's tracing (tracefs, for root) notes who runs, forks, loads a program, ends, sends and is woken. A hand-off
 is what lies between the end of one stamped job and the start of the next; each of its steps has a time since that
@@ -12,6 +13,8 @@ import statistics
 import sys
 
 from chain import chain, flock_waiting, redis_waiting, shown
+from measure import in_turns
+from smallest import smallest
 from world import DIR, RLOCK, STAMP
 
 TRACING = "/sys/kernel/tracing"
@@ -58,7 +61,7 @@ class Tracing:
             os.makedirs(INSTANCE, exist_ok=True)
             put("trace_clock", "mono")
         except OSError as error:
-            sys.exit(f"bench: handoff --trace needs root, and the kernel's tracing at {TRACING}: {error}")
+            sys.exit(f"bench: --trace needs root, and the kernel's tracing at {TRACING}: {error}")
         put("buffer_size_kb", KB_PER_CPU)
         for name, choice in EVENTS.items():
             if choice:
@@ -97,11 +100,16 @@ class Trace:
         self.jobs = [event for event in events
                      if event.name == "sched_process_exec" and f"filename={STAMP} " in event.rest]
 
-    def above(self, job):
-        """Its guardian, and its rlock; whatever else is between the two is passed over."""
+    def line_of(self, job):
+        """It and those above it, as far as their forks are in the trace."""
         line = [job]
         while line[-1] in self.parent:
             line.append(self.parent[line[-1]])
+        return line
+
+    def above(self, job):
+        """Its guardian, and its rlock; whatever else is between the two is passed over."""
+        line = self.line_of(job)
         return (line[1], line[-1]) if len(line) > 2 else (None, None)
 
     def does(self, pid, name, after, number=None):
@@ -145,6 +153,28 @@ class Trace:
         times["the job runs"] = start_us - end.us
         return times
 
+    def run(self, job):
+        """The times of the steps of a run since it was started, and the name of its program; or None."""
+        guardian, program = self.line_of(job.pid)[1:3]
+        seen = {"it is started": self.fork_of(program)}
+
+        def step(name, find, since):
+            seen[name] = find(seen[since].us) if seen.get(since) else None
+        step("it is loaded", lambda us: self.does(program, "sched_process_exec", us), "it is started")
+        step("it asks for the lock", lambda us: self.does(program, "sys_enter", us, SENDTO), "it is loaded")
+        step("the server answers", lambda us: self.is_woken(program, us), "it asks for the lock")
+        seen["it has forked a guardian"] = self.fork_of(guardian)
+        seen["which has forked the job"] = self.fork_of(job.pid)
+        seen["which is loaded"] = job
+        seen["the job has ended"] = self.does(job.pid, "sched_process_exit", job.us)
+        step("it sends the release", lambda us: self.does(program, "sys_enter", us, SENDTO), "the job has ended")
+        step("the server has released", lambda us: self.is_woken(program, us), "it sends the release")
+        step("it has ended", lambda us: self.does(program, "sched_process_exit", us), "the server has released")
+        if None in seen.values():
+            return None
+        begin, filename = seen["it is started"].us, seen["it is loaded"].rest
+        return filename, {name: each.us - begin for name, each in seen.items()}
+
     def handoffs(self, runs):
         """runs: as runs_of() has them, in the order of self.jobs."""
         pairs = zip(self.jobs, self.jobs[1:], runs[1:])
@@ -165,10 +195,40 @@ def picture(handoffs, width=36):
         last = us
 
 
+def the_server():
+    with open(f"{DIR}/pid") as file:
+        return int(file.read())
+
+
+def traced_runs(rounds=200):
+    """rlock and the smallest client in turns: how long each step of theirs took."""
+    job = [STAMP, f"{DIR}/stamps", "0"]
+    commands = {"rlock": [RLOCK, "-k", "k", "--", *job], "the smallest client": smallest("once", *job)}
+    in_turns(*commands.values(), rounds=10)
+    with Tracing() as tracing:
+        in_turns(*commands.values(), rounds=rounds)
+    trace = Trace(tracing.events, the_server())
+    took = {name: {} for name in commands}
+    for seen in filter(None, map(trace.run, trace.jobs)):
+        filename, at = seen
+        name = next(each for each, command in commands.items() if f"filename={command[0]} " in filename)
+        steps = list(at.items())
+        for (_, before), (step, after) in zip(steps, steps[1:]):
+            took[name].setdefault(step, []).append(after - before)
+    seen_whole = [len(next(iter(each.values()), [])) for each in took.values()]
+    if 0 in seen_whole:
+        sys.exit(f"bench: not one of {rounds} runs has all its steps in the trace")
+    print(f"uncontended run: us that each step took; {' and '.join(map(str, seen_whole))} of {rounds} seen whole")
+    medians = [{step: statistics.median(each) for step, each in steps.items()} for steps in took.values()]
+    print(f"  {'rlock':>6} {'smallest client':>16}")
+    for step in medians[0]:
+        print(f"  {medians[0][step]:6.0f} {medians[1][step]:16.0f}  {step}")
+    print(f"  {sum(medians[0].values()):6.0f} {sum(medians[1].values()):16.0f}  in all")
+
+
 def traced(waiters, repeats):
     rlock, flock = [RLOCK, "-q", "-k", "k", "-w", "forever", "--"], ["flock", f"{DIR}/file"]
-    with open(f"{DIR}/pid") as file:
-        server = int(file.read())
+    server = the_server()
     gaps, flocks, handoffs, gaps_traced = [], [], [], []
     for _ in range(repeats):
         flocks += chain(flock, waiters, flock_waiting(waiters)).gaps()
@@ -187,8 +247,10 @@ def traced(waiters, repeats):
 
 
 def main():
+    if sys.argv[1] == "uncontended":
+        return traced_runs()
     crowds = {1: (2, 20), 10: (10, 4), 100: (100, 1), 500: (500, 1)}
-    wanted = [int(word) for word in sys.argv[1:] if word.isdigit()] or list(crowds)
+    wanted = [int(word) for word in sys.argv[2:] if word.isdigit()] or list(crowds)
     for each in wanted:
         traced(*crowds.get(each, (each, 1)))
 

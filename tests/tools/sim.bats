@@ -80,6 +80,10 @@ simulate() {
   run -0 simulate --seed 439470684 --seeds 1 --shape slot
 }
 
+@test "a question that is asked again has the number of its run, although an earlier run has ended the slot" {
+  run -0 simulate --seed 430213872 --seeds 1 --shape slot
+}
+
 @test "a waiter that gave back a grant, and has the lock reserved, begins a run of its own" {
   run -0 simulate --seed 428 --seeds 1 --shape quorum-slot-unheard
 }

@@ -663,6 +663,26 @@ TEST_CASE("a slot is done once, and who waits is told") {
   CHECK(lock.state.slots[0].state.outcome.number == 0);
 }
 
+TEST_CASE(
+    "a repeated question has the number of its run, although an earlier run has ended the slot") {
+  for (const Mode& mode : {alone, two}) {
+    Lock lock;
+    Claim early = claim("a", mode);
+    early.slot = Slot{"day", 0};
+    Claim late = early;
+    late.token = named("b");
+    CHECK(lock.granted(early).number == RunNumber{1, 0});
+    lock.pass(60'000);
+    CHECK(lock.granted(late).number == RunNumber{2, 0});
+    Parting done = ended(0);
+    done.slot = Parting::OfSlot{*early.slot, 1, 0, Parting::SlotEnd::done};
+    lock.leave("a", done);
+    const Grant again = lock.granted(late);
+    CHECK(again.again);
+    CHECK(again.number == RunNumber{2, 0});
+  }
+}
+
 TEST_CASE("a waiter that leaves a finished slot tells one behind those who were told") {
   Lock lock;
   Claim mine = claim("w0");

@@ -19,6 +19,11 @@ void Turns::begin_run(const Claim& claim, const Grant& grant) {
   state_.runs_end = now_ + (claim.history + claim.ttl.length()).count();
 }
 
+std::vector<RememberedRun>::iterator Turns::run_of(const Token& token) {
+  return std::find_if(state_.runs.begin(), state_.runs.end(),
+                      [&](const RememberedRun& each) { return each.token == token; });
+}
+
 Fence Turns::end_run(const Token& token, const std::optional<RunEnd>& end, const Parting& parting,
                      std::optional<Fence> granted) {
   const Millis history =
@@ -26,8 +31,7 @@ Fence Turns::end_run(const Token& token, const std::optional<RunEnd>& end, const
   // 0: unknown.
   const Fence last = state_.last_token == token ? state_.last_fence : 0;
   const Fence known = parting.fence.value_or(last);
-  const auto run = std::find_if(state_.runs.begin(), state_.runs.end(),
-                                [&](const RememberedRun& each) { return each.token == token; });
+  const auto run = run_of(token);
   if (run != state_.runs.end()) {
     const Fence fence = known > 0 ? known : run->fence;
     if (run->end) return fence;

@@ -74,6 +74,8 @@ class Turns {
   // ---- the memory
   // --------------------------------------------------------------------------------
   void begin_run(const Claim& claim, const Grant& grant);
+  /// The recorded run of the token, or the end of the runs.
+  [[nodiscard]] std::vector<RememberedRun>::iterator run_of(const Token& token);
   /// Records the outcome of the token's run; without an `end` there was no run. `granted`, if the
   /// parting has a history: the fence of one of several that still has the lock. (Its line may be
   /// gone because more runs have begun than are recorded; a long run must not be forgotten.)

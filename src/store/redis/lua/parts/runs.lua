@@ -11,6 +11,21 @@ local function add_run(line)
   return true
 end
 
+-- The line of the token's run, and how many are newer.
+local function line_of(token)
+  for rank = 0, REMEMBERED_RUNS - 1 do
+    local line = redis.pcall('LINDEX', runs, rank)
+    if type(line) ~= 'string' then return end
+    if line:match('^%d+\t([^\t]*)\t') == token then return line, rank end
+  end
+end
+
+-- The number of the token's run for its slot, or nil.
+local function run_number(token)
+  local line = line_of(token)
+  return line and tonumber(line:match('^%d+\t[^\t]*\t%d+\t[^\t]*\t[^\t]*\t(%d+)'))
+end
+
 -- `claim`: the claim's part of the line (see enter).
 local function begin_run(token, number, claim, history, ttl, attempt)
   if history == 0 then return end
@@ -28,22 +43,19 @@ local function end_run(token, told, known)
   local number = known.fence or token == last_token and digits(last_fence)  -- a quorum may have raised it
                                                                             -- since
   local history = known.history or 0
-  for rank = 0, REMEMBERED_RUNS - 1 do
-    local line = redis.pcall('LINDEX', runs, rank)
-    if type(line) ~= 'string' then break end
-    local remembered_as, whose = line:match('^(%d+)\t([^\t]*)\t')
-    if whose == token then
-      local begun, its, reason = line:match('^%d+\t[^\t]*(\t%d+\t[^\t]*\t[^\t]*\t)([^\t]*)(\t?[^\t]*)$')
-      if begun and not told then
-        redis.pcall('LREM', runs, 1, line)
-      elseif begun then
-        redis.pcall('LSET', runs, rank,
-          table.concat({number or remembered_as, '\t', token, begun, its ~= '' and known.attempt or its, '\t',
-            digits(now), '\t', told, reason}))
-      end
-      if begun and history > 0 then redis.call('PEXPIRE', runs, history) end
-      return number or remembered_as
+  local line, rank = line_of(token)
+  if line then
+    local remembered_as = line:match('^%d+')
+    local begun, its, reason = line:match('^%d+\t[^\t]*(\t%d+\t[^\t]*\t[^\t]*\t)([^\t]*)(\t?[^\t]*)$')
+    if begun and not told then
+      redis.pcall('LREM', runs, 1, line)
+    elseif begun then
+      redis.pcall('LSET', runs, rank,
+        table.concat({number or remembered_as, '\t', token, begun, its ~= '' and known.attempt or its, '\t',
+          digits(now), '\t', told, reason}))
     end
+    if begun and history > 0 then redis.call('PEXPIRE', runs, history) end
+    return number or remembered_as
   end
   if known.granted and told and history > 0 then
     local began = digits(math.floor(known.granted / 1000))
