@@ -303,7 +303,7 @@ constexpr Plant plants[] = {
     {"no-witness-after-a-witness", "tell_witnesses(heads[2])\n  end\nend", "end\nend"},
     {"no-witness-after-a-done-one", "replace_witness(rank, confirm_within)\n  end\n  if rank then",
      "end\n  if rank then"},
-    {"number-of-another-run", "if again and slot then", "if false then"},
+    {"number-of-another-run", "if again and slot and rest ~= token then", "if false then"},
     {"handoff-to-nobody", "if first and post(token_of(first), 'wake') then", "if false then"},
     {"patience-a-ms-longer", "redis.call('ZADD', alive, now + patience, id)",
      "redis.call('ZADD', alive, now + patience + 1, id)"},

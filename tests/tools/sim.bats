@@ -84,6 +84,10 @@ simulate() {
   run -0 simulate --seed 430213872 --seeds 1 --shape slot
 }
 
+@test "a failure that a server has heard of from a later claim uses up one retry" {
+  run -0 simulate --seed 430140766 --seeds 1 --shape quorum-slot-unheard
+}
+
 @test "a waiter that gave back a grant, and has the lock reserved, begins a run of its own" {
   run -0 simulate --seed 428 --seeds 1 --shape quorum-slot-unheard
 }

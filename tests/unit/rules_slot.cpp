@@ -139,6 +139,19 @@ TEST_CASE("an end that is heard again after a later claim was taken back uses up
   CHECK(after_run(in_vain, end(End::failed, 1, 0)) == failed);
 }
 
+TEST_CASE("a failure that came with a later claim, which was taken back, counts once") {
+  // One server of a quorum missed the run and its end, and heard of both from the next one's claim.
+  const auto told = without_run(with_run({}, "b", {2, 1}), "b");
+  CHECK(told == open(1, 1));
+  CHECK(after_run(told, end(End::failed, 1, 0)) == open(1, 1, "a"));
+  // The failure before it is another run's.
+  const auto third = without_run(with_run({}, "b", {3, 1}), "b");
+  CHECK(after_run(third, end(End::failed, 2, 0)) == open(2, 1, "a"));
+  // It did not hear of a failure, but of the run.
+  const auto granted = without_run(with_run(running(1, 0, "a"), "b", {2, 0}), "b");
+  CHECK(after_run(granted, end(End::failed, 1, 0)) == open(1, 1, "a"));
+}
+
 TEST_CASE(
     "a run that goes on as the end of a lost one is heard can still end, or turn out to be none") {
   const auto both = after_run(running(1, 0, "b"), end(End::failed, 2, 0), 8);

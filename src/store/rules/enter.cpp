@@ -82,15 +82,17 @@ Entered Entering::answer() {
   return stand();
 }
 
-/// The answer to the earlier grant was lost. Its run has the number that it had then: an earlier
-/// run of the slot may have told its end since.
+/// The answer to the earlier grant was lost. Its run has the number that it had then: another run
+/// of the slot may have begun or told its end since.
 std::optional<Entered> Entering::already_held() {
   Hold* hold = turns_.hold_of(claim_.token);
   if (hold == nullptr) return std::nullopt;
   if (!state_.is_several() && claim_.mode.kind != Mode::Kind::exclusive) return std::nullopt;
   hold->ends = turns_.now() + claim_.ttl.length().count();
   const auto run = turns_.run_of(claim_.token);
-  if (run != state_.runs.end() && run->attempt > 0) slot_.runs.attempt = run->attempt;
+  if (!slot_.runs_for(claim_.token.text()) && run != state_.runs.end() && run->attempt > 0) {
+    slot_.runs.attempt = run->attempt;
+  }
   return granted(*hold, true);
 }
 

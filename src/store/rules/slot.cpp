@@ -92,6 +92,10 @@ SlotState after_run(const SlotState& slot, const EndOfRun& ended, Fence running)
     return {Kind::open, {slot.runs.attempt - 1, slot.runs.failures}, ended.token};
   }
   RunNumber runs{ended.number.attempt, std::max(slot.runs.failures, ended.number.failures)};
+  // All that is known of it came with a later claim that was withdrawn: its failure may be counted.
+  const bool known_by_later = slot.kind == Kind::open && slot.token.empty() &&
+                              slot.runs.attempt == ended.number.attempt && slot.runs.failures > 0;
+  if (known_by_later) runs.failures = std::max(slot.runs.failures - 1, ended.number.failures);
   if (ended.end == End::open || (failed && runs.failures < ended.retries)) {
     if (failed) ++runs.failures;
     return {Kind::open, runs, ended.token};

@@ -31,8 +31,8 @@ local state, attempt, failures, rest = slot_state()
 local first = first_waiter()
 
 local function granted(number, permit, again)
-  -- The number of the grant: an earlier run of the slot may have told its end since.
-  if again and slot then attempt = run_number(token) or attempt end
+  -- The number of the grant: another run of the slot may have begun or told its end since.
+  if again and slot and rest ~= token then attempt = run_number(token) or attempt end
   return answer({'granted'}, 'fence', digits(number), 'attempt', slot and attempt, 'failures', slot and failures,
     'permit', permit, 'again', again)
 end

@@ -80,6 +80,8 @@ local function after_run(token, run, history, numbered)
     set_slot('open', number - 1, failures, token, history)
     return
   end
+  -- All that is known of it came with a later claim that was withdrawn: its failure may be counted.
+  if state == 'open' and rest == '' and number == attempt and failures > 0 then failures = failures - 1 end
   failures = math.max(failures, failed_before)
   if run.slot_end == 'open' or failed and failures < retries then
     set_slot('open', attempt, failures + (failed and 1 or 0), token, history)
