@@ -61,6 +61,7 @@ struct ServerChoice {
     const auto until = base::Deadline::after(base::now(), store::slowest_list);
     auto listing = admin.list(pattern, which, longest_answer, {until, interrupt});
     if (!listing && until.passed(base::now())) return store::too_slow_a_list();
+    if (listing) listing->missing = listing->gap();
     return listing;
   }
   /// "cannot reach redis://h: why"

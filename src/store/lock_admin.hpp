@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/text.hpp"
 #include "store/lock_store.hpp"
 
 namespace store {
@@ -35,25 +34,12 @@ struct LockReport {
 };
 
 /// Approximate size in our memory.
-inline std::size_t size_of(const LockReport& report) {
-  std::size_t size = sizeof report;
-  for (const auto& each : report.holders) size += sizeof each + each.holder.token.size();
-  for (const auto& each : report.waiters) size += sizeof each + each.token.text().size();
-  for (const auto& each : report.runs) size += sizeof each + each.token.text().size();
-  return size;
-}
+std::size_t size_of(const LockReport& report);
 /// The limit of a list's memory: four hundred thousand locks with a run each, twenty thousand with
 /// fifty.
 inline constexpr std::size_t longest_list = std::size_t{256} << 20;
 inline Fault too_long_a_list() {
   return {Fault::Kind::unusable, "a list of locks of more than 256 MiB; a PATTERN asks for fewer"};
-}
-
-/// So many locks of which a server has nonsense are missing from a list; more are an error.
-inline constexpr int most_nonsense = 100;
-/// The fault of a list that lacks one of them.
-inline Fault missing_lock(const LockName& name, const Fault& fault) {
-  return {fault.kind, "the lock '" + base::printable(name.text()) + "': " + fault.why};
 }
 /// The limit of a list's time, as long as each answer comes in its own.
 inline constexpr Millis slowest_list{300'000};
@@ -80,11 +66,29 @@ inline bool is_listed(const LockReport& report, Listed which) {
   return is_in_use || is_remembered;
 }
 
+/// A lock that a list lacks: the server has nonsense of it, or it is another user's.
+struct UnreadLock {
+  LockName name;
+  Fault fault;
+};
+
 /// The locks that match a pattern.
 struct Listing {
   std::vector<LockReport> locks;
   std::optional<Fault> missing{};  // why locks that live elsewhere are missing
-  std::string doubt{};             // unless empty: which locks may be missing, and why
+  std::vector<UnreadLock> unread{};
+  std::string doubt{};   // unless empty: which locks may be missing, and why
+  std::size_t size = 0;  // of the locks that were added, approximately
+
+  /// So many locks of which a server has nonsense may be missing; more are an error.
+  static constexpr std::size_t most_unread = 100;
+
+  /// If such a list contains the lock. Returns why the list ends here, or nothing.
+  std::optional<Fault> add(LockReport report, Listed which);
+  /// That lock could not be read. Returns why the list ends here, or nothing.
+  std::optional<Fault> add_unread(LockName name, Fault fault);
+  /// Why it is not the whole list, or nothing.
+  [[nodiscard]] std::optional<Fault> gap() const;
 };
 
 struct Removed {};

@@ -108,6 +108,22 @@ requests() { redis info stats | sed -n 's/^total_reads_processed:\([0-9]*\).*/\1
   assert_less 16 "$(($(requests) - before))" # 20; in portions they would be 12
 }
 
+@test "a lock costs the server no call for each waiter, living or dead" {
+  own_server
+  # shellcheck disable=SC2016 # it is Lua
+  redis eval 'for waiter = 1, 1000 do
+      local token = "user@host:" .. waiter .. "/job#" .. string.format("%040d", waiter)
+      redis.call("zadd", "{crowd}:rlock:queue", waiter, token)
+      redis.call("zadd", "{crowd}:rlock:alive", waiter % 2 == 0 and 9e15 or 1000, token)
+    end' 0
+  redis config resetstat
+  run rlock list --json
+  assert_success
+  assert_equal "$(jq '[.locks[].waiters | length] | add' <<<"$output")" 500
+  run redis info commandstats
+  assert_less "$(awk -F'[=,]' '/^cmdstat/ { sum += $2 } END { print sum }' <<<"$output")" 100
+}
+
 @test "a list of a server that knows none of the scripts is whole" {
   own_server
   hold template -k template
@@ -155,6 +171,19 @@ requests() { redis info stats | sed -n 's/^total_reads_processed:\([0-9]*\).*/\1
   assert_output ''
   let_go good
   let_go another
+}
+
+@test "a lock that the user may not read is named as missing, and hides no other" {
+  own_server
+  redis acl setuser some on nopass +@all '~app*' '~{app*' >/dev/null
+  hold mine -k app
+  hold zebra -k zebra
+  hold yours -k yours
+  attempt list --json -S "unix://some:@$SERVER/redis.sock"
+  assert_equal "$status" 77
+  assert_equal "$(jq -r '.locks[].key' <<<"$output")" app
+  assert_one_stderr_line "this is not all: the lock 'zebra': the server says: NOPERM " '; and 1 more'
+  for each in mine zebra yours; do let_go "$each"; done
 }
 
 @test "a waiter with an impossible number of permits is shown" {

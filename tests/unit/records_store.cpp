@@ -578,9 +578,9 @@ TEST_CASE("a record that cannot be read hides none of the others, and the list s
   const auto listing = fleet.admin->list("*", Listed::in_use, Millis{100}, soon());
   REQUIRE(listing);
   CHECK(listing->locks.size() == 1);
-  REQUIRE(listing->missing);
-  CHECK(listing->missing->why.find("a-broken-one") != std::string::npos);
-  CHECK_FALSE(fleet.admin->list("k*", Listed::in_use, Millis{100}, soon())->missing);
+  REQUIRE(listing->gap());
+  CHECK(listing->gap()->why.find("a-broken-one") != std::string::npos);
+  CHECK_FALSE(fleet.admin->list("k*", Listed::in_use, Millis{100}, soon())->gap());
 }
 
 /// Its list never ends.

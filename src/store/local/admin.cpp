@@ -46,14 +46,14 @@ class LocalAdmin final : public LockAdmin {
       auto report = inspect(name, limit.at_most(Deadline::after(base::now(), each_answer)));
       if (!report) {
         // Another user's, perhaps: no reason to hide the others.
-        listing.missing = missing_lock(name, report.error());
+        listing.unread.push_back({name, report.error()});
         continue;
       }
       if (which == Listed::in_use && report->runs.size() > 1)
         report->runs.erase(report->runs.begin() + 1, report->runs.end());
-      if (is_listed(*report, which)) listing.locks.push_back(*std::move(report));
+      if (const auto end = listing.add(*std::move(report), which)) return *end;
     }
-    if (listing.missing && listing.locks.empty()) return *std::move(listing.missing);
+    if (const auto gap = listing.gap(); gap && listing.locks.empty()) return *gap;
     return listing;
   }
 

@@ -22,7 +22,7 @@ class RecordAdmin final : public LockAdmin {
                        const CallLimit& limit) override {
     const auto one = [&] { return limit.at_most(Deadline::after(base::now(), each_answer)); };
     Listing listing;
-    std::size_t size = 0;
+    std::size_t names = 0;
     for (std::string after;;) {
       auto page = records_->page(after, one());
       if (!page) return std::move(page).error();
@@ -30,22 +30,16 @@ class RecordAdmin final : public LockAdmin {
       for (const Named& each : *page) {
         // A server that sends pages without end.
         if (each.name <= after) return Fault{Fault::Kind::unusable, "a list of locks out of order"};
-        size += sizeof each + each.name.size();
-        if (size > longest_list) return too_long_a_list();
+        names += sizeof each + each.name.size();
+        if (names > longest_list) return too_long_a_list();
         after = each.name;
         const auto name = LockName::from(each.name);
         if (!name || ::fnmatch(pattern.c_str(), each.name.c_str(), 0) != 0) continue;
         auto found = report_of(*name, seen_in(each.snapshot, {}),
                                which == Listed::in_use ? 1 : rules::remembered_runs);
-        if (!found) {
-          // One unreadable record must not hide the others.
-          listing.missing = missing_lock(*name, found.error());
-          continue;
-        }
-        if (!is_listed(*found, which)) continue;
-        size += size_of(*found);
-        if (size > longest_list) return too_long_a_list();
-        listing.locks.push_back(*std::move(found));
+        const auto end = found ? listing.add(*std::move(found), which)
+                               : listing.add_unread(*name, std::move(found).error());
+        if (end) return *end;
       }
     }
   }

@@ -19,10 +19,11 @@ namespace {
 constexpr const char* scan_step = "1000";
 // The time in which all keys must be named: a million on a server nearby take a second.
 constexpr Millis slowest_scan{30'000};
-// Locks that are asked about at once: a ms of the server's time, in which nobody else is answered,
-// and a sixteenth of the round trips. It is asked about one, and then about twice as many each time
-// until the answers take more memory than this: it answers nobody while it works on a portion.
-constexpr std::size_t largest_portion = 16;
+// Locks that are asked about at once: half a ms of the server's time, in which nobody else is
+// answered, and an eighth of the round trips. It is asked about one, and then about twice as many
+// each time until the answers take more memory than this: it answers nobody while it works on a
+// portion.
+constexpr std::size_t largest_portion = 8;
 constexpr std::size_t small_answers = std::size_t{64} << 10;
 // A scan begins again where its connection was lost.
 constexpr int most_beginnings = 3;
@@ -138,8 +139,8 @@ Result<std::vector<std::optional<Reply>>> inspect_each(Client& client,
   });
   if (answers) return answers;
   Fault fault = std::move(answers).error();
-  // An answer that nobody can use is about one of them.
-  if (fault.kind == Fault::Kind::unusable) {
+  // An answer that nobody can use is about one of them, and so may a refusal be.
+  if (fault.kind == Fault::Kind::unusable || fault.kind == Fault::Kind::denied) {
     return std::vector<std::optional<Reply>>(names.size());
   }
   say_limit(fault, asked_at, asking.one(asked_at).until);
@@ -184,17 +185,13 @@ Result<std::set<LockName>> scan(Client& client, const std::string& pattern, List
   }
 }
 
-/// Adds one server's locks to `listing`, sorted by name. One of which the server has nonsense is
-/// missing, and hides no other.
+/// Adds one server's locks to `listing`, sorted by name. One that cannot be read hides no other.
 Result<base::Done> add_locks(Client& client, const std::string& pattern, Listed which,
                              const Asking& asking, Listing& listing) {
   auto names = scan(client, pattern, which, asking);
   if (!names) return std::move(names).error();
   const std::vector<std::string> runs{
       std::to_string(which == Listed::in_use ? 1 : rules::remembered_runs)};
-  std::size_t size = 0;
-  for (const auto& each : listing.locks) size += size_of(each);
-  int nonsense_seen = 0;
   std::vector<LockName> asked;
   for (std::size_t portion = 1; !names->empty();) {
     asked.clear();
@@ -208,17 +205,10 @@ Result<base::Done> add_locks(Client& client, const std::string& pattern, Listed 
       const auto& answer = (*answers)[i];
       auto report =
           answer ? report_in(*answer, asked[i]) : inspect_one(client, asked[i], runs, asking.one());
-      if (!report) {
-        const Fault fault = std::move(report).error();
-        if (fault.kind != Fault::Kind::unusable || ++nonsense_seen > most_nonsense) return fault;
-        listing.missing = missing_lock(asked[i], fault);
-        continue;
-      }
-      taken += size_of(*report);
-      if (!is_listed(*report, which)) continue;
-      size += size_of(*report);
-      if (size > longest_list) return too_long_a_list();
-      listing.locks.push_back(*std::move(report));
+      if (report) taken += size_of(*report);
+      const auto end = report ? listing.add(*std::move(report), which)
+                              : listing.add_unread(asked[i], std::move(report).error());
+      if (end) return *end;
     }
     portion = taken > small_answers ? 1 : std::min(largest_portion, 2 * portion);
   }

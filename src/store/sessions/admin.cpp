@@ -31,24 +31,11 @@ class SessionAdmin final : public LockAdmin {
     auto& names = *found;
     std::sort(names.begin(), names.end());
     Listing listing;
-    std::size_t size = 0;
-    int nonsense_seen = 0;
     for (const LockName& name : names) {
       auto report = report_on(*session_, name, which, one());
-      if (!report) {
-        // Another user's, or nonsense: no reason to hide the others.
-        const Fault fault = std::move(report).error();
-        const bool is_nonsense = fault.kind == Fault::Kind::unusable;
-        if (is_nonsense ? ++nonsense_seen > most_nonsense : fault.kind != Fault::Kind::denied) {
-          return fault;
-        }
-        listing.missing = missing_lock(name, fault);
-        continue;
-      }
-      if (!is_listed(*report, which)) continue;
-      size += size_of(*report);
-      if (size > longest_list) return too_long_a_list();
-      listing.locks.push_back(*std::move(report));
+      const auto end = report ? listing.add(*std::move(report), which)
+                              : listing.add_unread(name, std::move(report).error());
+      if (end) return *end;
     }
     return listing;
   }

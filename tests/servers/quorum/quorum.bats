@@ -465,3 +465,28 @@ has_fence() {
   resume_redis "${NODES[2]}"
   let_go holder
 }
+
+@test "a lock of which two servers have nonsense is named as missing, and hides no other" {
+  local number
+  start_quorum 3
+  hold good -k good -t 60s
+  hold other -k other -t 60s
+  node 1 set '{other}:rlock:queue' x
+  attempt list --json
+  assert_success
+  assert_equal "$(jq -c '[.locks[] | [.key, (.holders | length)]]' <<<"$output")" '[["good",1],["other",1]]'
+  assert_one_stderr_line "this may not be all: the lock 'other': " WRONGTYPE
+  for number in 1 2; do node "$number" set '{bad}:rlock:queue' x; done
+  for number in 2 3; do node "$number" set '{worse}:rlock:alive' x; done
+  for number in 1 2; do node "$number" zadd '{worse}:rlock:queue' 1 x; done
+  attempt list --json
+  assert_equal "$status" 69
+  assert_equal "$(jq -r '.locks[].key' <<<"$output")" $'good\nother'
+  assert_stderr_line "this is not all: the lock 'bad': "
+  attempt metrics
+  assert_equal "$status" 69
+  assert_output ''
+  for number in 1 2 3; do node "$number" del '{other}:rlock:queue' '{bad}:rlock:queue' '{worse}:rlock:alive' '{worse}:rlock:queue'; done
+  let_go good
+  let_go other
+}

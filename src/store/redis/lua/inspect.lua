@@ -6,12 +6,16 @@
 --          waiters: {id, ms that it has waited or -1: unknown, ...}
 --          now: ms; runs: {line, 1 if its token has the lock, ...}}
 local holder, _, kind = occupant(true)  -- so that force-release finds what was shown
+-- Thousands may wait, or may have waited until their host died: one call for all that live, not one for each.
+local lives = {}
+if first_waiter() then
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', alive, '(' .. digits(now), '+inf')) do lives[id] = true end
+end
 local waiters = {}
-local entries = redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES')
+local entries = next(lives) and redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES') or {}
 for i = 1, #entries, 2 do
-  local deadline = redis.call('ZSCORE', alive, entries[i])
   local reserved = kind == 'reserved' and entries[i] == owner
-  if not reserved and deadline and tonumber(deadline) > now then
+  if not reserved and lives[entries[i]] then
     waiters[#waiters + 1] = entries[i]
     waiters[#waiters + 1] = age_ms(entries[i + 1]) or -1
   end
