@@ -20,10 +20,10 @@ from world import DIR, RLOCK, STAMP
 TRACING = "/sys/kernel/tracing"
 INSTANCE = f"{TRACING}/instances/rlock-bench"
 KB_PER_CPU = 64 << 10
-READ, SENDTO = 0, 44  # numbers of x86-64
+READ, SENDTO, RECVFROM = 0, 44, 45  # numbers of x86-64
 EVENTS = {"sched/sched_switch": None, "sched/sched_waking": None, "sched/sched_process_fork": None,
           "sched/sched_process_exec": None, "sched/sched_process_exit": None,
-          "raw_syscalls/sys_enter": f"id == {SENDTO}", "raw_syscalls/sys_exit": f"id == {READ} && ret > 0"}
+          "raw_syscalls/sys_enter": f"id == {SENDTO}", "raw_syscalls/sys_exit": f"(id == {READ} || id == {RECVFROM}) && ret > 0"}
 
 LINE = re.compile(r" *(?P<comm>.+)-(?P<pid>\d+) +\[\d+\] \S+ +(?P<time>\d+\.\d+): (?P<event>\w+): (?P<rest>.*)")
 NUMBER = {"sys_enter": r"NR (\d+) ", "sys_exit": r"NR (\d+) ", "sched_switch": r" next_pid=(\d+)",
@@ -162,14 +162,14 @@ class Trace:
             seen[name] = find(seen[since].us) if seen.get(since) else None
         step("it is loaded", lambda us: self.does(program, "sched_process_exec", us), "it is started")
         step("it asks for the lock", lambda us: self.does(program, "sys_enter", us, SENDTO), "it is loaded")
-        step("the server answers", lambda us: self.is_woken(program, us), "it asks for the lock")
+        step("it reads the answer", lambda us: self.does(program, "sys_exit", us), "it asks for the lock")
         seen["it has forked a guardian"] = self.fork_of(guardian)
         seen["which has forked the job"] = self.fork_of(job.pid)
         seen["which is loaded"] = job
         seen["the job has ended"] = self.does(job.pid, "sched_process_exit", job.us)
         step("it sends the release", lambda us: self.does(program, "sys_enter", us, SENDTO), "the job has ended")
-        step("the server has released", lambda us: self.is_woken(program, us), "it sends the release")
-        step("it has ended", lambda us: self.does(program, "sched_process_exit", us), "the server has released")
+        step("it reads the answer to that", lambda us: self.does(program, "sys_exit", us), "it sends the release")
+        step("it has ended", lambda us: self.does(program, "sched_process_exit", us), "it reads the answer to that")
         if None in seen.values():
             return None
         begin, filename = seen["it is started"].us, seen["it is loaded"].rest

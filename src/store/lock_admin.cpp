@@ -8,7 +8,7 @@ namespace {
 
 std::size_t size_of(const Mode& mode) {
   std::size_t size = sizeof mode;
-  for (const auto& each : mode.names) size += sizeof each + each.size();
+  for (const auto& each : mode.names) size += sizeof(std::string) + each.size();
   return size;
 }
 
