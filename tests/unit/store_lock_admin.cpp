@@ -1,4 +1,4 @@
-// What a list of locks takes of our memory.
+// The memory of a list of locks, and its limits.
 #include "store/lock_admin.hpp"
 
 #include <doctest/doctest.h>
