@@ -316,4 +316,16 @@ TEST_CASE(
   CHECK(masters_in(reply_of("*2\r\n:1\r\n*1\r\n:-7\r\n"), "").missing);
 }
 
+TEST_CASE("a slot that a node is giving away or taking") {
+  const std::string others =
+      "07c3 127.0.0.1:7001@17001 master - 0 1426238317239 4 connected 5461-10922\n";
+  const std::string own = "e7d1 127.0.0.1:7000@17000 myself,master - 0 0 1 connected 0-5460";
+  CHECK_FALSE(moving_slot_in(others + own + "\n"));
+  CHECK(moving_slot_in(own + " [93-<-292f8b365bb7]\n" + others) == "93");
+  CHECK(moving_slot_in(others + own + " [12706->-67ed2db8d677]") == "12706");
+  for (const char* nonsense : {"", " [", " [->-x]", " [93]", " [93-x-1]", " [123456->-x]"}) {
+    CHECK_FALSE(moving_slot_in(nonsense));
+  }
+}
+
 }  // namespace unit::store_redis_replies

@@ -131,7 +131,12 @@ LockReport LockView::report(const LockName& name) const {
   }
   for (Wait& each : state.queue) each.believed = now() + 1;
   auto report = rules::report(name, state, facts());
-  for (auto& each : report.holders) each.holder = *told(std::move(each.holder));
+  for (auto& each : report.holders) {
+    each.holder = *told(std::move(each.holder));
+    if (each.fence != unknown_fence) continue;
+    each.fence.reset();
+    each.holder.held_for.reset();
+  }
   for (std::size_t i = 0; i < std::min(waiters.size(), report.waiters.size()); ++i) {
     report.waiters[i].waiting_for = Millis{std::max<TimeMs>(now() - waiters[i]->since, 0)};
   }

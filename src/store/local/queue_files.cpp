@@ -148,10 +148,11 @@ std::optional<QueueEntry> QueueFiles::read(std::uint64_t ticket) const {
   if (!entry) return std::nullopt;
   entry->ticket = ticket;
   const auto granted = directory_.contents_of(file_of(ticket, grant), longest_text);
-  // A grant that we may not read, or that the disk does not return, is one nevertheless.
-  if (!granted && granted.error().number != ENOENT) entry->fence = 0;
-  if (!granted) return entry;
-  const auto numbers = numbers_in(*granted);
+  if (!granted && granted.error().number == ENOENT) return entry;
+  // A grant that we may not read, that the disk does not return or that is damaged is one
+  // nevertheless.
+  const auto numbers = numbers_in(granted ? *granted : "");
+  entry->fence = unknown_fence;
   if (numbers.size() < 3) return entry;
   entry->fence = numbers[0];
   entry->since = wall_time(numbers[1]);
@@ -167,7 +168,7 @@ std::optional<QueueEntry> QueueFiles::read_live(const TicketNames& names) const 
   const bool kept = entry && entry->kept_until && *entry->kept_until > wall_now();
   if (!kept && !os::is_owned(pipe_of(names.ticket))) return std::nullopt;
   if (entry) return entry;
-  const auto fence = names.granted ? std::optional<Fence>{0} : std::nullopt;
+  const auto fence = names.granted ? std::optional{unknown_fence} : std::nullopt;
   return QueueEntry{names.ticket, Token::foreign("(unreadable)"), Mode{}, wall_now(), fence,
                     std::nullopt};
 }

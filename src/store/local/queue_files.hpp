@@ -23,6 +23,9 @@ WallTime wall_now();
 /// From a file that anybody may have written: no later than the year 9999.
 WallTime wall_time(std::uint64_t number);
 
+/// Of a grant whose file cannot be read or is damaged.
+inline constexpr Fence unknown_fence = 0;
+
 /// One that holds a lock or waits for it.
 struct QueueEntry {
   std::uint64_t ticket;  // in the order of arrival

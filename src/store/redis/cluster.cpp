@@ -69,6 +69,20 @@ Masters masters_in(const Reply& slots, const std::string& host) {
   return masters;
 }
 
+std::optional<std::string> moving_slot_in(std::string_view nodes) {
+  // In the node's own line alone: [93-<-ID] comes from there, [77->-ID] goes there.
+  for (std::size_t at = nodes.find(" ["); at != std::string_view::npos;
+       at = nodes.find(" [", at + 1)) {
+    const std::string_view slot = nodes.substr(at + 2);
+    const auto digits = std::min(slot.find_first_not_of("0123456789"), slot.size());
+    const std::string_view way = slot.substr(digits, 3);
+    if (digits > 0 && digits <= 5 && (way == "-<-" || way == "->-")) {
+      return std::string{slot.substr(0, digits)};
+    }
+  }
+  return std::nullopt;
+}
+
 Result<Masters> masters_of(Client& client, const CallLimit& each) {
   auto answer = client.ask({"CLUSTER", "SLOTS"}, each);
   if (answer) return masters_in(*answer, client.host());

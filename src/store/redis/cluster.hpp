@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/redis/client.hpp"
@@ -19,6 +20,10 @@ struct Masters {
 /// Parses the answer to CLUSTER SLOTS from a node at `host`, which stands in for a missing host.
 /// Pure.
 Masters masters_in(const Reply& slots, const std::string& host);
+
+/// The number of a slot that is being moved to or from the node that said this to CLUSTER NODES, or
+/// nothing. Pure.
+std::optional<std::string> moving_slot_in(std::string_view nodes);
 
 /// Asks the node that `client` is, or will be, connected to. `each` is the limit of one answer.
 Result<Masters> masters_of(Client& client, const CallLimit& each);

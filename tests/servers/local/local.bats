@@ -170,6 +170,24 @@ load ../../lib/others
   let_go holder
 }
 
+@test "a holder whose files are damaged is a holder, not a waiter" {
+  local file
+  hold holder -k "$K"
+  for file in grant who; do
+    find "$T/locks" -name "*.$file" -exec sh -c 'echo zzz >"$1"' - {} \;
+    attempt list --json
+    assert_success
+    assert_equal "$(jq -c '[.locks[] | [.holders[0].held_ms, .holders[0].fence, (.waiters | length)]]' <<<"$output")" \
+      '[[null,null,0]]'
+    attempt -k "$K" -w 1s -- touch "$T/ran"
+    assert_equal "$status" 75
+  done
+  let_go holder
+  attempt -k "$K" -- true
+  assert_success
+  [[ ! -e $T/ran ]]
+}
+
 @test "a lock that nobody has used for a day, and of which nothing is to be remembered, is removed" {
   local by
   for by in inspect list log another; do

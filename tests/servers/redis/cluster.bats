@@ -325,6 +325,26 @@ connections_of_all_but() {
   done
 }
 
+@test "a list while a slot is being moved says that it may not be all" {
+  local from to slot
+  start_cluster
+  hold holder -k "$K" --ttl 60s
+  from=$(owner_of "$K")
+  to=$(((from + 1) % 3))
+  slot=$(node_cli "${PORTS[from]}" cluster keyslot "$K")
+  attempt list
+  assert_success
+  assert_silent
+  node_cli "${PORTS[to]}" cluster setslot "$slot" importing "$(id_of "$from")" >/dev/null
+  attempt list
+  assert_success
+  assert_one_stderr_line "this may not be all: slot $slot of the Cluster is being moved: locks of it may be missing"
+  node_cli "${PORTS[to]}" cluster setslot "$slot" stable >/dev/null
+  attempt list
+  assert_silent
+  let_go holder
+}
+
 @test "nodes that disagree about a slot are asked until they agree" {
   local from to slot
   start_cluster
