@@ -12,6 +12,18 @@ std::size_t size_of(const Mode& mode) {
   return size;
 }
 
+/// Whether such a list contains this lock.
+bool is_listed(const LockReport& report, Listed which) {
+  const bool is_in_use = !report.holders.empty() || !report.waiters.empty();
+  const bool is_remembered = !report.runs.empty();
+  switch (which) {
+    case Listed::in_use: return is_in_use;
+    case Listed::remembered: return is_remembered;
+    case Listed::known: break;
+  }
+  return is_in_use || is_remembered;
+}
+
 }  // namespace
 
 std::size_t size_of(const LockReport& report) {
@@ -28,6 +40,10 @@ std::size_t size_of(const LockReport& report) {
             each.reason.size();
   }
   return size;
+}
+
+std::string UnreadLock::why() const {
+  return "the lock '" + base::printable(name.text()) + "': " + fault.why;
 }
 
 std::optional<Fault> Listing::add(LockReport report, Listed which) {
@@ -50,10 +66,9 @@ std::optional<Fault> Listing::add_unread(LockName name, Fault fault) {
 
 std::optional<Fault> Listing::gap() const {
   if (missing || unread.empty()) return missing;
-  const auto& [name, fault] = unread.back();
-  std::string why = "the lock '" + base::printable(name.text()) + "': " + fault.why;
+  std::string why = unread.back().why();
   if (unread.size() > 1) why += "; and " + std::to_string(unread.size() - 1) + " more";
-  return Fault{fault.kind, std::move(why)};
+  return Fault{unread.back().fault.kind, std::move(why)};
 }
 
 }  // namespace store

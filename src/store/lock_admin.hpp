@@ -54,22 +54,13 @@ enum class Listed {
   known,       // any of both, each with all of its recorded runs
 };
 
-/// Whether such a list contains this lock.
-inline bool is_listed(const LockReport& report, Listed which) {
-  const bool is_in_use = !report.holders.empty() || !report.waiters.empty();
-  const bool is_remembered = !report.runs.empty();
-  switch (which) {
-    case Listed::in_use: return is_in_use;
-    case Listed::remembered: return is_remembered;
-    case Listed::known: break;
-  }
-  return is_in_use || is_remembered;
-}
-
 /// A lock that a list lacks: the server has nonsense of it, or it is another user's.
 struct UnreadLock {
   LockName name;
   Fault fault;
+
+  /// "the lock 'k': why".
+  [[nodiscard]] std::string why() const;
 };
 
 /// The locks that match a pattern.

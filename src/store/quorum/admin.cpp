@@ -55,32 +55,31 @@ class QuorumAdmin final : public LockAdmin {
     const auto whole = count<Listing>(answers);
     if (whole < majority(nodes_.size())) return summary(answers);
     Listing result;
-    std::map<LockName, std::vector<LockReport>> by_name;
-    std::map<LockName, std::vector<UnreadLock>> unread;
+    struct Seen {
+      std::vector<LockReport> reports;
+      std::vector<UnreadLock> unread;
+    };
+    std::map<LockName, Seen> by_name;
     for (const auto& each : answers) {
       const auto* listing = given<Listing>(each);
       if (listing == nullptr) continue;
-      for (const auto& report : listing->locks) by_name[report.name].push_back(report);
-      for (const auto& lock : listing->unread) unread[lock.name].push_back(lock);
+      for (const auto& report : listing->locks) by_name[report.name].reports.push_back(report);
+      for (const auto& lock : listing->unread) by_name[lock.name].unread.push_back(lock);
       if (!listing->doubt.empty()) result.doubt = listing->doubt;
     }
-    for (const auto& [name, those] : unread) by_name[name];
-    for (auto& [name, reports] : by_name) {
+    for (auto& [name, seen] : by_name) {
       // A node that could not read it is silent about it. For the others it is free.
-      const auto none = unread.find(name);
-      const auto answered = whole - (none == unread.end() ? 0 : none->second.size());
+      auto& [reports, unread] = seen;
+      const auto answered = whole - unread.size();
       if (answered < majority(nodes_.size())) {
-        const UnreadLock& one = none->second.front();
-        if (const auto end = result.add_unread(name, one.fault)) return *end;
+        if (const auto end = result.add_unread(name, unread.front().fault)) return *end;
         continue;
       }
       while (reports.size() < answered) {
         reports.push_back({name, std::nullopt, {}, std::nullopt, {}});
       }
       if (auto end = result.add(merged(name, reports, nodes_.size()), which)) return *end;
-      if (none != unread.end() && result.doubt.empty()) {
-        result.doubt = Listing{{}, {}, {none->second.front()}}.gap()->why;
-      }
+      if (!unread.empty() && result.doubt.empty()) result.doubt = unread.front().why();
     }
     if (whole < nodes_.size()) {
       result.doubt =
